@@ -1,13 +1,20 @@
 # What the build and the tests need from Debian or Ubuntu, besides Swift 6.3; this is the only list.
 PACKAGES = libavahi-client-dev libpng-dev libqrencode-dev libsqlite3-dev libturbojpeg0-dev libusbmuxd-dev libyuv-dev \
-	avahi-daemon avahi-utils curl dbus gcc iproute2 libc6-dev libimobiledevice-utils libusb-1.0-0-dev \
-	librsvg2-bin libusbmuxd-tools openssh-client openssh-server procps python3 python3-venv socat systemd usbmuxd \
-	util-linux zbar-tools
+	avahi-daemon avahi-utils curl dbus fish gcc iproute2 libc6-dev libimobiledevice-utils libusb-1.0-0-dev \
+	librsvg2-bin libusbmuxd-tools man-db mandoc openssh-client openssh-server procps \
+	prometheus python3 python3-venv socat systemd usbmuxd util-linux zbar-tools zsh
 
 PREFIX ?= /usr/local
 DESTDIR ?=
 BUILT ?= .build/release
 OURS = Package.swift Sources Tests
+# What is installed, below PREFIX. Debian's zsh has a folder of its own for packages.
+UNITFILES = system/patchbayd.service system/patchbayd.socket system/patchbayd-tcp.socket user/patchbayd.service
+UNITS = lib/systemd/system lib/systemd/user
+COMPLETIONS = share/bash-completion/completions/patchbay share/fish/vendor_completions.d/patchbay.fish \
+	share/zsh/$(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions)/_patchbay
+# The manual pages have the date of the last commit.
+export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
 missing = $(shell for package in $(PACKAGES); do \
 	dpkg-query -W -f '$${db:Status-Status}' $$package 2>/dev/null | grep -qx installed || echo $$package; done)
 
@@ -21,26 +28,31 @@ setup: ## install what the build and the tests need (apt, as root)
 	elif [ -z "$$packages" ]; then \
 		exit 0; \
 	elif [ "$$(id -u)" != 0 ]; then \
-		echo "To be installed with apt (Debian starts avahi-daemon and sshd with it): $$packages"; \
+		echo "To be installed with apt (Debian starts avahi-daemon, prometheus and sshd with it): $$packages"; \
 		echo "Run this, and then make again:"; \
 		echo "  sudo sh -c 'apt-get update && apt-get install -y --no-install-recommends $(strip $(PACKAGES))'"; \
 		exit 1; \
 	else \
-		echo "Installing with apt (Debian starts avahi-daemon and sshd with it): $$packages"; \
+		echo "Installing with apt (Debian starts avahi-daemon, prometheus and sshd with it): $$packages"; \
 		apt-get update -q && DEBIAN_FRONTEND=noninteractive \
 			apt-get install -q -y --no-install-recommends $$packages; \
 	fi
 
-build: ## build the two programs for use, without dependency on an installed Swift
+build: setup ## build the two programs for use, without dependency on an installed Swift
+	Sources/CVersion/stamp
 	# With Swift inside, a program exports every symbol of it, for nobody: that is 3 MB, half of it read at each start.
 	swift build -c release --static-swift-stdlib -Xlinker --no-export-dynamic --product patchbayd
 	swift build -c release --static-swift-stdlib -Xlinker --no-export-dynamic --product patchbay
+
+man: ## write the manual pages of what `make build` built to .build/man
+	@test -x $(BUILT)/patchbayd || { echo "$(BUILT)/patchbayd is missing: run make build first"; exit 1; }
+	packaging/manual $(BUILT) .build/man
 
 test: setup ## build everything and run every test, in several processes at once
 	swift build --build-tests
 	Tests/run
 
-e2e-systemd: PACKAGES += debootstrap systemd-container
+e2e-systemd: PACKAGES += debootstrap dpkg-dev systemd-container
 e2e-systemd: setup ## boot a small Debian and run the service under a real systemd (root; minutes)
 	swift build
 	Tests/TestSupport/systemd/boot
@@ -75,7 +87,7 @@ bench-remote: build ## compare a stream through a remote broker with socat over 
 bench-states: build ## measure the state debugger with messages of 2 MB: ARGS="--count 500 --size 2000000"
 	python3 Tests/BenchAgents/states.py --built $(BUILT) $(ARGS)
 
-run: ## run the broker here, with your own configuration
+run: setup ## run the broker here, with your own configuration
 	swift run patchbayd
 
 format: ## bring our code into shape
@@ -85,23 +97,45 @@ lint: ## say where our code is out of shape
 	swift format lint -s -r -p $(OURS)
 
 install: ## install what `make build` built: PREFIX=/usr/local DESTDIR=
-	@test -f $(BUILT)/patchbayd || { echo "$(BUILT)/patchbayd is not there: run make build first"; exit 1; }
+	@test -x $(BUILT)/patchbayd || { echo "$(BUILT)/patchbayd is missing: run make build first"; exit 1; }
 	# Without what only a debugger reads, the broker has half the size.
 	install -s -D -m 755 -t $(DESTDIR)$(PREFIX)/bin $(BUILT)/patchbay $(BUILT)/patchbayd
-	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
-	for unit in patchbayd.service patchbayd.socket patchbayd-tcp.socket; do \
-		sed 's,/usr/bin/,$(PREFIX)/bin/,; s,/usr/share/,$(PREFIX)/share/,' systemd/$$unit \
-			>$(DESTDIR)$(PREFIX)/lib/systemd/system/$$unit || exit 1; \
-		chmod 644 $(DESTDIR)$(PREFIX)/lib/systemd/system/$$unit; \
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/,$(UNITS) $(dir $(COMPLETIONS)))
+	for unit in $(UNITFILES); do \
+		sed 's,/usr/bin/,$(PREFIX)/bin/,; s,/usr/share/,$(PREFIX)/share/,' systemd/$${unit#system/} \
+			>$(DESTDIR)$(PREFIX)/lib/systemd/$$unit || exit 1; \
+		chmod 644 $(DESTDIR)$(PREFIX)/lib/systemd/$$unit; \
 	done
 	install -D -m 644 systemd/patchbay.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/patchbay.conf
-	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/patchbay README.md
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/patchbay README.md config/patchbay.example.toml
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/patchbay/profiles config/profiles/*.toml
-	test -e $(DESTDIR)/etc/patchbay/patchbay.toml || \
-		install -D -m 644 config/patchbay.example.toml $(DESTDIR)/etc/patchbay/patchbay.toml
+	packaging/manual $(BUILT) $(DESTDIR)$(PREFIX)/share/man
+	cd $(DESTDIR)$(PREFIX) && for script in $(COMPLETIONS); do \
+		case $$script in */bash*) shell=bash ;; */zsh*) shell=zsh ;; *) shell=fish ;; esac; \
+		$(abspath $(BUILT))/patchbay --generate-completion-script $$shell | sed '1{/^#!/d}' >$$script || exit 1; \
+		chmod 644 $$script; \
+	done
+	# Every value is commented out, so that a later version may change a default.
+	test -e $(DESTDIR)/etc/patchbay/patchbay.toml || { install -d $(DESTDIR)/etc/patchbay && \
+		sed -E '/^(\[+[a-z]+\]+|#.*|)$$/!s/^/# /' config/patchbay.example.toml \
+			>$(DESTDIR)/etc/patchbay/patchbay.toml && chmod 644 $(DESTDIR)/etc/patchbay/patchbay.toml; }
 	@test -n "$(DESTDIR)" || echo "Start it: systemd-sysusers && systemctl daemon-reload && systemctl enable --now patchbayd"
+
+uninstall: ## remove what `make install` installed, but neither the configuration nor the state
+	@test -n "$(DESTDIR)" || systemctl disable --now patchbayd.socket patchbayd-tcp.socket patchbayd 2>/dev/null || true
+	cd $(DESTDIR)$(PREFIX) && rm -f bin/patchbay bin/patchbayd $(addprefix lib/systemd/,$(UNITFILES)) $(COMPLETIONS) \
+		lib/sysusers.d/patchbay.conf share/man/man1/patchbay.1 share/man/man5/patchbay.toml.5 share/man/man8/patchbayd.8
+	rm -rf $(DESTDIR)$(PREFIX)/share/patchbay $(DESTDIR)$(PREFIX)/share/doc/patchbay
+
+deb: PACKAGES += dpkg-dev lintian
+deb: build ## build the Debian package in .build/packages and check it with lintian
+	lintian --fail-on error "$$(packaging/deb $(BUILT) .build/packages)"
+
+dist: build ## build a tarball with the stripped programs in .build/packages
+	packaging/dist $(BUILT) .build/packages
 
 clean: ## remove everything that was built
 	rm -rf .build .build-fuzz .build-tsan
 
-.PHONY: help setup build test soak tsan fuzz e2e-systemd demo bench bench-agents bench-remote bench-states run format lint install clean
+.PHONY: help setup build man test soak tsan fuzz e2e-systemd demo bench bench-agents bench-remote bench-states run format lint install uninstall deb dist \
+	clean

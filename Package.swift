@@ -15,6 +15,8 @@ let settings: [SwiftSetting] =
         .treatAllWarnings(as: .error),
     ] + instruments
 
+let metrics: Target.Dependency = .product(name: "Metrics", package: "swift-metrics")
+let coreMetrics: Target.Dependency = .product(name: "CoreMetrics", package: "swift-metrics")
 let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
 let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
 let nioEmbedded: Target.Dependency = .product(name: "NIOEmbedded", package: "swift-nio")
@@ -66,6 +68,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
@@ -81,6 +84,7 @@ let package = Package(
         .systemLibrary(name: "CImages", providers: [.apt(["libpng-dev", "libturbojpeg0-dev", "libyuv-dev"])]),
         .systemLibrary(name: "CQRencode", providers: [.apt(["libqrencode-dev"])]),
         .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
+        .target(name: "CVersion", exclude: ["stamp"]),
 
         // Domain types, JSON, and system I/O.
         module("Model", []),
@@ -101,7 +105,7 @@ let package = Package(
 
         // The registry and the tunnels.
         module("Registry", ["Model"]),
-        module("Tunnels", ["CLinux", "Model", "SystemIO", logging, lifecycle]),
+        module("Tunnels", ["CLinux", "Model", "SystemIO", logging, lifecycle, metrics]),
 
         // Access control.
         module("AccessControl", ["CLinux", "CSQLite", "Model", "SystemIO", crypto, logging, lifecycle]),
@@ -113,21 +117,21 @@ let package = Package(
             "MCP",
             [
                 "AccessControl", "Images", "JSON", "Model", "Profiles", "Registry", "SystemIO", "Tunnels", crypto,
-                logging,
-                lifecycle,
+                logging, lifecycle, metrics,
             ]
         ),
         module(
             "API",
             [
                 "AccessControl", "JSON", "MCP", "Model", "QR", "Registrations", "Registry", "StreamBridge", "SystemIO",
-                "Tunnels", httpTypes, hummingbird, hummingbirdCore, logging, lifecycle, nioCore, nioExtras, nioHTTP1,
-                nioHTTPTypes, nioPosix, nioTLS,
+                "Tunnels", httpTypes, hummingbird, hummingbirdCore, logging, lifecycle, metrics, nioCore, nioExtras,
+                nioHTTP1, nioHTTPTypes, nioPosix, nioTLS,
             ]
         ),
         module("Registrations", ["Model", "SystemIO", lifecycle]),
         module("DebugLink", ["JSON", "Model", "SystemIO", logging, lifecycle]),
         module("UsbmuxServer", ["Devices", "Model", "SystemIO", "Tunnels", logging, lifecycle]),
+        module("PrometheusMetrics", ["Model", coreMetrics]),
         module("StreamBridge", ["SystemIO", nioCore, nioPosix]),
         module("Client", ["JSON", "Model", "StreamBridge", "SystemIO", nioCore, nioPosix, nioHTTP1]),
 
@@ -138,12 +142,15 @@ let package = Package(
         program(
             "patchbayd",
             [
-                "AccessControl", "API", "CLinux", "DebugLink", "Devices", "Discovery", "Images", "JSON", "MCP",
-                "Model", "Probing", "Profiles", "Registrations", "Registry", "SystemIO", "TLS", "TOML", "Tunnels",
-                "UsbmuxServer", argumentParser, logging, lifecycle, unixSignals,
+                "AccessControl", "API", "CLinux", "CVersion", "DebugLink", "Devices", "Discovery", "Images", "JSON",
+                "MCP", "Model", "Probing", "Profiles", "PrometheusMetrics", "Registrations", "Registry", "SystemIO",
+                "TLS", "TOML", "Tunnels", "UsbmuxServer", argumentParser, coreMetrics, logging, lifecycle, unixSignals,
             ]
         ),
-        program("patchbay", ["Client", "JSON", "Model", "QR", "SystemIO", "TLS", "Tunnels", argumentParser]),
+        program(
+            "patchbay",
+            ["Client", "CVersion", "JSON", "Model", "QR", "SystemIO", "TLS", "Tunnels", argumentParser]
+        ),
 
         // Test infrastructure: starts real daemons in private directories. A separate Makefile builds the C part.
         .target(
@@ -193,12 +200,19 @@ let package = Package(
             path: "Tests/PairingCrash",
             swiftSettings: settings
         ),
-        tests("APITests", ["AccessControl", "API", "JSON", "Model", httpTypes, nioCore, nioEmbedded, nioPosix]),
+        tests(
+            "APITests",
+            [
+                "AccessControl", "API", "JSON", "Model", "Registrations", "Registry", "SystemIO", "TestSupport",
+                "Tunnels", httpTypes, logging, nioCore, nioEmbedded, nioHTTP1, nioPosix,
+            ]
+        ),
         tests("StreamBridgeTests", ["StreamBridge", "SystemIO", nioCore, nioPosix]),
         tests(
             "TLSTests",
             ["Model", "SystemIO", "TestSupport", "TLS", crypto, nioCore, nioPosix, nioSSL, swiftASN1, x509]
         ),
+        tests("PrometheusMetricsTests", ["Model", "PrometheusMetrics", "TestSupport", metrics]),
         tests("QRTests", ["QR", "TestSupport"]),
         tests(
             "MCPTests",

@@ -11,6 +11,7 @@ import NIOHTTPTypesHTTP1
 import NIOPosix
 import ServiceLifecycle
 import StreamBridge
+import Synchronization
 package import SystemIO
 
 /// Serves the HTTP API on one listening socket.
@@ -56,6 +57,13 @@ package final class APIServer: Service {
     private let responseTrackers = ChannelStorage<ResponseTracker>()
     private let logger: Logger
     private let onOpen: @Sendable () async -> Void
+    private let state = Mutex(State())
+
+    private struct State {
+        /// The listening socket, while the server accepts connections.
+        var channel: (any Channel)?
+        var isStopped = false
+    }
 
     /// The maximum size of a request head in bytes. Patchbay's own clients send less than a tenth of that.
     static let maxHeadSize = 16 * 1_024
@@ -112,12 +120,7 @@ package final class APIServer: Service {
             responder: responder(),
             configuration: HTTP1Channel.Configuration(
                 additionalChannelHandlers: [QuiesceGraceHandler(), DisconnectHandler()],
-                idleTimeout: Self.idleTimeout,
-                httpDecoderConfiguration: HTTP1Channel.Configuration.DecoderConfiguration(
-                    maxHeaderFieldSize: Self.maxHeadSize,
-                    maxHeaderListSize: Self.maxHeadSize,
-                    maxHeaderFieldCount: 100
-                )
+                idleTimeout: Self.idleTimeout
             )
         )
         let quiescing = ServerQuiescingHelper(group: .singletonMultiThreadedEventLoopGroup)
@@ -128,7 +131,7 @@ package final class APIServer: Service {
                         logger: logger,
                         limiter: limiter,
                         share: transport.share,
-                        handshakes: security?.handshakes
+                        unauthenticated: security?.unauthenticated
                     ) {
                         quiescing.initiateShutdown(promise: nil)
                     }
@@ -156,7 +159,7 @@ package final class APIServer: Service {
                         position: .first
                     )
                     if let security {
-                        let handshake = HandshakeHandler(limiter: security.handshakes, logger: logger)
+                        let handshake = HandshakeHandler(limiter: security.unauthenticated, logger: logger)
                         try pipeline.addHandler(handshake, position: .first)
                         try security.transport.secure(channel)
                     }
@@ -169,11 +172,17 @@ package final class APIServer: Service {
                         position: .before(codec)
                     )
                     responseTrackers.set(tracker, for: channel)
-                    return value
-                }
+                    let decoder = RequestDecoder(maxHeadSize: Self.maxHeadSize, notifying: timeoutHandler)
+                    return try decoder.replaceOriginal(in: channel).map { value }
+                }.flatMap { $0 }
             }
         // NIO has called listen(2) again, with a backlog of 128.
         listen(listener, Self.backlog)
+        let isStopped = state.withLock { state in
+            state.channel = server.channel
+            return state.isStopped
+        }
+        if isStopped { Self.stopAccepting(on: server.channel) }
         await onOpen()
         try await withGracefulShutdownHandler {
             try await server.executeThenClose { connections in
@@ -191,11 +200,28 @@ package final class APIServer: Service {
                             metadata: ["error": "\(error)"]
                         )
                     }
+                    if self.state.withLock({ $0.isStopped }) { group.cancelAll() }
                 }
             }
         } onGracefulShutdown: {
-            server.channel.pipeline.fireUserInboundEventTriggered(AcceptThrottleHandler.StopAcceptingEvent())
+            Self.stopAccepting(on: server.channel)
         }
+    }
+
+    /// Stops the server at once: `run()` closes all connections and returns.
+    ///
+    /// A cancellation of `run()` is no substitute. It would drop a connection that was accepted and has no task yet,
+    /// which NIOAsyncChannel answers with a trap.
+    package func stop() {
+        let channel = state.withLock { state in
+            state.isStopped = true
+            return state.channel
+        }
+        if let channel { Self.stopAccepting(on: channel) }
+    }
+
+    private static func stopAccepting(on channel: any Channel) {
+        channel.pipeline.fireUserInboundEventTriggered(AcceptThrottleHandler.StopAcceptingEvent())
     }
 
     private func responder() -> HTTPChannelHandler.Responder {
@@ -237,6 +263,7 @@ package final class APIServer: Service {
             if transport != .unix, limiter.isBusy { Self.close(channel, after: cleanup) }
             return
         }
+        security?.unauthenticated.authenticated(channel)
         guard !limiter.acquire(channel, grant: grant.id) else { return }
         Self.close(channel, after: cleanup)
         throw Problem(

@@ -21,6 +21,8 @@ package struct APIServices: Sendable {
     package let advertisements: any AdvertisementPublisher
     package let staticEndpoints: any StaticEndpointStore
     package let profiles: any ProfileProvider
+    package let configuration: any ConfigurationProvider
+    package let metrics: any MetricsProvider
     package let remote: any RemoteListenerControl
     let registrations: RegistrationService
     package let brokers: any NearbyBrokerProvider
@@ -42,6 +44,8 @@ package struct APIServices: Sendable {
         advertisements: any AdvertisementPublisher,
         staticEndpoints: any StaticEndpointStore,
         profiles: any ProfileProvider,
+        configuration: any ConfigurationProvider,
+        metrics: any MetricsProvider,
         remote: any RemoteListenerControl,
         registrations: RegistrationSource,
         senderRefusal: @escaping RegistrationService.AddressCheck,
@@ -63,17 +67,14 @@ package struct APIServices: Sendable {
         self.advertisements = advertisements
         self.staticEndpoints = staticEndpoints
         self.profiles = profiles
+        self.configuration = configuration
+        self.metrics = metrics
         self.remote = remote
         self.registrations = RegistrationService(
             source: registrations,
             accessStore: accessStore,
             registry: registry,
             approvalService: approvalService,
-            ownPorts: {
-                var ports = Set([tcpPort].compactMap { $0 })
-                for case .tcp(_, let port) in await tunnels.list().flatMap(\.listenAddresses) { ports.insert(port) }
-                return ports
-            },
             addressRefusal: senderRefusal
         )
         self.brokers = brokers

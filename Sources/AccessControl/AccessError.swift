@@ -5,6 +5,9 @@ package enum AccessError: Error, Hashable, Sendable {
     /// The token is unknown, wrong, spent, expired, idle or revoked. The error is the same for all of them, so a
     /// guesser learns nothing.
     case refused
+    /// The secret of the invite is right, and the invite has ended: the sentence says when and why. A client with a
+    /// wrong secret gets `refused`.
+    case inviteEnded(String)
     /// Too many wrong attempts came from this client. `retryAfter` is in seconds.
     case tooManyAttempts(retryAfter: Int)
     case notAToken
@@ -23,6 +26,8 @@ package enum AccessError: Error, Hashable, Sendable {
     /// A grant for read-only tools requested a lease.
     case leaseNeedsChangingTools
     case notFound(String)
+    /// No grant or invite of the caller has this ID.
+    case noSuchGrant(String)
     /// The client polled too early. `seconds` is the required interval (RFC 8628, section 3.5).
     case slowDown(seconds: Int)
     /// Too many wrong user codes were entered. No request can be approved until an owner reopens requests.
@@ -47,6 +52,7 @@ extension AccessError: CustomStringConvertible {
         case .refused:
             // One message for every reason, so that a guesser learns nothing.
             "the token is missing, wrong, used, expired or revoked; ask an owner of this broker for an invite (patchbay pair)"
+        case .inviteEnded(let what): what
         case .tooManyAttempts(let seconds): "too many wrong tokens from this client; try again in \(seconds) s"
         case .notAToken: "this is not a Patchbay token, or it is mistyped or incomplete; copy the whole token"
         case .tooWide(let what): "the request exceeds what may be granted: \(what)"
@@ -60,6 +66,7 @@ extension AccessError: CustomStringConvertible {
         case .notLeaseHolder(let conflict): "only its holder and an owner may end a lease: \(conflict)"
         case .leaseNeedsChangingTools: "a grant for read-only tools cannot take a lease"
         case .notFound(let what): what
+        case .noSuchGrant(let id): "no grant or invite has the ID \"\(SanitizedText(id))\""
         case .slowDown(let seconds): "polled too early; poll every \(seconds) s"
         case .requestsClosed:
             "too many wrong codes were entered, so requests are closed; reopen them: patchbay requests unlock"

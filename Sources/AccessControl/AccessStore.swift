@@ -40,6 +40,8 @@ package actor AccessStore {
     /// Endpoint calls that are not yet in the audit log. `oldestBufferedAt` is the time of the first one.
     nonisolated let auditBuffer = AuditBuffer()
     private var oldestBufferedAt: MonotonicTime?
+    /// The part of the audit log that is kept.
+    var auditRetention = AuditRetention()
     let approvalChangeSubscribers = Broadcast<EndpointID>(slow: .keepsNewest(1_024))
     let inviteChangeSubscribers = Broadcast<Void>(slow: .keepsNewest(1))
     private var lastSave: MonotonicTime
@@ -118,6 +120,9 @@ package actor AccessStore {
 
     /// A copy of the current state.
     var state: AccessState { live.content.withLock { $0.state } }
+
+    /// The endpoints that a grant, an open invite, an approval or a secret names by ID.
+    package var namedEndpoints: Set<EndpointID> { state.namedEndpoints }
 
     nonisolated func now() -> MonotonicTime { live.now() }
 
@@ -220,7 +225,17 @@ extension AccessStore {
         if now - lastSave >= Self.saveInterval || !unsaved.events.isEmpty || isFlushDue { try save() }
     }
 
-    private func save() throws { try commit(ChangeSet()) }
+    private func save() throws {
+        let isDue = now() - lastSave >= Self.saveInterval
+        try commit(ChangeSet())
+        if isDue { pruneAuditLog() }
+    }
+
+    func expiredSegments() throws -> AuditSegments.Expired? {
+        try writer.expiredSegments(auditRetention, at: Date(timeIntervalSince1970: Double(reading().wall) / 1_000))
+    }
+
+    func delete(_ expired: AuditSegments.Expired) { writer.delete(expired) }
 }
 
 /// The audit log.
@@ -290,6 +305,8 @@ extension AccessStore {
     }
 
     private nonisolated func buffer(_ event: AuditEvent) {
+        var event = event
+        event.occurredAt = Date(timeIntervalSince1970: Double(reading().wall) / 1_000)
         guard !auditBuffer.append(event) else { return }
         logger.error(
             "an entry was dropped from the audit log: the buffer is full",

@@ -129,6 +129,15 @@ static inline int CLinux_peer_process(int fd, pid_t *process)
 	return result;
 }
 
+/* SO_PEERCRED: the user of the process that connected; UINT32_MAX if the kernel does not know it. */
+static inline uint32_t CLinux_peer_user(int fd)
+{
+	int32_t credentials[3] = { 0, -1, -1 };
+	socklen_t length = sizeof credentials;
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, credentials, &length) == 0 ? (uint32_t)credentials[1] : UINT32_MAX;
+}
+
 /* flock(2) without blocking: fails with EWOULDBLOCK if another holder has the lock. The name is a struct as well, so
  * Swift cannot import the function. */
 static inline int CLinux_try_lock(int fd)

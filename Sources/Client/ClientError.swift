@@ -76,7 +76,9 @@ extension ClientError: CustomStringConvertible {
         switch self {
         case .brokerNotRunning:
             "start it with `patchbayd` or `systemctl start patchbayd`; `patchbay doctor` finds the reason"
-        case .notPermitted: "run as the user that started the broker, or name your own broker's socket with --socket"
+        case .notPermitted:
+            "sudo usermod -aG patchbay \"$USER\", and log in again: members of the group patchbay may use the service; or "
+                + "run as the user that started the broker"
         case .unusablePath:
             "give --socket or $\(BrokerSocketPath.variable) the path of a broker's socket, at most 107 bytes"
         case .busy: "try again in a second"
@@ -92,7 +94,8 @@ extension ClientError: CustomStringConvertible {
         case .noRemoteBroker:
             "start it on that machine with `patchbayd` or `systemctl start patchbayd`, or add its socket's path to the "
                 + "address"
-        case .noRemotePermission: "on that machine, add the user to the group patchbay, then log in again"
+        case .noRemotePermission(let destination, _):
+            "on that machine, sudo usermod -aG patchbay \(destination.user ?? "USER"), then log in again"
         case .otherKey:
             "compare the pin with `patchbay remote status` on that machine; if the broker has a new key, pair and join again"
         case .keyRefused: "patchbay leave NAME, then join again with a new pairing string"

@@ -55,6 +55,8 @@ extension PatchbayClient {
         return try await response(to: request, extraTimeout: .seconds(20))
     }
 
+    package func configuration() async throws -> [ConfigurationEntry] { try await items(at: "configuration") }
+
     package func devices() async throws -> [Device] { try await items(at: "devices") }
 }
 
@@ -132,5 +134,26 @@ extension PatchbayClient {
             guard event.name == "advertisement" else { return }
             try await handle(decode(Advertisement.self, from: event.data, what: "an advertisement event"))
         }
+    }
+}
+
+/// Exclusive use of endpoints and phones.
+extension PatchbayClient {
+    /// Returns the leases of the endpoints that the client may see.
+    package func leases() async throws -> [Lease] { try await items(at: "leases") }
+
+    /// Takes a lease, or renews the client's own lease.
+    ///
+    /// - Parameter spec: The endpoint, the length, and the time that the broker waits for another client.
+    /// - Returns: The lease.
+    /// - Throws: `ClientError`; the problem `leased` names the client that has the lease.
+    package func takeLease(_ spec: LeaseSpec) async throws -> Lease {
+        let request = OutgoingRequest(method: .POST, path: ["leases"], body: try body(spec))
+        return try await response(to: request, extraTimeout: .seconds(spec.waitSeconds ?? 0))
+    }
+
+    /// Ends a lease. An owner may end the lease of any client.
+    package func endLease(_ id: String) async throws {
+        try await perform(OutgoingRequest(method: .DELETE, path: ["leases", id]))
     }
 }

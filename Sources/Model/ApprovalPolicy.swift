@@ -75,6 +75,12 @@ package enum ApprovalPolicy {
         }
     }
 
+    /// Returns the command with which an owner approves the best route of an endpoint. The command names the address, so
+    /// that a person notices another machine.
+    package static func command(toApprove endpoint: Endpoint) -> String {
+        endpoint.routes.first.map { command(toApprove: $0, of: endpoint.id) } ?? "patchbay approve \(endpoint.id)"
+    }
+
     /// Returns the command with which an owner approves a route.
     package static func command(toApprove route: EndpointRoute, of id: EndpointID) -> String {
         guard case .network(let network) = route.route, network.host != nil else { return "patchbay approve \(id)" }

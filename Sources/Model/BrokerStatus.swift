@@ -89,4 +89,7 @@ package struct SourceStatus: Hashable, Sendable, Codable {
 /// The version of Patchbay. The broker and the command line always have the same version.
 package enum Version {
     package static let text = "0.1.0"
+
+    /// Returns the text of `--version`: the version, and the commit if the build has one.
+    package static func text(commit: String) -> String { commit.isEmpty ? text : "\(text) (\(commit))" }
 }

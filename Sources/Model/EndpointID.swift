@@ -25,7 +25,7 @@ package struct EndpointID: Hashable, Sendable, Comparable, CustomStringConvertib
     package init(app: SanitizedText, location: String, attempt: Int = 1) {
         let suffix = attempt > 1 ? "-\(attempt)" : ""
         let room = Self.lengthLimit - suffix.utf8.count
-        let words = [Self.slug(app.text.split(separator: ".").last.map(String.init) ?? app.text), Self.slug(location)]
+        let words = [Self.slug(ofApp: app), Self.slug(location)]
         let joined = words.filter { !$0.isEmpty }.joined(separator: "-")
         var cut = String(joined.prefix(room))
         while cut.hasSuffix("-") { cut.removeLast() }
@@ -36,8 +36,13 @@ package struct EndpointID: Hashable, Sendable, Comparable, CustomStringConvertib
 
     package static func < (one: EndpointID, other: EndpointID) -> Bool { one.text < other.text }
 
-    /// Returns lower-case letters and digits, separated by single hyphens.
-    private static func slug(_ text: String) -> String {
+    /// Returns the slug of the last component of a bundle identifier.
+    package static func slug(ofApp app: SanitizedText) -> String {
+        slug(app.text.split(separator: ".").last.map(String.init) ?? app.text)
+    }
+
+    /// Returns lower-case letters and digits, separated by single hyphens. Empty if the text has neither in ASCII.
+    package static func slug(_ text: String) -> String {
         var slug = ""
         for character in text.lowercased() {
             if character.isASCII, character.isLetter || character.isNumber {

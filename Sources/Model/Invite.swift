@@ -84,6 +84,12 @@ package struct InviteSpec: Hashable, Sendable, Codable {
     /// the default route.
     package var host: String?
 
+    package static let allowedUses = 1...100
+    /// Allowed lifetimes of an invite in seconds, up to one day.
+    package static let lifetimes = 1...86_400
+    /// Allowed lifetimes and idle timeouts of a grant in seconds, up to 30 days.
+    package static let grantLifetimes = 1...2_592_000
+
     package init(
         _ permissions: Permissions,
         use: InviteUse? = nil,

@@ -6,7 +6,7 @@ package struct Lease: Hashable, Sendable, Codable, Identifiable {
     package let id: String
     /// The endpoint that the lease was requested for.
     package let endpoint: EndpointID
-    /// The phone that the lease covers; nil for an endpoint without a phone.
+    /// The phone that the lease covers; nil for an endpoint without a phone that the client may know.
     package let device: UDID?
     /// The name of the holder: the name of a grant, or the user of a process.
     package let holder: SanitizedText
@@ -68,11 +68,21 @@ package struct LeaseSpec: Hashable, Sendable, Codable {
     package let waitSeconds: Int?
     /// The reason, which other clients see.
     package let note: SanitizedText?
+    /// The ID of the client's lease to renew. A lease that has ended is not renewed. Nil to take a lease if the client
+    /// has none.
+    package let renew: String?
 
-    package init(endpoint: EndpointID, seconds: Int? = nil, waitSeconds: Int? = nil, note: SanitizedText? = nil) {
+    package init(
+        endpoint: EndpointID,
+        seconds: Int? = nil,
+        waitSeconds: Int? = nil,
+        note: SanitizedText? = nil,
+        renew: String? = nil
+    ) {
         self.endpoint = endpoint
         self.seconds = seconds
         self.waitSeconds = waitSeconds
         self.note = note
+        self.renew = renew
     }
 }

@@ -33,6 +33,7 @@ extension Advertisement: ListItem { package static let listName = "advertisement
 extension Approval: ListItem { package static let listName = "approvals" }
 extension Grant: ListItem { package static let listName = "grants" }
 extension Invite: ListItem { package static let listName = "invites" }
+extension ConfigurationEntry: ListItem { package static let listName = "configuration" }
 extension ProfileSummary: ListItem { package static let listName = "profiles" }
 extension NearbyBroker: ListItem { package static let listName = "brokers" }
 extension AccessRequest: ListItem { package static let listName = "requests" }

@@ -35,7 +35,9 @@ package struct FunctionListTemplate: Hashable, Sendable {
         name = try table.pointer("name") ?? JSONPointer.root.appending("name")
         description = try table.pointer("description") ?? JSONPointer.root.appending("description")
         schema = try table.pointer("schema") ?? JSONPointer.root.appending("parameters")
-        timeout = .seconds(try table.number("timeout", in: ProfileTool.timeouts) ?? ProfileTool.defaultTimeout)
+        timeout = .seconds(
+            try table.duration("timeout", in: ProfileTool.timeouts)?.seconds ?? ProfileTool.defaultTimeout
+        )
     }
 
     /// Returns the request for the list.

@@ -57,7 +57,11 @@ package actor RegistrationSource: Service {
     /// Keeps a registration for 90 s more.
     ///
     /// - Throws: `RegistrationError.notFound`, `.moved`.
-    package func heartbeat(_ id: String, from sender: RegistrationTable.Sender) throws(RegistrationError) {
+    @discardableResult
+    package func heartbeat(
+        _ id: String,
+        from sender: RegistrationTable.Sender
+    ) throws(RegistrationError) -> RegistrationTable.Entry {
         try table.heartbeat(id, from: sender, at: timer.elapsed)
     }
 

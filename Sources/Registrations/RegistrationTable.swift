@@ -44,13 +44,22 @@ package struct RegistrationTable: Sendable {
     package static let perGrant = 8
     /// The maximum number of registered apps.
     package static let limit = 256
+    /// The maximum number of registrations of one grant in one minute. Each one makes the broker write its state.
+    package static let perMinute = 30
     /// The time without a heartbeat after which a registration ends: three heartbeats.
     package static let lifetime = Duration.seconds(3 * Registration.heartbeatSeconds)
     /// The length of the longest bundle identifier.
     private static let appLimit = 155
     private static let capabilityLimit = 32
 
+    /// The registrations of one grant within one minute.
+    private struct Minute {
+        let start: Duration
+        var count = 0
+    }
+
     private let kinds: [EndpointKind]
+    private var minutes: [String: Minute] = [:]
     private var entries: [String: Entry] = [:]
     /// The events that the registry has not received yet, oldest first.
     private var events: [SightingEvent] = []
@@ -71,7 +80,7 @@ package struct RegistrationTable: Sendable {
     ///   - id: A new random ID.
     ///   - now: The time since the start of the broker.
     /// - Returns: The registration.
-    /// - Throws: `RegistrationError.invalid`, `.unknownKind`, `.tooManyPerGrant`, `.tooMany`.
+    /// - Throws: `RegistrationError.invalid`, `.unknownKind`, `.tooManyPerGrant`, `.tooMany`, `.tooOften`.
     package mutating func register(
         _ spec: RegistrationSpec,
         from sender: Sender,
@@ -87,6 +96,7 @@ package struct RegistrationTable: Sendable {
             }
             guard entries.count < Self.limit else { throw .tooMany(limit: Self.limit) }
         }
+        try countRegistration(of: sender.grant, at: now)
         // The new sighting replaces the one with the same ID.
         if let earlier { entries[earlier.id] = nil }
         let entry = Entry(id: id, grant: sender.grant, sighting: sighting, expiresAt: now + Self.lifetime)
@@ -97,11 +107,19 @@ package struct RegistrationTable: Sendable {
 
     /// Records a heartbeat.
     ///
+    /// - Returns: The registration.
     /// - Throws: `RegistrationError.notFound`, also for the registration of another grant; `.moved`.
-    package mutating func heartbeat(_ id: String, from sender: Sender, at now: Duration) throws(RegistrationError) {
-        guard let entry = entries[id], entry.grant == sender.grant else { throw .notFound(id: id) }
+    @discardableResult
+    package mutating func heartbeat(
+        _ id: String,
+        from sender: Sender,
+        at now: Duration
+    ) throws(RegistrationError) -> Entry {
+        guard var entry = entries[id], entry.grant == sender.grant else { throw .notFound(id: id) }
         guard entry.address == Self.route(of: sender, port: 0, as: id).location else { throw .moved(id: id) }
-        entries[id]?.expiresAt = now + Self.lifetime
+        entry.expiresAt = now + Self.lifetime
+        entries[id] = entry
+        return entry
     }
 
     /// Ends a registration.
@@ -114,6 +132,7 @@ package struct RegistrationTable: Sendable {
 
     /// Ends the registrations of a grant.
     package mutating func endAll(of grant: String) {
+        minutes[grant] = nil
         for entry in entries.values where entry.grant == grant { remove(entry.id) }
     }
 
@@ -128,6 +147,14 @@ package struct RegistrationTable: Sendable {
     private mutating func remove(_ id: String) {
         guard let entry = entries.removeValue(forKey: id) else { return }
         events.append(.lost(entry.sighting.id))
+    }
+
+    private mutating func countRegistration(of grant: String, at now: Duration) throws(RegistrationError) {
+        var minute = minutes[grant] ?? Minute(start: now)
+        if now >= minute.start + .seconds(60) { minute = Minute(start: now) }
+        guard minute.count < Self.perMinute else { throw .tooOften(limit: Self.perMinute) }
+        minute.count += 1
+        minutes[grant] = minute
     }
 
     private func check(_ spec: RegistrationSpec) throws(RegistrationError) {

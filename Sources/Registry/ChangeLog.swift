@@ -1,4 +1,4 @@
-import Model
+package import Model
 
 /// The last 1,000 changes and their subscribers.
 ///
@@ -37,4 +37,19 @@ struct ChangeLog: Sendable {
     var subscriberCount: Int { subscribers.subscriberCount }
 
     func finish() { subscribers.finish() }
+}
+
+extension EndpointTable {
+    /// The effect of one event on the list.
+    package enum Change: Hashable, Sendable {
+        case added(Endpoint)
+        case changed(Endpoint)
+        case removed(Endpoint)
+
+        var endpoint: Endpoint {
+            switch self {
+            case .added(let endpoint), .changed(let endpoint), .removed(let endpoint): endpoint
+            }
+        }
+    }
 }

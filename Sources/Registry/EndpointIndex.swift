@@ -12,6 +12,8 @@ struct EndpointIndex: Sendable {
         /// The launch currently reported over USB, or by the app's registration.
         var launch: SanitizedText?
         var liveness = Liveness()
+        /// The advertisement of an earlier run, until the source has reported everything once.
+        fileprivate(set) var earlier: EarlierAdvertisement?
 
         fileprivate init(_ record: PersistedEndpoint) { self.record = record }
 
@@ -34,12 +36,13 @@ struct EndpointIndex: Sendable {
     private(set) var advertised: Set<EndpointID> = []
     /// The endpoints that no source sees.
     private(set) var unseen: Set<EndpointID> = []
-    private(set) var retired: RetiredIDs
+    var retired: RetiredIDs
 
     init(retired: RetiredIDs = RetiredIDs()) { self.retired = retired }
 
     var count: Int { entries.count }
     var all: some Collection<Entry> { entries.values }
+    var ids: some Collection<EndpointID> { entries.keys }
 
     subscript(_ id: EndpointID) -> Entry? { entries[id] }
 
@@ -49,6 +52,12 @@ struct EndpointIndex: Sendable {
     func id(of server: ServerKey) -> EndpointID? { idByServer[server] }
     func ids(with key: IdentityKey) -> Set<EndpointID> { idsByIdentity[key, default: []] }
     func ids(at address: String) -> Set<EndpointID> { idsByAddress[address, default: []] }
+
+    /// The apps that a grant has registered, listed or removed.
+    func registeredApps(of grant: Substring) -> Set<IdentityKey> {
+        let listed = entries.values.lazy.filter { $0.record.source == .registration }.flatMap(\.record.keys)
+        return Set(listed.filter { $0.grant == grant }).union(retired.allKeys.filter { $0.grant == grant })
+    }
 
     /// Changes the values of an endpoint. Does nothing if the endpoint is not listed.
     mutating func update(_ id: EndpointID, _ change: (inout Entry) -> Void) {
@@ -81,16 +90,24 @@ struct EndpointIndex: Sendable {
     }
 
     /// Adds an endpoint that no source sees. An alias with its ID ends.
-    mutating func insert(_ record: PersistedEndpoint) {
+    ///
+    /// `earlier` is the advertisement of an earlier run.
+    mutating func insert(_ record: PersistedEndpoint, earlier: EarlierAdvertisement? = nil) {
         let id = record.endpoint.id
         removeAlias(id)
         entries[id] = Entry(record)
+        entries[id]?.earlier = earlier
         retired.remove(id)
         if record.source.isNetwork { advertised.insert(id) }
         unseen.insert(id)
         for key in record.keys { idsByIdentity[key, default: []].insert(id) }
         for former in record.formerIDs ?? [] { aliases[former] = id }
         setFormerIDs(record.formerIDs ?? [], of: id)
+    }
+
+    /// Forgets the advertisements of the earlier run.
+    mutating func forgetEarlierAdvertisements() {
+        for id in entries.keys where entries[id]?.earlier != nil { entries[id]?.earlier = nil }
     }
 
     /// Removes an endpoint.
@@ -104,12 +121,14 @@ struct EndpointIndex: Sendable {
         for address in entry.addresses { idsByAddress.remove(id, at: address) }
     }
 
-    /// Removes an endpoint and reserves its ID for the same app. Another app with this ID would inherit its tunnels and
-    /// grants.
+    /// Removes an endpoint and reserves its ID and its former IDs for the same app. Another app with such an ID would
+    /// inherit its tunnels and grants.
     mutating func retire(_ id: EndpointID) {
         guard let entry = entries[id] else { return }
         remove(id)
-        retired.add(id, for: entry.record.keys)
+        for reserved in [id] + (entry.record.formerIDs ?? []) where !retired.contains(reserved) {
+            retired.add(reserved, for: entry.record.keys)
+        }
     }
 
     /// Removes an endpoint whose server is now part of another endpoint, and makes its ID an alias of that endpoint.
@@ -171,35 +190,6 @@ struct EndpointIndex: Sendable {
     private mutating func setFormerIDs(_ ids: [EndpointID], of id: EndpointID) {
         entries[id]?.record.formerIDs = ids.isEmpty ? nil : ids
         entries[id]?.record.endpoint.formerIDs = ids.isEmpty ? nil : ids
-    }
-
-    /// The ID for a new endpoint: made of app and place, with a number if another app has that ID or had it.
-    private func freeID(for sighting: Sighting, deviceName: SanitizedText?) -> EndpointID {
-        let location: String =
-            switch sighting.id.source {
-            case .config: ""
-            case .usbmuxd:
-                deviceName.flatMap { IdentityKey.hostName(ofDeviceNamed: $0) }
-                    ?? sighting.device.map { "phone-\($0.text.suffix(6))" } ?? ""
-            case .bonjour: sighting.host.map { IdentityKey.canonicalHost(of: $0.text) } ?? ""
-            case .debuglink: sighting.host?.text ?? ""
-            case .registration: sighting.host.flatMap { IdentityKey.hostName(ofDeviceNamed: $0) } ?? ""
-            }
-        let app =
-            switch sighting.id.source {
-            // The owner chose this name and looks for the endpoint under it, whatever app it is.
-            case .config: sighting.name
-            case .bonjour, .usbmuxd, .debuglink, .registration:
-                sighting.app.isEmpty ? SanitizedText(sighting.kind.text) : sighting.app
-            }
-        let keys = IdentityKey.candidates(for: sighting)
-        var attempt = 1
-        while true {
-            let id = EndpointID(app: app, location: location, attempt: attempt)
-            let isAlias = aliases[id] != nil && !retired.contains(id)
-            if entries[id] == nil, !isAlias, retired.isFree(id, for: keys) { return id }
-            attempt += 1
-        }
     }
 }
 

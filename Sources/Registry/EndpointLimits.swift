@@ -1,5 +1,5 @@
 import FoundationEssentials
-import Model
+package import Model
 
 /// The limits of the list, and the choice of the endpoint to evict.
 package struct EndpointLimits: Sendable {
@@ -20,6 +20,9 @@ package struct EndpointLimits: Sendable {
     package var reserve = 1_024
     /// The maximum number of endpoints from advertisements for one network address.
     package var perAddress = 64
+    /// The maximum number of different apps that one grant registers. Removed ones count, so that a grant can neither
+    /// fill the list nor make the retired IDs of others free.
+    package var perGrant = 32
 
     /// Decides whether a sighting may become a new endpoint, and which endpoint must be evicted for it.
     ///
@@ -42,6 +45,11 @@ package struct EndpointLimits: Sendable {
             entry.isUnseen && entry.record.source.isNetwork && !isTrusted(entry)
         }
 
+        if let key = IdentityKey.candidates(for: sighting).first, let grant = key.grant,
+            endpoints.registeredApps(of: grant).subtracting([key]).count >= perGrant
+        {
+            return .refused(.perGrant)
+        }
         let evicted: Endpoint?
         if sighting.id.source.isNetwork {
             if let crowded = sighting.networkAddresses.first(where: { endpoints.ids(at: $0).count >= perAddress }) {
@@ -79,6 +87,8 @@ package struct RefusedSightings: Sendable {
         case perAddress
         /// `EndpointLimits.total`, less `reserve` for unapproved advertisements.
         case total
+        /// `EndpointLimits.perGrant`.
+        case perGrant
     }
 
     /// The maximum number of sightings stored by ID. Further ones count only in `total`.
@@ -89,6 +99,9 @@ package struct RefusedSightings: Sendable {
     private var now: [Sighting.ID: Limit] = [:]
 
     package var isEmpty: Bool { now.isEmpty }
+
+    /// The limit that currently excludes a sighting; nil if it is listed, or not stored here.
+    package func limit(of id: Sighting.ID) -> Limit? { now[id] }
 
     /// The number of sightings that this limit currently excludes.
     package func count(by limit: Limit) -> Int { now.values.count { $0 == limit } }

@@ -14,6 +14,8 @@ package actor EndpointRegistry {
         case snapshot([Endpoint], revision: UInt64)
     }
 
+    /// The phones of endpoints that reach the same launch as a cabled endpoint.
+    package nonisolated let linkedPhones = LinkedPhones()
     private var table: EndpointTable
     private var changeLog: ChangeLog
     private let now: @Sendable () -> Date
@@ -110,6 +112,15 @@ package actor EndpointRegistry {
         publish([try table.removeUnseen(id)])
     }
 
+    /// Frees the oldest retired IDs if there are more than `RetiredIDs.limit`.
+    ///
+    /// - Parameter named: Returns the IDs that tunnels, grants and others name. They stay reserved.
+    package func freeRetired(except named: @Sendable () async -> Set<EndpointID>) async {
+        guard table.retired.isOverLimit else { return }
+        let named = await named()
+        table.freeRetired(except: named)
+    }
+
     /// Returns the changes after `revision`, or a snapshot, and the stream of later changes. No change in between is
     /// lost.
     package func changes(after revision: UInt64? = nil) -> (start: Start, changes: AsyncStream<EndpointChange>) {
@@ -127,11 +138,16 @@ package actor EndpointRegistry {
 
     private func publish(_ changes: [EndpointTable.Change]) {
         for change in changes {
-            switch change {
-            case .added(let endpoint): changeLog.append(.added, endpoint)
-            case .changed(let endpoint): changeLog.append(.changed, endpoint)
-            case .removed(let endpoint): changeLog.append(.removed, endpoint)
-            }
+            let endpoint = change.endpoint
+            let kind: EndpointChange.Kind =
+                switch change {
+                case .added: .added
+                case .changed: .changed
+                case .removed: .removed
+                }
+            let cabled = kind == .removed ? nil : endpoint.sameLaunchAs.flatMap { table[$0] }
+            linkedPhones.set(cabled?.location.udid, of: endpoint.id)
+            changeLog.append(kind, endpoint)
         }
     }
 }

@@ -7,19 +7,6 @@ package import Model
 /// by a known identity key, or becomes a new endpoint. An advertised server joins a USB or registered endpoint if both
 /// report the same launch. Approval is per route in any case.
 package struct EndpointTable: Sendable {
-    /// The effect of one event on the list.
-    package enum Change: Hashable, Sendable {
-        case added(Endpoint)
-        case changed(Endpoint)
-        case removed(Endpoint)
-
-        var endpoint: Endpoint {
-            switch self {
-            case .added(let endpoint), .changed(let endpoint), .removed(let endpoint): endpoint
-            }
-        }
-    }
-
     private let limits: EndpointLimits
     private var list: EndpointIndex
     private var sightings = SightingIndex()
@@ -47,17 +34,20 @@ package struct EndpointTable: Sendable {
         self.abilities = abilities
         list = EndpointIndex(retired: retired)
         for var record in records {
+            let earlier = EarlierAdvertisement(of: record)
             record.endpoint.goOffline(reason: "not seen since the broker started")
             let approval = trusts[record.endpoint.id]?.approval
             record.endpoint.approval = ApprovalPolicy.approval(of: record.endpoint, approval)
             record.endpoint.setAbilities(abilities)
-            list.insert(record)
+            list.insert(record, earlier: earlier)
         }
     }
 
     package var endpoints: [Endpoint] { list.all.map(\.record.endpoint).sorted { $0.id < $1.id } }
     package var records: [PersistedEndpoint] { list.all.map(\.record).sorted { $0.endpoint.id < $1.endpoint.id } }
     package var retired: RetiredIDs { list.retired }
+    /// Frees retired IDs as `RetiredIDs.free` does.
+    package mutating func freeRetired(except named: Set<EndpointID>) { list.retired.free(except: named) }
 
     package subscript(_ id: EndpointID) -> Endpoint? { list.entry(everCalled: id)?.record.endpoint }
 
@@ -69,8 +59,7 @@ package struct EndpointTable: Sendable {
     package mutating func apply(_ event: SightingEvent, at now: Date) -> [Change] {
         let changes: [Change]
         switch event {
-        case .seen(let sighting):
-            changes = observe(sighting, at: now)
+        case .seen(let sighting): changes = observe(sighting, at: now)
         case .lost(let id):
             refusals.remove(id)
             for route in sightings[id]?.routes ?? [] { mismatches[route] = nil }
@@ -80,6 +69,7 @@ package struct EndpointTable: Sendable {
             let gone = sightings.markStale(of: source)
             changes = refresh(gone.compactMap { endpointID(seenAs: $0) })
         case .sourceReconciled(let source):
+            if source == .bonjour { list.forgetEarlierAdvertisements() }
             changes = removeSightings(sightings.staleIDs(of: source), at: now)
         }
         return updatingHints(after: changes)
@@ -294,6 +284,11 @@ extension EndpointTable {
         movedFrom former: EndpointID?,
         at now: Date
     ) -> [Change]? {
+        if let id = matcher.reclaimedEndpoint(by: sighting, on: server) {
+            let displaced = list[id]?.servers ?? []
+            list.assign(server, to: id)
+            return relist(displaced, at: now) + refresh([id])
+        }
         if let id = matcher.endpoint(for: sighting, on: server, movedFrom: former) {
             list.assign(server, to: id)
             guard let earlier = matcher.earlierEndpoint(of: sighting, mergedInto: id) else { return [] }
@@ -345,8 +340,12 @@ extension EndpointTable {
     /// Lists advertisements separately again if they no longer belong to a USB or registered endpoint.
     private mutating func separate(from id: EndpointID, at now: Date) -> [Change] {
         guard let entry = list[id], entry.record.source.isAnchor else { return [] }
-        let unrelated = entry.servers.filter { !matcher.belongs($0, to: id) }
-        let detached = sightings.sightings(on: unrelated)
+        return relist(entry.servers.filter { !matcher.belongs($0, to: id) }, at: now)
+    }
+
+    /// Lists the sightings on these servers again, as if they were new.
+    private mutating func relist(_ servers: Set<ServerKey>, at now: Date) -> [Change] {
+        let detached = sightings.sightings(on: servers)
         for sighting in detached { _ = remove(sighting.id) }
         return detached.flatMap { observe($0, at: now) }
     }

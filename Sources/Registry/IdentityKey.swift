@@ -45,6 +45,12 @@ package struct IdentityKey: Hashable, Sendable, Codable {
         } ?? []
     }
 
+    /// The grant of an app that registered itself; nil for every other app.
+    var grant: Substring? {
+        let prefix = "registration:"
+        return location.hasPrefix(prefix) ? location.dropFirst(prefix.count).prefix { $0 != "/" } : nil
+    }
+
     /// The host name without the suffix added by the network.
     ///
     /// Avahi and mDNSResponder rename a host to `name-2.local` when they detect a name conflict, often wrongly

@@ -4,7 +4,8 @@ import NIOCore
 ///
 /// Two handlers, one in each channel, make a byte stream of two connections. Both channels must run on one event loop,
 /// allow half-closure and have no automatic reads. The rules are those of a TCP relay:
-/// - Back-pressure: a channel is read only while the partner's channel is writable.
+/// - Back-pressure: a channel is read only while the partner's channel is writable. One exception is NIO's: when an end of
+///   input has arrived, it reads the receive buffer of the kernel to its end (`BaseSocketChannel.readEOF0`).
 /// - An end of input (FIN, close_notify) becomes an end of output at the partner, after the bytes before it.
 /// - A failure of one channel resets the other, so a cut stream never looks complete.
 ///
@@ -44,6 +45,9 @@ final class GlueHandler: ChannelDuplexHandler {
         write(bytes)
         context?.flush()
     }
+
+    /// Passes bytes of the peer to the partner that did not come through this handler.
+    func receive(_ bytes: ByteBuffer) { partner?.send(bytes) }
 
     // MARK: From the network
 

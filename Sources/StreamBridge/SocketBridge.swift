@@ -18,20 +18,37 @@ package struct SocketBridge: Sendable {
         AdaptiveRecvByteBufferAllocator(minimum: 1 << 10, initial: 16 << 10, maximum: 256 << 10)
     }
 
-    /// Connects a channel with a socket. No bytes pass before `start()`.
+    /// The receive buffer of the socket in bytes, of which the kernel doubles the number. The kernel would let it grow to
+    /// 32 MiB (net.ipv4.tcp_rmem), and `GlueHandler` takes all of it into memory at the end of input. The channel keeps the
+    /// kernel's buffer, because a fixed one limits the throughput of a distant peer.
+    private static let receiveBufferSize = 1 << 20
+
+    /// The place of a bridge in the pipeline of a channel.
+    package struct Attachment {
+        let position: ChannelPipeline.SynchronousOperations.Position
+        let received: ByteBuffer?
+
+        /// - Parameters:
+        ///   - position: The place of the new handler.
+        ///   - received: Bytes of the peer that other handlers have received. The socket receives them first.
+        package init(_ position: ChannelPipeline.SynchronousOperations.Position, received: ByteBuffer? = nil) {
+            self.position = position
+            self.received = received
+        }
+    }
+
+    /// Connects a channel with a socket. No further bytes pass before `start()`.
     ///
     /// The pipeline of the channel must begin with a `ResetHandler`.
     /// - Parameters:
     ///   - channel: The channel. The handlers behind the new one receive no more bytes.
     ///   - socket: A connected, non-blocking stream socket.
-    ///   - position: Returns the place of the new handler in the channel's pipeline. Called on the event loop.
-    /// - Throws: An error of NIO if one of the two is closed already. The socket is then closed.
+    ///   - attachment: Returns the place of the new handler in the channel's pipeline. Called on the event loop.
+    /// - Throws: An error of NIO if one of the two is closed already; errors of `attachment`. The socket is then closed.
     package init(
         _ channel: any Channel,
         to socket: consuming Descriptor,
-        at position: @escaping @Sendable (any Channel) throws -> ChannelPipeline.SynchronousOperations.Position = { _ in
-            .last
-        }
+        at attachment: @escaping @Sendable (any Channel) throws -> Attachment = { _ in Attachment(.last) }
     ) async throws {
         self.channel = channel
         let number = socket.release()
@@ -43,21 +60,37 @@ package struct SocketBridge: Sendable {
                 .channelOption(.autoRead, value: false)
                 .channelOption(.writeBufferWaterMark, value: Self.waterMark)
                 .channelOption(.recvAllocator, value: Self.recvAllocator)
+                .channelOption(.socketOption(.so_rcvbuf), value: Self.receiveBufferSize)
                 .channelInitializer { local in
                     local.eventLoop.makeCompletedFuture {
                         try local.pipeline.syncOperations.addHandlers(ResetHandler(), bound.value.local)
                     }
                 }
                 .withConnectedSocket(number)
-                .flatMapThrowing { _ in
-                    try channel.syncOptions?.setOption(.autoRead, value: false)
-                    try channel.syncOptions?.setOption(.writeBufferWaterMark, value: Self.waterMark)
-                    try channel.syncOptions?.setOption(.recvAllocator, value: Self.recvAllocator)
-                    try channel.pipeline.syncOperations.handler(type: ResetHandler.self).writesBeforeClose = true
-                    try channel.pipeline.syncOperations.addHandler(bound.value.network, position: position(channel))
+                .flatMapThrowing { local in
+                    do {
+                        try Self.connect(channel, bound.value.network, at: attachment)
+                    } catch {
+                        local.close(promise: nil)
+                        throw error
+                    }
                     return bound
                 }
         }.get()
+    }
+
+    private static func connect(
+        _ channel: any Channel,
+        _ handler: GlueHandler,
+        at attachment: (any Channel) throws -> Attachment
+    ) throws {
+        try channel.syncOptions?.setOption(.autoRead, value: false)
+        try channel.syncOptions?.setOption(.writeBufferWaterMark, value: waterMark)
+        try channel.syncOptions?.setOption(.recvAllocator, value: recvAllocator)
+        try channel.pipeline.syncOperations.handler(type: ResetHandler.self).writesBeforeClose = true
+        let attachment = try attachment(channel)
+        try channel.pipeline.syncOperations.addHandler(handler, position: attachment.position)
+        if let received = attachment.received { handler.receive(received) }
     }
 
     /// Passes bytes from now on.

@@ -5,8 +5,11 @@ import NIOSSL
 /// TLS 1.3 for the connections of the remote listener.
 ///
 /// A client certificate is optional. A certificate with another key than P-256 fails the handshake.
+///
+/// No session is resumed, because a resumed one would show the key of its first handshake without a proof (RFC 8446,
+/// section 2.2).
 package struct ServerTLS: Sendable {
-    private let context: NIOSSLContext
+    private let configuration: TLSConfiguration
 
     /// - Throws: `TLSError.unusable`.
     package init(identity: TLSIdentity) throws {
@@ -21,12 +24,14 @@ package struct ServerTLS: Sendable {
             .ecdsaSecp256R1Sha256, .ecdsaSecp384R1Sha384, .ecdsaSecp521R1Sha512, .ed25519, .rsaPssRsaeSha256,
             .rsaPssRsaeSha384, .rsaPssRsaeSha512,
         ]
-        context = try NIOSSLContext.make(configuration)
+        self.configuration = configuration
+        _ = try NIOSSLContext.make(configuration)
     }
 
     /// Adds TLS in front of the handlers of a channel. Called on the channel's event loop.
     package func secure(_ channel: any Channel) throws {
-        let handler = NIOSSLServerHandler(context: context) { chain, promise in
+        // Each context has its own ticket key, so no other connection accepts its tickets. NIOSSL cannot turn them off.
+        let handler = NIOSSLServerHandler(context: try NIOSSLContext.make(configuration)) { chain, promise in
             let isP256 = PinnedKey.spki(of: chain).flatMap(PinnedKey.pin(ofP256:)) != nil
             promise.succeed(isP256 ? .certificateVerified : .failed)
         }
@@ -36,7 +41,6 @@ package struct ServerTLS: Sendable {
     /// Returns the pin of the key that the client proved to hold; nil if the client sent no certificate. Called on the
     /// channel's event loop, after the handshake.
     package func clientKey(of channel: any Channel) -> KeyPin? {
-        // A resumed session has the certificate of its first handshake, and the verification does not run again.
         guard let certificate = try? channel.pipeline.syncOperations.nioSSL_peerCertificate() else { return nil }
         return PinnedKey.spki(of: [certificate]).flatMap(PinnedKey.pin(ofP256:))
     }

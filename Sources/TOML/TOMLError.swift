@@ -1,11 +1,29 @@
 import Model
 
 /// The reason why a TOML file is rejected, with its place in the file.
-package enum TOMLError: Error, Hashable, Sendable {
+package indirect enum TOMLError: Error, Hashable, Sendable {
     /// The file is not TOML.
     case syntax(file: String, at: FilePosition, reason: String)
     /// A key is unknown or missing, or its value is invalid. `reason` names the key.
     case invalid(file: String, at: FilePosition, reason: String)
+    /// Several errors of one file, in the order of the file. Never nested, and never with fewer than two errors.
+    case several([TOMLError])
+
+    /// Joins errors into one; nil without an error.
+    package static func joining(_ errors: [TOMLError]) -> TOMLError? {
+        let single = errors.flatMap(\.errors).sorted { $0.position < $1.position }
+        return single.count > 1 ? .several(single) : single.first
+    }
+
+    /// The single errors.
+    package var errors: [TOMLError] { if case .several(let errors) = self { errors } else { [self] } }
+
+    private var position: FilePosition {
+        switch self {
+        case .syntax(_, let position, _), .invalid(_, let position, _): position
+        case .several(let errors): errors[0].position
+        }
+    }
 }
 
 /// A position in a file; both numbers begin with 1.
@@ -25,13 +43,17 @@ package struct FilePosition: Hashable, Sendable, Comparable {
 
 /// The message in the form of compilers, `FILE:LINE:COLUMN: reason`, in which editors find the place. It has no control
 /// characters, because keys of a file must not control the terminal.
+/// Several errors are several lines.
 extension TOMLError: CustomStringConvertible {
-    package var description: String { SanitizedText(message, limit: .max).text }
+    package var description: String {
+        errors.map { SanitizedText($0.message, limit: .max).text }.joined(separator: "\n")
+    }
 
     private var message: String {
         switch self {
-        case .syntax(let file, let position, let reason): "\(file):\(position.line):\(position.column): \(reason)"
-        case .invalid(let file, let position, let reason): "\(file):\(position.line): \(reason)"
+        case .syntax(let file, let position, let reason), .invalid(let file, let position, let reason):
+            "\(file):\(position.line):\(position.column): \(reason)"
+        case .several: description
         }
     }
 }

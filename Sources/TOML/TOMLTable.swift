@@ -1,5 +1,5 @@
 package import JSON
-import Model
+package import Model
 
 /// One table of a TOML file. Its functions return values, or throw errors with the position and the key.
 package struct TOMLTable {
@@ -16,12 +16,18 @@ package struct TOMLTable {
         self.values = values
     }
 
-    /// Rejects every other key.
+    /// Rejects every other key, with one error for each.
     package func allow(_ keys: [String]) throws(TOMLError) {
-        for member in values.members where !keys.contains(member.name) {
+        let errors = values.members.filter { !keys.contains($0.name) }.map { member in
             let suggestion = SimilarNameFinder.suggestion(for: member.name, among: keys, listedAs: "keys")
-            throw error(member.name, saying: "there is no such key\(suggestion)")
+            return error(member.name, saying: "there is no such key\(suggestion)")
         }
+        if let error = TOMLError.joining(errors) { throw error }
+    }
+
+    /// The position of a key; nil if the key is absent.
+    package func position(of key: String) -> FilePosition? {
+        values[key].map { _ in document.positions[path + [.key(key)]] }
     }
 
     /// Returns the error of a key; `predicate` continues the name of the key, such as `must be true or false`.
@@ -74,6 +80,14 @@ package struct TOMLTable {
         }
     }
 
+    /// Returns a duration such as `"90s"`.
+    package func duration(_ key: String, in range: ClosedRange<Int>) throws(TOMLError) -> DurationText? {
+        let (least, most) = (DurationText(seconds: range.lowerBound), DurationText(seconds: range.upperBound))
+        return try optional(key, "a time in quotes such as \"90s\" or \"10m\", from \(least) to \(most)") { json in
+            json.string.flatMap { DurationText($0) }.flatMap { range.contains($0.seconds) ? $0 : nil }
+        }
+    }
+
     package func pointer(_ key: String) throws(TOMLError) -> JSONPointer? {
         try optional(key, "a JSON pointer, such as \"/value/name\"") { $0.string.flatMap(JSONPointer.init) }
     }
@@ -89,14 +103,16 @@ package struct TOMLTable {
         guard let elements = list.array else {
             throw error(key, "must be a list of values in [], but is \(Self.shown(list))")
         }
-        var converted: [Value] = []
+        var (converted, errors): ([Value], [TOMLError]) = ([], [])
         for (index, element) in elements.enumerated() {
-            guard let value = convert(element) else {
+            if let value = convert(element) {
+                converted.append(value)
+            } else {
                 let path = path + [.key(key), .index(index)]
-                throw document.error(at: path, "must be \(shape), but is \(Self.shown(element))")
+                errors.append(document.error(at: path, "must be \(shape), but is \(Self.shown(element))"))
             }
-            converted.append(value)
         }
+        if let error = TOMLError.joining(errors) { throw error }
         return converted
     }
 

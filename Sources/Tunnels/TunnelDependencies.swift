@@ -13,6 +13,7 @@ struct TunnelDependencies: Sendable {
     let limits: TunnelLimits
     let clock: any Clock<Duration>
     let logger: Logger
+    let totals = RelayTotals()
     let feed = Broadcast<TunnelChange>(slow: .ends(after: 256))
     let routeGeneration = RouteGenerationCounter()
 
@@ -21,6 +22,7 @@ struct TunnelDependencies: Sendable {
             id: id,
             failureSentence: dialer.failureSentence,
             connectionLimit: connectionLimit,
+            totals: totals,
             feed: feed
         )
     }

@@ -9,6 +9,8 @@ package enum TunnelError: Error, Hashable, Sendable {
     case inUse(ListenAddress)
     /// The broker cannot listen on the local address; with the reason.
     case cannotListen(ListenAddress, String)
+    /// The user who asks could not reach a unix socket at that path; with the reason, and an address that works.
+    case unreachable(ListenAddress, String, instead: String)
     /// The text is not a valid address to listen on.
     case badLocal(ListenAddress, String)
     /// The target is invalid.
@@ -35,6 +37,7 @@ extension TunnelError: CustomStringConvertible {
         case .inUse(let local): "\(local) is in use by another program"
         case .cannotListen(let local, let reason), .badLocal(let local, let reason):
             "\(local) cannot be listened on: \(reason)"
+        case .unreachable(let local, let reason, _): "\(local) cannot be listened on: \(reason)"
         case .badTarget(let reason): reason
         case .tooMany(let limit): "the limit of \(limit) tunnels is reached"
         case .notSaved(let reason): "nothing was changed: \(reason)"
@@ -53,6 +56,7 @@ extension TunnelError: CustomStringConvertible {
         case .inUse(.unix): "choose another path, or stop that program"
         case .cannotListen(.tcp, _): "choose another local port or address, or tcp:0 for any free port"
         case .cannotListen(.unix, _): "choose another path, in a folder of your own"
+        case .unreachable(_, _, let other): "listen on \(other)"
         case .badLocal: "leave the address out, or give one that `ip address` shows"
         case .badTarget: "`patchbay list` shows the endpoints"
         case .tooMany: "remove some with `patchbay tunnels rm ID`"
@@ -68,7 +72,7 @@ extension TunnelError: CustomStringConvertible {
             switch self {
             case .noSuchTunnel: .notFound
             // One code for every reason that prevents listening (`patchbay` exits with 1).
-            case .taken, .inUse, .cannotListen: .conflict
+            case .taken, .inUse, .cannotListen, .unreachable: .conflict
             case .badLocal, .badTarget: .badRequest
             case .tooMany: .limit
             case .notSaved, .notRead, .stopping: .unavailable

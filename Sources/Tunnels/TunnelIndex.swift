@@ -10,10 +10,14 @@ struct TunnelIndex: Sendable {
     /// The number of the next tunnel.
     private var next: UInt64 = 1
 
-    init() {}
+    /// The rules for unix sockets.
+    private let sockets: UnixSocketPlaces
+
+    init(sockets: UnixSocketPlaces = UnixSocketPlaces()) { self.sockets = sockets }
 
     /// Restores the tunnels of the state file.
     init(_ persisted: PersistedTunnels, dependencies: TunnelDependencies) {
+        sockets = dependencies.limits.sockets
         for entry in persisted.tunnels { entries[entry.id] = TunnelEntry(entry, dependencies: dependencies) }
         next = max(persisted.next, (entries.keys.map(Self.number).max() ?? 0) &+ 1)
     }
@@ -57,7 +61,7 @@ struct TunnelIndex: Sendable {
             let old = tunnel(listeningOn: spec.local)
             if let old, isEphemeral || spec.noRebind || !old.spec.persistent { throw .taken(spec.local, by: old.id) }
             if let old, plans.contains(where: { $0.old?.id == old.id }) { throw .inUse(spec.local) }
-            let listeners = old?.listener == nil ? try listen(on: spec.local) : []
+            let listeners = old?.listener == nil ? try listen(on: spec.local, for: owner) : []
             plans.append(TunnelPlan(spec: spec, owner: owner, holder: holder, old: old, listeners: listeners))
         }
         return plans
@@ -86,9 +90,9 @@ struct TunnelIndex: Sendable {
 
     /// Listens on an address. The error names the tunnel that is in the way: 8080 and 127.0.0.1:8080 overlap, for
     /// example.
-    func listen(on local: ListenAddress, port: UInt16? = nil) throws(TunnelError) -> [Listener] {
+    func listen(on local: ListenAddress, for owner: UInt32, port: UInt16? = nil) throws(TunnelError) -> [Listener] {
         do {
-            return try TunnelSocketBinder.listen(on: local, port: port)
+            return try TunnelSocketBinder.listen(on: local, access: sockets.access(to: local, for: owner), port: port)
         } catch .inUse(let local) {
             if case .tcp(_, let asked) = local, let wanted = asked == 0 ? port : asked {
                 let other = entries.values.first {

@@ -14,6 +14,8 @@ package struct TunnelLimits: Hashable, Sendable {
     /// The longest delay before the next attempt to accept on a failing listening socket.
     package let maxAcceptBackoff: Duration
     package let inspection: InspectionTimeouts
+    /// The rules for unix sockets.
+    package let sockets: UnixSocketPlaces
 
     package init(
         connections: Int = 2_000,
@@ -22,7 +24,8 @@ package struct TunnelLimits: Hashable, Sendable {
         listenRetryInterval: Duration = .seconds(2),
         acceptBackoff: Duration = .milliseconds(100),
         maxAcceptBackoff: Duration = .seconds(10),
-        inspection: InspectionTimeouts = InspectionTimeouts()
+        inspection: InspectionTimeouts = InspectionTimeouts(),
+        sockets: UnixSocketPlaces = UnixSocketPlaces()
     ) {
         self.connections = connections
         self.concurrentDials = concurrentDials
@@ -31,6 +34,7 @@ package struct TunnelLimits: Hashable, Sendable {
         self.acceptBackoff = acceptBackoff
         self.maxAcceptBackoff = maxAcceptBackoff
         self.inspection = inspection
+        self.sockets = sockets
     }
 }
 

@@ -18,6 +18,7 @@ final class TunnelMetrics: RelayObserver {
     /// `TargetDialer.failureSentence`.
     private let failureSentence: String
     private let connectionLimit: TunnelConnectionLimiter
+    private let totals: RelayTotals
     private let feed: Broadcast<TunnelChange>
     private let traffic = Mutex(Traffic())
     private let counters = Mutex(TunnelStatistics())
@@ -26,11 +27,13 @@ final class TunnelMetrics: RelayObserver {
         id: String,
         failureSentence: String,
         connectionLimit: TunnelConnectionLimiter,
+        totals: RelayTotals = RelayTotals(),
         feed: Broadcast<TunnelChange>
     ) {
         self.id = id
         self.failureSentence = failureSentence
         self.connectionLimit = connectionLimit
+        self.totals = totals
         self.feed = feed
     }
 
@@ -55,6 +58,7 @@ final class TunnelMetrics: RelayObserver {
             statistics.connections += 1
             if isWithinLimit { statistics.open += 1 }
         }
+        totals.accepted()
         if !isWithinLimit { connectionFailed(connectionLimit.failure) }
         return isWithinLimit
     }
@@ -71,6 +75,7 @@ final class TunnelMetrics: RelayObserver {
     /// Counts a failure and publishes the event.
     func connectionFailed(_ failure: DialError) {
         counters.withLock { $0.failures[failure.reason.rawValue, default: 0] += 1 }
+        totals.failed(failure.reason)
         feed.send(.connectionFailed(tunnel: id, failure))
     }
 
@@ -88,6 +93,7 @@ final class TunnelMetrics: RelayObserver {
             traffic.upRate.add(UInt64(up), at: now)
             traffic.downRate.add(UInt64(down), at: now)
         }
+        totals.relayed(up: up, down: down)
     }
 
     func ended(_ outcome: RelayOutcome) {

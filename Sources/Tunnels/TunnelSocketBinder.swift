@@ -11,13 +11,20 @@ enum TunnelSocketBinder {
     ///
     /// - Parameters:
     ///   - local: The requested address.
+    ///   - access: The mode and the owner of a unix socket.
     ///   - port: For an address with port 0, the previously assigned port. If it is taken, the call fails.
     /// - Returns: One listener, or two if both loopback addresses are requested.
     /// - Throws: `TunnelError.inUse`, `.cannotListen`, `.badLocal`.
-    static func listen(on local: ListenAddress, port: UInt16? = nil) throws(TunnelError) -> [Listener] {
+    static func listen(
+        on local: ListenAddress,
+        access: UnixSocketAccess = .private,
+        port: UInt16? = nil
+    ) throws(TunnelError) -> [Listener] {
         switch local {
         case .unix(let path):
-            return [try listener(.unix(path: path), for: local)]
+            do { return [try Listener(on: .unix(path: path), access: access)] } catch {
+                throw tunnelError(from: error, for: local)
+            }
         case .tcp(nil, let asked), .tcp("localhost"?, let asked):
             let wanted = asked == 0 ? port ?? 0 : asked
             return wanted == 0 ? try onFreePort(for: local) : try onBoth(wanted, for: local)

@@ -21,7 +21,7 @@ package actor TunnelTable {
     /// The streams without a local address. Their connections count towards the limit of the table.
     package nonisolated let streams: StreamTable
 
-    var records = TunnelIndex()
+    var records: TunnelIndex
     var isRefreshing = false
     nonisolated let dependencies: TunnelDependencies
     nonisolated let jobs = AsyncStream.makeStream(of: Job.self)
@@ -79,6 +79,7 @@ package actor TunnelTable {
         logger: Logger = Logger(label: "tunnels") { _ in SwiftLogNoOpLogHandler() }
     ) async throws(TunnelError) {
         self.store = store
+        records = TunnelIndex(sockets: limits.sockets)
         dependencies = TunnelDependencies(
             dialer: dialer,
             relay: Relay(idle: idle),
@@ -222,7 +223,7 @@ package actor TunnelTable {
     private func reopen(_ id: String) -> Bool {
         guard var record = records[id] else { return true }
         do {
-            let listeners = try records.listen(on: record.spec.local, port: record.port)
+            let listeners = try records.listen(on: record.spec.local, for: record.owner, port: record.port)
             let listener = TunnelListener(for: record, on: listeners, dependencies: dependencies)
             record.listener = listener
             record.state = .unresolved
@@ -288,7 +289,9 @@ package actor TunnelTable {
         return plans.map { plan in
             if plan.isUnchanged, let old = plan.old { return (old.id, false, nil) }
             do throws(TunnelError) {
-                let listeners = plan.listeners.isEmpty ? try records.listen(on: plan.spec.local) : plan.listeners
+                let listeners =
+                    plan.listeners.isEmpty
+                    ? try records.listen(on: plan.spec.local, for: plan.owner) : plan.listeners
                 return (insert(plan, listeners: listeners), true, plan.old?.id)
             } catch {
                 // Another program took the address in the meantime. The tunnel is created as failed and tries again.

@@ -12,6 +12,7 @@ struct UsbmuxServerConnection: Sendable {
     let dialer: any Dialer
     let usbmuxd: NativeUsbmuxClient
     let relay: Relay
+    let policy: (any ConnectionPolicy)?
     let statistics: UsbmuxServerStatistics
     let logger: Logger
 
@@ -41,8 +42,12 @@ struct UsbmuxServerConnection: Sendable {
             case .send(let bytes): try await send(bytes, to: socket)
             case .dial(let device, let port):
                 let pendingDial = PendingDial()
+                let target = TunnelTarget.device(udid: device.device.udid, port: port)
                 let route = Route.usb(USBRoute(udid: device.device.udid, port: port))
-                let failure = await pendingDial.dial(for: socket) { [dialer, relay] () async throws -> Connection in
+                let failure = await pendingDial.dial(for: socket) {
+                    [dialer, policy, relay] () async throws -> Connection in
+                    let user = UnixPeer.user(of: socket)
+                    if let refusal = await policy?.check(of: target, for: nil, owner: user)() { throw refusal }
                     if let plan = await dialer.plan(for: route), let connection = try await relay.connect(plan) {
                         return connection
                     }

@@ -26,6 +26,7 @@ package final class UsbmuxServer: Service {
     private let dialer: any Dialer
     private let usbmuxd: NativeUsbmuxClient
     private let relay: Relay
+    private let policy: (any ConnectionPolicy)?
     private let clock: any Clock<Duration>
     private let logger: Logger
     private let eventHub = DeviceEventHub()
@@ -39,6 +40,7 @@ package final class UsbmuxServer: Service {
     ///   - dialer: Dials devices.
     ///   - usbmuxd: Receives the requests that this server does not answer.
     ///   - relay: Relays the streams; must outlive `run()`.
+    ///   - policy: Decides about each stream, by the user of the client; nil allows all.
     ///   - clientLimit: Maximum number of clients without a stream.
     ///   - clock: The clock for delays.
     ///   - logger: The logger.
@@ -48,6 +50,7 @@ package final class UsbmuxServer: Service {
         dialer: any Dialer,
         usbmuxd: NativeUsbmuxClient,
         relay: Relay,
+        policy: (any ConnectionPolicy)? = nil,
         clientLimit: Int = UsbmuxServer.clientLimit,
         clock: any Clock<Duration> = ContinuousClock(),
         logger: Logger
@@ -57,6 +60,7 @@ package final class UsbmuxServer: Service {
         self.dialer = dialer
         self.usbmuxd = usbmuxd
         self.relay = relay
+        self.policy = policy
         self.clock = clock
         self.logger = logger
         statistics = UsbmuxServerStatistics(limit: clientLimit)
@@ -134,6 +138,7 @@ package final class UsbmuxServer: Service {
             dialer: dialer,
             usbmuxd: usbmuxd,
             relay: relay,
+            policy: policy,
             statistics: statistics,
             logger: logger
         )

@@ -63,6 +63,9 @@ struct GlobalOptions: ParsableArguments {
 
     var output: Console { Console.standard(color) }
 
+    /// The hints of the command.
+    var hint: BrokerHint { BrokerHint(broker: broker) }
+
     static func client(socket: String?, broker: String?) throws(CLIError) -> PatchbayClient {
         switch try target(socket: socket, broker: broker) {
         case .direct(let address): return PatchbayClient(address: address)
@@ -117,49 +120,6 @@ struct GlobalOptions: ParsableArguments {
             userID: geteuid(),
             exists: { access($0, F_OK) == 0 }
         )
-    }
-}
-
-/// The `--json` option of commands with output.
-struct JSONOption: ParsableArguments {
-    @Flag(help: "Print JSON: one document, or one document per line for streams. The format is stable.")
-    var json = false
-}
-
-/// The options of lists: `--json` and `--quiet`.
-struct ListOptions: ParsableArguments {
-    @Flag(help: "Print JSON: one document, or one document per line for streams. The format is stable.")
-    var json = false
-    @Flag(name: [.short, .long], help: "Print only the IDs, one per line.")
-    var quiet = false
-
-    func validate() throws {
-        if json, quiet { throw ValidationError("--json and --quiet exclude each other.") }
-    }
-
-    /// Prints a list in the format of the options.
-    ///
-    /// - Parameters:
-    ///   - document: The output of `--json`.
-    ///   - ids: The output of `--quiet`.
-    ///   - table: The output without an option.
-    ///   - emptyMessage: The output instead of a table without rows.
-    ///   - footer: The line after a table with rows.
-    ///   - output: Standard output.
-    /// - Throws: `BrokenPipe`, `CLIError`.
-    func show(
-        _ document: some Encodable,
-        ids: [String],
-        table: Table,
-        ifEmpty emptyMessage: String,
-        footer: String? = nil,
-        on output: Console
-    ) throws {
-        if json { return try output.document(document) }
-        if quiet { return try output.ids(ids) }
-        if table.rows.isEmpty { return try output.line(emptyMessage) }
-        try output.table(table)
-        if let footer { try output.line(footer) }
     }
 }
 

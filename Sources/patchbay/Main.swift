@@ -1,4 +1,5 @@
 import ArgumentParser
+import CVersion
 import Glibc
 import Model
 
@@ -16,6 +17,10 @@ enum Main {
 enum CommandRunner {
     static func run(_ arguments: [String]) async -> CInt {
         do {
+            if let request = CompletionRequest(arguments) {
+                try await complete(request, arguments)
+                return ExitStatus.ok.rawValue
+            }
             if arguments == ["help", "exit-codes"] {
                 try Console.standard().line(ExitStatus.table)
                 return ExitStatus.ok.rawValue
@@ -42,6 +47,14 @@ enum CommandRunner {
         }
     }
 
+    /// Prints the candidates for a completion script. The parser throws its answer as an error.
+    private static func complete(_ request: CompletionRequest, _ arguments: [String]) async throws {
+        do { _ = try Patchbay.parseAsRoot(arguments) } catch {
+            guard Patchbay.exitCode(for: error) == .success else { throw error }
+            try Console.standard().line(await request.completed(Patchbay.message(for: error)))
+        }
+    }
+
     /// Appends the exit codes to a help text; returns any other text unchanged.
     static func completed(_ text: String) -> String {
         guard text.contains("USAGE: ") else { return text }
@@ -58,10 +71,11 @@ enum CommandRunner {
         }
         let status = ExitStatus(for: error)
         if status == .outputClosed { return status.rawValue }
-        let cliError = CLIError(
+        var cliError = CLIError(
             describing: error,
             command: CommandSuggestion.command(in: arguments, below: Patchbay.self)
         )
+        cliError.hint = cliError.hint.map(BrokerHint(arguments: arguments).completed)
         if CLIErrorReport.isWanted(by: arguments) {
             try? Console.errors().jsonLine(CLIErrorReport(cliError))
         } else {
@@ -85,7 +99,7 @@ struct Patchbay: AsyncParsableCommand {
               patchbay pair                         give an agent or a device access
               patchbay help exit-codes              list the exit codes for scripts
             """,
-        version: Version.text,
+        version: Version.text(commit: String(cString: CVersion_commit())),
         groupedSubcommands: [
             CommandGroup(
                 name: "Inspect",
@@ -120,7 +134,7 @@ struct Patchbay: AsyncParsableCommand {
                     AuditCommand.self, RemoteCommand.self,
                 ]
             ),
-            CommandGroup(name: "Maintenance", subcommands: [DoctorCommand.self]),
+            CommandGroup(name: "Maintenance", subcommands: [DoctorCommand.self, ConfigCommand.self, LogsCommand.self]),
         ]
     )
 }

@@ -1,8 +1,11 @@
 import API
 import AccessControl
+import CoreMetrics
+import Devices
 import Glibc
 import Logging
 import Model
+import PrometheusMetrics
 import Registry
 import ServiceLifecycle
 import SystemIO
@@ -21,23 +24,37 @@ struct Daemon: Sendable {
 
     /// Creates every part of the broker; opens the state directory and the sockets.
     ///
+    /// - Parameters:
+    ///   - loaded: The valid configuration.
+    ///   - options: The options of the command line that replace keys, in the names of the keys.
+    ///   - environment: The environment.
+    ///   - reload: Reads the configuration again.
     /// - Throws: `ConfigurationError`, `DaemonError`.
     init(
-        configuration: Configuration,
-        profiles: ProfileCatalog,
-        socket: String?,
-        stateDirectory: String?,
-        environment: [String: String]
+        _ loaded: LoadedConfiguration,
+        options: [String: String],
+        environment: [String: String],
+        reload: @escaping @Sendable () throws(ConfigurationError) -> LoadedConfiguration
     ) async throws {
-        let logger = Self.logger(at: configuration.broker.logLevel)
+        var configuration = loaded.configuration
+        let profiles = loaded.profiles
+        configuration.broker.socket = options["broker.socket"] ?? configuration.broker.socket
+        configuration.broker.stateDirectory = options["broker.state_directory"] ?? configuration.broker.stateDirectory
+        configuration.broker.logLevel = options["broker.log_level"] ?? configuration.broker.logLevel
+        let level = LogLevel(configuration.broker.logLevel)
+        let logger = Logger(label: "patchbayd") { _ in BrokerLogHandler(environment: environment, level: level) }
         self.logger = logger
+        // Before the parts that create metrics.
+        let metrics = PrometheusRegistry()
+        MetricsSystem.bootstrap(metrics)
         let notifier = SystemdNotifier(environment: environment)
-        let hangups = await HangupSignalHandler(logger: logger)
+        // Installed first: SIGHUP terminates a process without a handler.
+        let hangups = await UnixSignalsSequence(trapping: .sighup)
         // These need descriptors and are created while some are available.
         _ = (Poller.shared, ThreadExecutor.files)
         let descriptors = FileDescriptorBudget.make(wanted: configuration.tunnels.maxConnections, logger: logger)
         let directory = try StateDirectory.prepare(
-            explicit: stateDirectory ?? configuration.broker.stateDirectory,
+            explicit: configuration.broker.stateDirectory,
             environment: environment
         )
         lock = try StateDirectoryLock(on: directory)
@@ -57,6 +74,7 @@ struct Daemon: Sendable {
             logger: logger
         )
         self.state = state
+        await state.accessStore.setAuditRetention(configuration.audit.retention)
         let limiter = ConnectionLimiter()
         if profiles.entries.isEmpty {
             logger.warning("no profiles are installed; debug servers such as app-debug are listed as tcp")
@@ -66,13 +84,26 @@ struct Daemon: Sendable {
             profiles: profiles,
             environment: environment,
             state: state,
-            limits: TunnelLimits(connections: descriptors.connections),
+            limits: TunnelLimits(
+                connections: descriptors.connections,
+                sockets: ServiceFolders.sockets(environment: environment)
+            ),
             clients: limiter,
             logger: logger
         )
+        let store = ConfigurationStore(
+            loaded,
+            overrides: Self.overrides(
+                of: configuration,
+                options: options,
+                directory: directory,
+                environment: environment
+            )
+        )
         let servers = try await ServerComponents(
             configuration,
-            path: socket,
+            configurationStore: store,
+            metrics: metrics,
             environment: environment,
             state: state,
             sources: sources,
@@ -81,22 +112,65 @@ struct Daemon: Sendable {
             logger: logger
         )
         self.socket = servers.socket
-        let watchdog = WatchdogFeeder(notifier: notifier) {
-            _ = await state.registry.revision
-            _ = await sources.tunnels.list()
+        let watchdog = WatchdogFeeder(
+            notifier: notifier,
+            checks: [
+                .init(name: "registry") { _ = await state.registry.revision },
+                .init(name: "tunnels") { _ = await sources.tunnels.list() },
+                .init(name: "access control") { _ = await state.accessStore.wallClockLag },
+                .init(name: "configuration") { _ = await store.effective },
+                .init(name: "descriptors") { try? await PollerClock().sleep(for: .milliseconds(1)) },
+            ],
+            logger: logger
+        )
+        let reloader = ConfigurationReloader(
+            store: store,
+            signals: hangups,
+            notifier: notifier,
+            logger: logger,
+            load: reload
+        ) { configuration in
+            level.set(configuration.broker.logLevel)
+            await state.accessStore.setAuditRetention(configuration.audit.retention)
+            await state.staticEndpoints.replaceConfigured(configuration.endpoints)
         }
         // In start order, dependencies first; stopped in reverse order.
         services =
-            [hangups, servers.approvalService] + state.services + sources.services + [watchdog] + servers.services
+            [reloader, servers.approvalService] + state.services + sources.services + [watchdog] + servers.services
     }
 
-    private static func logger(at level: String) -> Logger {
-        var logger = Logger(label: "patchbayd") { StreamLogHandler.standardError(label: $0) }
-        logger.logLevel = Logger.Level(rawValue: level) ?? .info
-        return logger
+    /// The values that come from the command line, the environment, and defaults that depend on the environment.
+    private static func overrides(
+        of configuration: Configuration,
+        options: [String: String],
+        directory: String,
+        environment: [String: String]
+    ) -> [ConfigurationStore.Override] {
+        var overrides = options.sorted { $0.key < $1.key }.map { key, value in
+            let flag = "--" + key.drop { $0 != "." }.dropFirst().replacing("_", with: "-")
+            return ConfigurationStore.Override(key: key, value: value, source: .option, place: flag)
+        }
+        func add(_ key: String, _ value: String, from variables: [String]) {
+            let variable = variables.first { environment[$0]?.isEmpty == false }
+            overrides.append(
+                .init(
+                    key: key,
+                    value: value,
+                    source: variable == nil ? .default : .environment,
+                    place: variable.map { "$\($0)" }
+                )
+            )
+        }
+        let socket = AbsolutePath.of(BrokerSocketPath.listen(environment: environment, userID: geteuid()))
+        add("broker.socket", socket, from: [BrokerSocketPath.variable, "RUNTIME_DIRECTORY", "XDG_RUNTIME_DIR"])
+        add("broker.state_directory", directory, from: ["STATE_DIRECTORY", "XDG_STATE_HOME"])
+        if let address = try? configuration.usbmuxdAddress(environment) {
+            add("devices.usbmuxd", address.description, from: [UsbmuxAddress.variable])
+        }
+        return overrides
     }
 
-    /// Serves until SIGTERM or SIGINT; SIGHUP is ignored.
+    /// Serves until SIGTERM or SIGINT.
     func run() async throws {
         await state.staticEndpoints.announce()
         let group = ServiceGroup(

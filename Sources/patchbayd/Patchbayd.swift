@@ -1,11 +1,12 @@
 import ArgumentParser
-import SystemIO
 import CLinux
+import CVersion
 import FoundationEssentials
 import Glibc
 import Logging
 import Model
 import Profiles
+import SystemIO
 
 /// The command line of the broker daemon.
 @main
@@ -14,18 +15,19 @@ struct Patchbayd: AsyncParsableCommand {
         commandName: "patchbayd",
         abstract: "The Patchbay broker: finds debug servers, connects to them, and lists them all.",
         discussion: """
-            Runs in the foreground until SIGTERM or Ctrl-C. SIGHUP is ignored; the configuration is read at startup \
-            only. It starts without a configuration file, without Avahi and without usbmuxd, reports what is missing, \
-            and uses each when it appears. `patchbay status` in another terminal shows its state.
+            Runs in the foreground until SIGTERM or Ctrl-C. SIGHUP reads the configuration again; an invalid file \
+            changes nothing, and the log names the keys that need a restart. It starts without a configuration file, \
+            without Avahi and without usbmuxd, reports what is missing, and uses each when it appears. `patchbay status` \
+            in another terminal shows its state.
 
               patchbayd
               patchbayd --config ./patchbay.toml --check-config
-              patchbayd --socket /tmp/p.sock --state-dir /tmp/p
+              patchbayd --socket /tmp/p.sock --state-directory /tmp/p
 
             Exit codes: 0 stopped on request or configuration valid, 1 failed to start or to run, 64 invalid command \
             line, 78 invalid configuration or path.
             """,
-        version: Version.text
+        version: Version.text(commit: String(cString: CVersion_commit()))
     )
 
     @Option(
@@ -56,10 +58,24 @@ struct Patchbayd: AsyncParsableCommand {
             valueName: "folder"
         )
     )
-    var stateDir: String?
+    var stateDirectory: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Log from this level on: \(Configuration.Broker.logLevels.joined(separator: ", ")).",
+            discussion: "Default: broker.log_level, else info.",
+            valueName: "level"
+        )
+    )
+    var logLevel: String?
 
     @Flag(help: "Check the configuration and the profiles, and exit.")
     var checkConfig = false
+
+    func validate() throws {
+        guard let logLevel, !Configuration.Broker.logLevels.contains(logLevel) else { return }
+        throw ValidationError("--log-level must be one of \(Configuration.Broker.logLevels.joined(separator: ", ")).")
+    }
 
     /// Replaces the parser's `main()`, so that errors have the same format as those of `patchbay`.
     static func main() async {
@@ -83,23 +99,18 @@ struct Patchbayd: AsyncParsableCommand {
         CLinux_map_blocks(1 << 20)
         let environment = ProcessInfo.processInfo.environment
         do {
-            let loader = ConfigurationLoader(environment: environment)
-            let file = loader.file(explicit: config)
-            let profiles = try ProfileCatalog(
-                installedFolder: ProfileCatalog.installedFolder(),
-                userFolder: ProfileCatalog.userFolder(file: file, searchPaths: loader.searchPaths)
-            )
-            let configuration = try loader.load(file, profileKinds: profiles.profiles.map(\.kind))
-            if checkConfig {
-                return print("\(Self.origin(of: configuration, environment)): the configuration is valid")
+            let load = { @Sendable [config] () throws(ConfigurationError) in
+                let loader = ConfigurationLoader(environment: environment)
+                return try loader.load(
+                    loader.file(explicit: config),
+                    installedProfiles: ProfileCatalog.installedFolder()
+                )
             }
-            let daemon = try await Daemon(
-                configuration: configuration,
-                profiles: profiles,
-                socket: socket,
-                stateDirectory: stateDir,
-                environment: environment
-            )
+            let loaded = try load()
+            if checkConfig {
+                return print("\(Self.origin(of: loaded.configuration, environment)): the configuration is valid")
+            }
+            let daemon = try await Daemon(loaded, options: options, environment: environment, reload: load)
             try await daemon.run()
         } catch let error as ConfigurationError {
             for line in error.description.split(separator: "\n") { Self.printError("error: \(line)") }
@@ -108,6 +119,15 @@ struct Patchbayd: AsyncParsableCommand {
             Self.printError("error: \(error)")
             throw ExitCode(error.exitCode)
         }
+    }
+
+    /// The options that replace keys of the file, in the names of the keys.
+    private var options: [String: String] {
+        var options: [String: String] = [:]
+        options["broker.socket"] = socket.map(AbsolutePath.of)
+        options["broker.state_directory"] = stateDirectory.map(AbsolutePath.of)
+        options["broker.log_level"] = logLevel
+        return options
     }
 
     /// The configuration file, or the paths at which none was found.
@@ -166,10 +186,10 @@ extension DaemonError: CustomStringConvertible {
     var description: String {
         switch self {
         case .stateDirectory(let path, let reason):
-            "the state folder \(path) cannot be used: \(reason); name another with --state-dir"
+            "the state folder \(path) cannot be used: \(reason); name another with --state-directory"
         case .stateDirectoryTaken(let path, let holder):
             "the state folder \(path) is in use by \(holder ?? "another broker"); stop that one, or name another folder "
-                + "with --state-dir"
+                + "with --state-directory"
         case .socket(let reason), .path(let reason): reason
         case .accessState(let reason): "the access state cannot be read: \(reason)"
         case .state(let reason): reason

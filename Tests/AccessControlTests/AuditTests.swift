@@ -143,6 +143,84 @@ import Testing
         }
     }
 
+    @Test func `a retention deletes the oldest segments, and the log stays verifiable`() async throws {
+        try await withScratchFolder { scratch in
+            let store = try Fixture.store(in: scratch, auditSegment: 1_500)
+            for number in 0..<40 { _ = try await store.grant(to: "\(number)") }
+            let before = try AuditSegments(in: scratch.path).full
+
+            await store.setAuditRetention(AuditRetention(maxAge: 864_000_000, maxBytes: 6_000))
+
+            let after = try AuditSegments(in: scratch.path).full
+            #expect(after.count < before.count && !after.isEmpty)
+            #expect(try await store.verifyAudit().firstInvalidEntry == nil)
+            func numbers(after number: Int) async throws -> [Int] {
+                try await store.auditLines(after: number, limit: 5).map {
+                    try JSONCoding.decoder().decode(AuditEntry.self, from: $0).number
+                }
+            }
+            let oldest = try #require(try await numbers(after: 0).first)
+            #expect(oldest > 1)
+            #expect(try await numbers(after: 0) == Array(oldest..<oldest + 5))
+            #expect(try await numbers(after: oldest + 2) == Array(oldest + 3..<oldest + 8))
+            let entries = try await store.auditLines(after: nil, limit: 1)
+            let entry = try JSONCoding.decoder().decode(AuditEntry.self, from: #require(entries.first))
+            #expect(entry.event.action == .pruned && entry.event.through == oldest - 1)
+
+            try await store.close()
+            let next = try Fixture.store(in: scratch, auditSegment: 1_500)
+            #expect(await next.findings.isEmpty)
+            // A segment that the retention did not delete.
+            unlink(try AuditSegments(in: scratch.path).path(of: #require(after.first)))
+            #expect(try await next.verifyAudit().firstInvalidEntry == 1)
+        }
+    }
+
+    @Test func `a call is recorded with the time of the call, not of the write`() async throws {
+        try await withScratchFolder { scratch in
+            let clock = TestClock()
+            let store = try Fixture.store(in: scratch, clock: clock)
+            let time = clock.read().wall
+            let event = try EndpointCallEvent(
+                of: #require(EndpointID("shop")),
+                subject: SanitizedText("tap"),
+                bytes: 1,
+                outcome: "answered"
+            )
+            store.auditCall(event, by: .anonymous, from: Fixture.loopback)
+            clock.pass(1_000)
+            _ = try await store.grant(to: "x")
+
+            let entries = try await store.auditLines(after: nil, limit: 10).map {
+                try JSONCoding.decoder().decode(AuditEntry.self, from: $0)
+            }
+            let call = try #require(entries.first { $0.event.action == .called })
+            #expect(Int64((call.wallTime.timeIntervalSince1970 * 1_000).rounded()) == Int64(time))
+        }
+    }
+
+    @Test func `the redemption of an invite names the client`() async throws {
+        try await withScratchFolder { scratch in
+            let store = try Fixture.store(in: scratch)
+            let (_, invite) = try await store.invites.create(
+                InviteSpec(Fixture.reader),
+                by: Fixture.owner,
+                from: Fixture.socket
+            )
+            let agent = AuditActor.process(uid: 1_000, pid: 42, executable: SanitizedText("/usr/bin/agent"))
+            _ = try await store.invites.redeem(
+                Fixture.redemption(of: invite, as: "claude"),
+                by: agent,
+                from: .unix(uid: 1_000)
+            )
+
+            let line = try #require(try await store.auditLines(after: nil, limit: 1).first)
+            let event = try JSONCoding.decoder().decode(AuditEntry.self, from: line).event
+            #expect(event.who == agent)
+            #expect(event.subject == SanitizedText("claude"))
+        }
+    }
+
     @Test func `pages and verification are correct while lines are appended and segments begin`() async throws {
         try await withScratchFolder { scratch in
             let store = try Fixture.store(in: scratch, auditSegment: 700)

@@ -114,7 +114,7 @@ import Testing
                 as: "c",
                 from: Fixture.loopback
             )
-            let (_, second) = try await store.invites.create(spec, by: .grant(child.id), from: Fixture.loopback)
+            let (invite, second) = try await store.invites.create(spec, by: .grant(child.id), from: Fixture.loopback)
             await #expect(throws: AccessError.self) {
                 try await store.grants.revoke(.one(stranger.id), by: .grant(parent.id), from: Fixture.loopback)
             }
@@ -127,7 +127,7 @@ import Testing
             await #expect(throws: AccessError.refused) {
                 try await store.grants.authenticate(childToken, from: Fixture.loopback)
             }
-            await #expect(throws: AccessError.refused) {
+            await #expect(throws: AccessError.inviteEnded("the invite \(invite.id) was revoked")) {
                 try await store.invites.redeem(second, as: "d", from: Fixture.loopback)
             }
             _ = try await store.grants.authenticate(strangerToken, from: Fixture.loopback)

@@ -52,11 +52,11 @@ import Testing
             clock.pass(59)
             let (_, again) = try await store.invites.redeem(invite, as: "a", from: Fixture.loopback)
             #expect(again.reveal() == first.reveal())
-            await #expect(throws: AccessError.refused) {
+            await #expect(throws: AccessError.self) {
                 try await store.invites.redeem(invite, as: "b", from: Fixture.loopback)
             }
             clock.pass(1)
-            await #expect(throws: AccessError.refused) {
+            await #expect(throws: AccessError.self) {
                 try await store.invites.redeem(invite, as: "a", from: Fixture.loopback)
             }
             #expect(await store.grants.list.count == 1)
@@ -74,9 +74,40 @@ import Testing
             let (grant, _) = try await store.invites.redeem(invite, as: "a", from: Fixture.loopback)
             try await store.grants.revoke(.one(grant.id), by: Fixture.owner, from: Fixture.socket)
 
-            await #expect(throws: AccessError.refused) {
+            await #expect(throws: AccessError.self) {
                 try await store.invites.redeem(invite, as: "a", from: Fixture.loopback)
             }
+        }
+    }
+
+    @Test func `an invite that has ended says when and why to a client with the right secret only`() async throws {
+        try await withScratchFolder { scratch in
+            let clock = TestClock(wall: 1_800_000_000_000)
+            let store = try Fixture.store(in: scratch, clock: clock)
+            var invites: [Token] = []
+            for _ in 0..<4 {
+                let spec = InviteSpec(Fixture.reader)
+                invites.append(try await store.invites.create(spec, by: Fixture.owner, from: Fixture.socket).1)
+            }
+            let (used, late, revoked, locked) = (invites[0], invites[1], invites[2], invites[3])
+            let (grant, _) = try await store.invites.redeem(used, as: "a", from: Fixture.loopback)
+            try await store.grants.revoke(.one(revoked.id), by: Fixture.owner, from: Fixture.socket)
+            for _ in 0..<5 {
+                _ = try? await store.invites.redeem(Fixture.forged(locked), as: "x", from: Fixture.socket)
+            }
+            clock.pass(600)
+            func error(_ invite: Token) async -> AccessError? {
+                await #expect(throws: AccessError.self) {
+                    try await store.invites.redeem(invite, as: "b", from: Fixture.loopback)
+                }
+            }
+
+            let use = "the invite \(used.id) was used by the grant \(grant.id) at 2027-01-15T08:00:00.000Z"
+            #expect(await error(used) == .inviteEnded(use))
+            #expect(await error(late) == .inviteEnded("the invite \(late.id) expired at 2027-01-15T08:10:00.000Z"))
+            #expect(await error(revoked) == .inviteEnded("the invite \(revoked.id) was revoked"))
+            #expect(await error(locked) == .inviteEnded("the invite \(locked.id) was locked after 5 wrong secrets"))
+            for invite in invites { #expect(await error(Fixture.forged(invite)) == .refused) }
         }
     }
 
@@ -98,7 +129,7 @@ import Testing
             clock.pass(599)
             _ = try await store.invites.redeem(early, as: "a", from: Fixture.loopback)
             clock.pass(1)
-            await #expect(throws: AccessError.refused) {
+            await #expect(throws: AccessError.self) {
                 try await store.invites.redeem(late, as: "a", from: Fixture.loopback)
             }
         }
@@ -129,7 +160,7 @@ import Testing
             await guess()
 
             #expect(await store.invites.list.first?.endReason == .burnt)
-            await #expect(throws: AccessError.refused) {
+            await #expect(throws: AccessError.self) {
                 try await store.invites.redeem(invite, as: "a", from: Fixture.loopback)
             }
             #expect(try Fixture.audit(in: scratch).last { $0.event.action == .burnt }?.event.alert == true)

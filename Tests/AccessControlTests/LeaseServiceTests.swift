@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Model
+import Synchronization
 import TestSupport
 import Testing
 
@@ -71,6 +72,52 @@ import Testing
         clock.advance(by: .seconds(10))
 
         #expect(try await waiting.value.holder.text == "grant b")
+    }
+
+    @Test func `a lease that expires while the system is suspended passes on soon after`() async throws {
+        let suspendable = SuspendableClock(clock)
+        let service = LeaseService(clock: suspendable)
+        _ = try await service.take(shop, for: Self.grant("a"), seconds: 3_600)
+        let waiting = Task { [shop] in
+            try await withThrowingTaskGroup(of: Lease?.self) { group in
+                group.addTask {
+                    try await service.run()
+                    return nil
+                }
+                group.addTask { try await service.take(shop, for: Self.grant("b"), seconds: 5, wait: .seconds(3_600)) }
+                defer { group.cancelAll() }
+                return try await group.next() ?? nil
+            }
+        }
+        await clock.waitForSleepers(2)
+
+        suspendable.suspend(for: .seconds(3_600))
+        clock.advance(by: .seconds(30))
+
+        #expect(try await waiting.value?.holder.text == "grant b")
+    }
+
+    @Test func `an expired lease is no longer shown`() async throws {
+        _ = try await service.take(shop, for: Self.grant("a"), seconds: 10)
+
+        clock.advance(by: .seconds(10))
+
+        #expect(service.count == 0 && service.withLeases([shop], for: Self.user(1)).allSatisfy { $0.lease == nil })
+    }
+
+    @Test func `a renewal of a lease that an owner ended is refused with the owner's name`() async throws {
+        let lease = try await service.take(shop, for: Self.grant("a"), seconds: 60)
+        _ = try await service.take(shop, for: Self.grant("a"), seconds: 60, renewing: lease.id)
+        try service.end(lease.id, among: [], by: Self.user(1))
+
+        let error = await #expect(throws: AccessError.self) {
+            try await service.take(shop, for: Self.grant("a"), seconds: 60, renewing: lease.id)
+        }
+
+        #expect(error == .notFound("lease \(lease.id) has ended: user 1 ended it"))
+        #expect(service.count == 0)
+        let ending = #expect(throws: AccessError.self) { try service.end(lease.id, among: [], by: Self.grant("a")) }
+        #expect(ending == error)
     }
 
     @Test func `after the wait time, the error names the holder`() async throws {
@@ -191,5 +238,24 @@ import Testing
         // The service sleeps until the end of the lease, and the client for its wait time.
         await clock.waitForSleepers(2)
         return task
+    }
+}
+
+/// A clock that runs on during a suspend of the system, while its timers stand still, as on Linux.
+private final class SuspendableClock: Clock, Sendable {
+    typealias Duration = Swift.Duration
+
+    private let clock: ManualClock
+    private let suspended = Mutex(Duration.zero)
+
+    init(_ clock: ManualClock) { self.clock = clock }
+
+    var now: ManualClock.Instant { clock.now.advanced(by: suspended.withLock { $0 }) }
+    var minimumResolution: Duration { clock.minimumResolution }
+
+    func suspend(for duration: Duration) { suspended.withLock { $0 += duration } }
+
+    func sleep(until deadline: ManualClock.Instant, tolerance: Duration?) async throws {
+        try await clock.sleep(until: clock.now.advanced(by: now.duration(to: deadline)), tolerance: tolerance)
     }
 }

@@ -143,11 +143,11 @@ import Testing
         try table.request(Self.request(2, Self.ben), at: .zero)
 
         // The lease of the first client is pending until the call ends.
-        #expect(table.withdraw(1, for: Self.phone, at: .seconds(1)) == true)
+        #expect(table.withdraw(1, at: .seconds(1)) == true)
         table.endCall(on: Self.phone, by: Self.cleo, at: .seconds(2))
 
         #expect(table.takeEffects().granted == [2])
-        #expect(table.withdraw(2, for: Self.phone, at: .seconds(2)) == false)
+        #expect(table.withdraw(2, at: .seconds(2)) == false)
     }
 
     @Test func `concurrent requests of one client are granted together`() throws {
@@ -173,6 +173,59 @@ import Testing
         #expect(throws: AccessError.self) { try table.request(Self.request(1_000, Self.anna), at: .zero) }
     }
 
+    @Test func `many waiting requests of one client leave room for all others`() throws {
+        let table = LeaseTableReference()
+        try table.request(Self.request(1, Self.anna), at: .zero)
+        for ticket in 2...UInt64(LeaseTable.maxOwnWaiting) + 1 {
+            try table.request(Self.request(ticket, Self.ben), at: .zero)
+        }
+
+        #expect(throws: AccessError.self) { try table.request(Self.request(900, Self.ben), at: .zero) }
+        try table.request(Self.request(901, Self.cleo), at: .zero)
+        #expect(table.leases.map(\.waiting) == [2])
+        // All requests of a client are one turn.
+        table.expire(at: .seconds(10))
+        table.expire(at: .seconds(20))
+        #expect(table.leases.map(\.lease.holder) == [Self.cleo])
+    }
+
+    @Test func `a client that requests again after its lease waits behind the others`() throws {
+        let table = LeaseTableReference()
+        for (ticket, holder) in [(1, Self.anna), (2, Self.ben), (3, Self.cleo)] as [(UInt64, LeaseHolder)] {
+            try table.request(Self.request(ticket, holder), at: .zero)
+        }
+
+        table.end(1, at: .seconds(1))
+        try table.request(Self.request(4, Self.anna), at: .seconds(1))
+        table.end(2, at: .seconds(2))
+
+        #expect(table.leases.map(\.lease.holder) == [Self.cleo])
+        #expect(table.takeEffects().granted == [1, 2, 3])
+    }
+
+    @Test func `a lease that was ended is not renewed, and the error names the client that ended it`() throws {
+        let table = LeaseTableReference()
+        try table.request(Self.request(1, Self.anna), at: .zero)
+        var renewal = Self.request(2, Self.anna)
+        renewal.renewing = 1
+        try table.request(renewal, at: .seconds(1))
+        _ = table.end(1, by: Self.person.name, at: .seconds(2))
+
+        let error = #expect(throws: AccessError.self) { try table.request(renewal, at: .seconds(3)) }
+
+        #expect(error == .notFound("lease l1 has ended: user 1 ended it"))
+        #expect(table.leases.isEmpty)
+    }
+
+    @Test func `a lease that expired is not renewed`() throws {
+        let table = LeaseTableReference()
+        try table.request(Self.request(1, Self.anna), at: .zero)
+        var renewal = Self.request(2, Self.anna)
+        renewal.renewing = 1
+
+        #expect(throws: AccessError.self) { try table.request(renewal, at: .seconds(10)) }
+    }
+
     /// Any order of requests, calls, expirations and ends, as a seed determines it.
     @Test(arguments: 1...20) func `no changing call begins during a call of another client under a lease`(seed: Int)
         throws
@@ -189,7 +242,7 @@ import Testing
             case 0: try? table.request(Self.request(ticket, holder, seconds: 3), at: now)
             case 1:
                 let earlier = ticket - UInt64.random(in: 0..<ticket, using: &generator)
-                _ = table.withdraw(earlier, for: Self.phone, at: now)
+                _ = table.withdraw(earlier, at: now)
             case 2: table.expire(at: now)
             case 3, 4:
                 guard table.beginCall(on: Self.phone, by: holder, at: now) else { break }
@@ -210,21 +263,28 @@ import Testing
 /// A lease table whose changing calls can be arguments of `#expect`.
 private final class LeaseTableReference {
     private var table = LeaseTable()
+    private var calls: [(number: UInt64, target: LeaseTarget, key: String)] = []
 
     var leases: [(lease: LeaseTable.Entry, waiting: Int)] { table.leases }
     var deadline: Duration? { table.deadline }
 
     func request(_ request: LeaseTable.Request, at now: Duration) throws { try table.request(request, at: now) }
-    func withdraw(_ ticket: UInt64, for target: LeaseTarget, at now: Duration) -> Bool {
-        table.withdraw(ticket, for: target, at: now)
+    func withdraw(_ ticket: UInt64, at now: Duration) -> Bool { table.withdraw(ticket, at: now) }
+    @discardableResult
+    func end(_ number: UInt64, by client: SanitizedText? = nil, at now: Duration) -> LeaseTable.Entry? {
+        table.end(number, by: client, at: now)
     }
-    func end(_ number: UInt64, at now: Duration) -> LeaseTable.Entry? { table.end(number, at: now) }
     func beginCall(on target: LeaseTarget, by holder: LeaseHolder, at now: Duration) -> Bool {
-        table.beginCall(on: target, by: holder, at: now)
+        guard let number = table.beginCall(on: target, by: holder, at: now) else { return false }
+        calls.append((number, target, holder.key))
+        return true
     }
     func endCall(on target: LeaseTarget, by holder: LeaseHolder, at now: Duration) {
-        table.endCall(on: target, by: holder, at: now)
+        guard let index = calls.firstIndex(where: { $0.target == target && $0.key == holder.key }) else { return }
+        table.endCall(calls.remove(at: index).number, at: now)
     }
+    func link(_ phones: [EndpointID: UDID]) { table.link(phones) }
+    func leases(on target: LeaseTarget) -> [LeaseTable.Entry] { table.leases(on: target) }
     func expire(at now: Duration) { table.expire(at: now) }
     func takeEffects() -> LeaseTable.Effects { table.takeEffects() }
 }

@@ -20,20 +20,20 @@ import Testing
             "NIOWebSocket",
         ],
         "Registry": ["Model"],
-        "Tunnels": ["CLinux", "Model", "SystemIO", "Logging", "ServiceLifecycle"],
+        "Tunnels": ["CLinux", "Model", "SystemIO", "Logging", "Metrics", "ServiceLifecycle"],
         "AccessControl": ["CLinux", "CSQLite", "Model", "SystemIO", "Crypto", "Logging", "ServiceLifecycle"],
         "QR": ["CQRencode"],
         "Images": ["CImages", "SystemIO"],
         "API": [
             "JSON", "MCP", "Model", "AccessControl", "QR", "Registrations", "Registry", "StreamBridge", "SystemIO",
-            "Tunnels", "HTTPTypes", "Hummingbird", "HummingbirdCore", "Logging", "NIOCore", "NIOExtras", "NIOHTTP1",
-            "NIOHTTPTypesHTTP1", "NIOPosix", "NIOTLS", "ServiceLifecycle",
+            "Tunnels", "HTTPTypes", "Hummingbird", "HummingbirdCore", "Logging", "Metrics", "NIOCore", "NIOExtras",
+            "NIOHTTP1", "NIOHTTPTypesHTTP1", "NIOPosix", "NIOTLS", "ServiceLifecycle",
         ],
         "MCP": [
             "Images", "JSON", "Model", "AccessControl", "Profiles", "Registry", "SystemIO", "Tunnels", "Crypto",
-            "Logging",
-            "ServiceLifecycle",
+            "Logging", "Metrics", "ServiceLifecycle",
         ],
+        "PrometheusMetrics": ["CoreMetrics", "Model"],
         "Registrations": ["Model", "SystemIO", "ServiceLifecycle"],
         "DebugLink": ["JSON", "Model", "SystemIO", "Logging", "ServiceLifecycle"],
         "UsbmuxServer": ["Devices", "Model", "SystemIO", "Tunnels", "Logging", "ServiceLifecycle"],
@@ -41,11 +41,12 @@ import Testing
         "StreamBridge": ["SystemIO", "NIOCore", "NIOPosix"],
         "TLS": ["Model", "SystemIO", "Crypto", "NIOCore", "NIOSSL", "SwiftASN1", "X509"],
         "patchbayd": [
-            "API", "CLinux", "DebugLink", "Devices", "Discovery", "UsbmuxServer", "Images", "JSON", "MCP", "Model",
-            "AccessControl", "Probing", "Profiles", "Registrations", "Registry", "SystemIO", "TLS", "Tunnels",
-            "ArgumentParser", "Logging", "ServiceLifecycle", "TOML", "UnixSignals",
+            "API", "CLinux", "CVersion", "DebugLink", "Devices", "Discovery", "UsbmuxServer", "Images", "JSON", "MCP",
+            "Model", "AccessControl", "CoreMetrics", "Probing", "Profiles", "PrometheusMetrics", "Registrations",
+            "Registry", "SystemIO", "TLS", "Tunnels", "ArgumentParser", "Logging", "ServiceLifecycle", "TOML",
+            "UnixSignals",
         ],
-        "patchbay": ["ArgumentParser", "Client", "JSON", "Model", "QR", "SystemIO", "TLS", "Tunnels"],
+        "patchbay": ["ArgumentParser", "Client", "CVersion", "JSON", "Model", "QR", "SystemIO", "TLS", "Tunnels"],
     ]
 
     static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
@@ -76,7 +77,7 @@ import Testing
         let folders = try FileManager.default.contentsOfDirectory(atPath: Self.root.appending(path: "Sources").path)
 
         #expect(
-            Set(folders).subtracting(["CAvahi", "CImages", "CLinux", "CQRencode", "CSQLite", "CUsbmuxd"])
+            Set(folders).subtracting(["CAvahi", "CImages", "CLinux", "CQRencode", "CSQLite", "CUsbmuxd", "CVersion"])
                 == Set(Self.allowedImports.keys)
         )
     }

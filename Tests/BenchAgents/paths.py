@@ -179,7 +179,7 @@ class Patchbay(Path):
         program = os.path.join(self.built, "patchbayd")
         if not os.path.exists(program):
             raise Failure("%s is not there: make build" % program)
-        self.spawn([program, "--config", config, "--socket", self.socket, "--state-dir", os.path.join(self.work, "state")],
+        self.spawn([program, "--config", config, "--socket", self.socket, "--state-directory", os.path.join(self.work, "state")],
                    self.work)
         eventually("patchbayd does not answer", lambda: ask(self.socket, "GET", "/health") is not None, 20)
         endpoint = self.add(self.endpoint, self.app.port)

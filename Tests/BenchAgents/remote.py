@@ -147,7 +147,7 @@ class Rig:
 
     def patchbay(self, app):
         """Returns the local port of a stream to the app through a joined broker, and the two programs."""
-        broker = self.start(f"{self.built}/patchbayd", "--state-dir", f"{self.folder}/state", stderr=subprocess.DEVNULL)
+        broker = self.start(f"{self.built}/patchbayd", "--state-directory", f"{self.folder}/state", stderr=subprocess.DEVNULL)
         await_success(lambda: os.path.exists(f"{self.folder}/broker.sock"), "the broker listens")
         await_success(lambda: self.ask("status"), "the broker answers")
         self.ask("remote", "on", f"{HERE}:{free_port()}")

@@ -70,7 +70,7 @@ class Broker(paths.Path):
         program = os.path.join(self.built, "patchbayd")
         if not os.path.exists(program):
             raise paths.Failure("%s is not there: make build" % program)
-        self.spawn([program, "--config", config, "--socket", self.socket, "--state-dir", os.path.join(self.work, "state")],
+        self.spawn([program, "--config", config, "--socket", self.socket, "--state-directory", os.path.join(self.work, "state")],
                    self.work)
         paths.eventually("patchbayd does not answer", lambda: paths.ask(self.socket, "GET", "/health") is not None, 20)
 

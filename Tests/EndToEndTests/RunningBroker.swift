@@ -57,7 +57,7 @@ final class RunningBroker {
         _ scratch: ScratchFolder,
         _ namespace: NetworkNamespace?
     ) async throws -> Program {
-        let words = commandPrefix + [try Executable.built("patchbayd"), "--state-dir", state] + options
+        let words = commandPrefix + [try Executable.built("patchbayd"), "--state-directory", state] + options
         let daemon = try await Program(
             words[0],
             Array(words.dropFirst()),

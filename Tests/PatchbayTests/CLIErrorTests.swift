@@ -37,6 +37,12 @@ import Testing
         #expect(error.hint?.contains("patchbayd") == true)
     }
 
+    @Test func `a refused connection to the control socket names the group and the command that adds a user`() {
+        let hint = CLIError(describing: ClientError.notPermitted(path: "/x"), command: "patchbay list").hint
+
+        #expect(hint?.hasPrefix("sudo usermod -aG patchbay \"$USER\", and log in again: ") == true)
+    }
+
     @Test func `a parser error becomes a usage error with a hint to the command's help`() throws {
         let arguments = ["tunnels", "rm"]
         let error = try #require(throws: (any Error).self) { try Patchbay.parseAsRoot(arguments) }

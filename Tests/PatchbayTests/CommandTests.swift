@@ -83,13 +83,15 @@ import Testing
 
     @Test func `a lease that ended during its command is a temporary failure, unless the command failed`() {
         let endpoint = EndpointID(app: SanitizedText("shop"), location: "phone")
+        let ended = ClientError.refused(Problem(.notFound, "lease l7 has ended: user 1000 ended it"))
 
-        #expect(LeasedProgram.loss(of: endpoint, status: 0).status == .temporary)
-        #expect(LeasedProgram.loss(of: endpoint, status: 0).exitCode == nil)
-        #expect(LeasedProgram.loss(of: endpoint, status: 3).exitCode == 3)
-        #expect(LeasedProgram.showsLoss(ClientError.refused(Problem(.notFound, "x"))))
-        #expect(LeasedProgram.showsLoss(ClientError.refused(Problem(.unauthorized, "x"))))
-        #expect(!LeasedProgram.showsLoss(ClientError.connectionLost(what: "x")))
+        #expect(LeasedProgram.loss(of: endpoint, because: ended, status: 0).status == .temporary)
+        #expect("\(LeasedProgram.loss(of: endpoint, because: ended, status: 0))".contains("user 1000 ended it"))
+        #expect(LeasedProgram.loss(of: endpoint, because: ended, status: 0).exitCode == nil)
+        #expect(LeasedProgram.loss(of: endpoint, because: ended, status: 3).exitCode == 3)
+        #expect(LeasedProgram.loss(from: ended) != nil)
+        #expect(LeasedProgram.loss(from: ClientError.refused(Problem(.unauthorized, "x"))) != nil)
+        #expect(LeasedProgram.loss(from: ClientError.connectionLost(what: "x")) == nil)
     }
 
     @Test func `an unknown lease is named as a lease`() {

@@ -32,6 +32,11 @@ import Testing
         #expect(try await output(of: []) == "No items.\n")
     }
 
+    @Test func `the footer names the broker of the command`() throws {
+        let options = try GlobalOptions.parse(["--broker", "lab"])
+        #expect(options.hint.completed("See `patchbay show ID`.") == "See `patchbay show --broker lab ID`.")
+    }
+
     @Test func `JSON is one document, and the quiet output only IDs, even without items`() async throws {
         #expect(try await output(of: ["a", "b"], "--json") == "{\"items\":[\"a\",\"b\"],\"schema\":1}\n")
         #expect(try await output(of: [], "--json") == "{\"items\":[],\"schema\":1}\n")

@@ -23,9 +23,9 @@ import Testing
     }
 
     @Test(arguments: [
-        "shop-test-iphone", "SHOP-TEST-IPHONE", "Shop", "shop-t", "00008101-000123456789ABCD", "00008101",
+        "shop-test-iphone", "SHOP-TEST-IPHONE", "shop-t", "00008101-000123456789ABCD", "00008101",
     ])
-    func `an endpoint is found by ID, name, prefix or phone`(text: String) throws {
+    func `an endpoint is found by ID, prefix or phone`(text: String) throws {
         #expect(try choose(text).id == shop.id)
     }
 
@@ -54,9 +54,41 @@ import Testing
                     candidates: [
                         "shop-mac          com.example.shop  offline", "shop-test-iphone  com.example.shop  online",
                     ],
-                    hint: "patchbay show shop-mac"
+                    hint: "patchbay show ID"
                 )
         )
+    }
+
+    @Test func `the name of one endpoint that is a short name of others is ambiguous`() throws {
+        let named = SampleEndpoints.endpoint("shop", on: "evil", name: "shop")
+        for text in ["shop", "Shop", "com.example.shop"] {
+            let selector = EndpointSelector(text: text, command: "patchbay call")
+            let among = text == "com.example.shop" ? [shop, shopOnMac] : [shop, named]
+            #expect(throws: CLIError.self) { try selector.choose(among: among) }
+        }
+    }
+
+    @Test func `a short name selects an approved endpoint, whatever unapproved ones are called`() throws {
+        var pending = SampleEndpoints.endpoint("shop", on: "t", name: "till")
+        pending.approval = .pending
+        for (text, id) in [("shop-t", shop.id), ("till", till.id), ("shop-", shop.id), ("00008101", shop.id)] {
+            let selector = EndpointSelector(text: text, command: "patchbay show")
+            // A full ID always selects its endpoint.
+            let expected = text == "shop-t" ? pending.id : id
+            #expect(try selector.choose(among: [pending, shop, till]).id == expected)
+        }
+    }
+
+    @Test func `a short name of an unapproved endpoint alone is refused without a hint to approve`() throws {
+        var pending = SampleEndpoints.endpoint("com.example.shop", on: "evil")
+        pending.approval = .pending
+        let error = #expect(throws: CLIError.self) {
+            try EndpointSelector(text: "shop", command: "patchbay call").choose(among: [pending, till])
+        }
+        #expect(error?.message == "no approved endpoint matches \"shop\", only shop-evil, which is not approved")
+        #expect(error?.hint == "patchbay show shop-evil")
+        let full = EndpointSelector(text: "shop-evil", command: "patchbay call")
+        #expect(try full.choose(among: [pending, till]).id == pending.id)
     }
 
     @Test func `an unknown name gets the most similar ID as a hint`() {

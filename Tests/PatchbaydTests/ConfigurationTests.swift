@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import Model
+import SystemIO
 import TOML
 import TestSupport
 import Testing
@@ -10,7 +11,10 @@ import Testing
 @Suite struct ConfigurationTests {
     private func parse(_ text: String) throws -> Configuration {
         let table = TOMLTable(try TOMLDocument(parsing: text, file: "patchbay.toml"))
-        return try Configuration(table, profileKinds: [.appDebug])
+        var errors = TOMLErrorCollector()
+        let configuration = Configuration(table, profileKinds: [.appDebug], errors: &errors)
+        if let error = TOMLError.joining(errors.errors) { throw error }
+        return configuration
     }
 
     private func errorMessage(_ text: String) -> String {
@@ -44,6 +48,18 @@ import Testing
 
         let configuration = try parse(uncommented.joined(separator: "\n"))
 
+        #expect(configuration.audit.maxAge == DurationText("365d"))
+        #expect(configuration.audit.maxSize == ByteCountText("1GB"))
+        #expect(configuration.api.remote?.port == 7_283)
+        let names = uncommented.reduce(into: (table: "", keys: [String]())) { state, line in
+            if line.hasPrefix("[") {
+                state.table = String(line.filter { $0 != "[" && $0 != "]" })
+                if state.table == "endpoint" { state.keys.append("endpoint") }
+            } else if let equals = line.firstRange(of: " = "), state.table != "endpoint" {
+                state.keys.append("\(state.table).\(line[..<equals.lowerBound])")
+            }
+        }
+        #expect(names.keys == ConfigurationKey.all.map(\.name))
         #expect(configuration.broker.socket == "/run/patchbay/patchbay.sock")
         #expect(configuration.broker.stateDirectory == "/var/lib/patchbay")
         #expect(configuration.devices.usbmuxd == "/var/run/usbmuxd")
@@ -57,19 +73,93 @@ import Testing
     @Test(arguments: [
         (
             "[broker]\n\n[tunnels]\nmax_conections = 3",
-            "4: tunnels.max_conections: there is no such key; did you mean \"max_connections\"?"
+            "4:1: tunnels.max_conections: there is no such key; did you mean \"max_connections\"?"
         ),
-        ("[tunnel]\n", "1: tunnel: there is no such key; did you mean \"tunnels\"?"),
+        ("[tunnel]\n", "1:1: tunnel: there is no such key; did you mean \"tunnels\"?"),
         (
             "[debuglink]\nport = 1",
-            "2: debuglink.port: there is no such key; the keys are enabled, listen, name, forward"
+            "2:1: debuglink.port: there is no such key; the keys are enabled, listen, name, forward"
         ),
         (
             "[[endpoint]]\nname = \"x\"\naddress = \"::1\"\nport = 1\nprot = 2",
-            "5: [[endpoint]] number 1: prot: there is no such key; did you mean \"port\"?"
+            "5:1: [[endpoint]] number 1: prot: there is no such key; did you mean \"port\"?"
         ),
     ]) func `the error for an unknown key has its line and the nearest key`(text: String, message: String) {
         #expect(errorMessage(text) == "patchbay.toml:\(message)")
+    }
+
+    @Test func `one run reports every error, in the order of the file`() throws {
+        let text = """
+            [broker]
+            log_level = "loud"
+            sokcet = "/x"
+            [api]
+            port = 70000
+            tpc = true
+            [discovery]
+            types = ["x", "_mcp._tcp", "y"]
+            [[endpoint]]
+            name = 3
+            kind = "aprevel"
+            host = "::1"
+            [tunnel]
+            """
+
+        let lines = errorMessage(text).split(separator: "\n").map { $0.dropFirst("patchbay.toml:".count) }
+
+        #expect(
+            lines == [
+                "2:1: broker.log_level must be one of trace, debug, info, notice, warning, error, critical, but is \"loud\"",
+                "3:1: broker.sokcet: there is no such key; did you mean \"socket\"?",
+                "5:1: api.port must be a number from 1 to 65535, but is 70000",
+                "6:1: api.tpc: there is no such key; did you mean \"tcp\"?",
+                "8:10: discovery.types, item 1 must be a service type such as \"_mcp._tcp\", but is \"x\"",
+                "8:28: discovery.types, item 3 must be a service type such as \"_mcp._tcp\", but is \"y\"",
+                "9:1: [[endpoint]] number 1: address is missing; it must be a numeric address in quotes, or \"localhost\"",
+                "9:1: [[endpoint]] number 1: port is missing; it must be a number from 1 to 65535",
+                "10:1: [[endpoint]] number 1: name must be a text in quotes, but is 3",
+                "11:1: [[endpoint]] number 1: kind: there is no kind \"aprevel\"; did you mean \"appreveal\"? "
+                    + "The kinds are app-debug, appreveal, dart-vm, debug, mcp, openagents, tcp",
+                "12:1: [[endpoint]] number 1: host: there is no such key; the keys are name, kind, address, port, app",
+                "13:1: tunnel: there is no such key; did you mean \"tunnels\"?",
+            ],
+            "\(lines)"
+        )
+    }
+
+    @Test func `errors of profiles and of the configuration are reported together`() async throws {
+        try await withScratchFolder { scratch in
+            let file = try scratch.write(
+                "[api]\nport = 0\n[[endpoint]]\nname = \"x\"\nkind = \"lab\"\n",
+                to: "patchbay.toml"
+            )
+            try scratch.makeFolder("profiles")
+            try scratch.write("titel = 1\n", to: "profiles/a.toml")
+
+            let error = #expect(throws: ConfigurationError.self) {
+                try ConfigurationLoader(environment: [:]).load(file, installedProfiles: nil)
+            }
+
+            let lines = (error?.description ?? "").split(separator: "\n")
+            #expect(lines.contains { $0.contains("a.toml:1:1: titel") }, "\(lines)")
+            #expect(lines.contains { $0.contains("patchbay.toml:2:1: api.port") }, "\(lines)")
+            // The kind may belong to the profile that cannot be read.
+            #expect(!lines.contains { $0.contains("there is no kind") }, "\(lines)")
+        }
+    }
+
+    @Test(arguments: [
+        ("max_age = 90", "audit.max_age must be a time in quotes such as \"90s\" or \"10m\", from 1d to 36500d"),
+        ("max_age = \"90\"", "audit.max_age must be a time"), ("max_age = \"1h\"", "audit.max_age must be a time"),
+        (
+            "max_size = \"1MB\"",
+            "audit.max_size must be a size in quotes such as \"500MB\" or \"2GB\", from 17MB to 1000GB"
+        ),
+    ]) func `durations and sizes have a unit`(line: String, sentence: String) throws {
+        #expect(errorMessage("[audit]\n\(line)").contains(sentence), "\(errorMessage("[audit]\n\(line)"))")
+        let valid = try parse("[audit]\nmax_age = \"90d\"\nmax_size = \"2GB\"").audit
+        #expect(valid.maxAge?.seconds == 7_776_000)
+        #expect(valid.maxSize?.bytes == 2_000_000_000)
     }
 
     @Test(arguments: [
@@ -81,7 +171,7 @@ import Testing
     ]) func `the error for an unknown kind lists the kinds that exist`(kind: String, message: String) {
         let text = "[[endpoint]]\nname = \"x\"\nkind = \"\(kind)\"\naddress = \"::1\"\nport = 1"
 
-        #expect(errorMessage(text).hasPrefix("patchbay.toml:3: [[endpoint]] number 1: kind: \(message)"))
+        #expect(errorMessage(text).hasPrefix("patchbay.toml:3:1: [[endpoint]] number 1: kind: \(message)"))
     }
 
     @Test func `the kinds of profiles and of the configured service types exist`() throws {
@@ -176,7 +266,7 @@ import Testing
         text: String,
         sentence: String
     ) {
-        #expect(errorMessage(text).contains(#/^patchbay.toml:[0-9]+: /#), "\(errorMessage(text))")
+        #expect(errorMessage(text).contains(#/^patchbay.toml:[0-9]+:[0-9]+: /#), "\(errorMessage(text))")
         #expect(errorMessage(text).contains(sentence), "\(errorMessage(text))")
     }
 
@@ -232,13 +322,15 @@ import Testing
             let file = try scratch.write("\n[discovery]\nreadvertise_user = \"no such user\"", to: "patchbay.toml")
 
             #expect(
-                throws: ConfigurationError.invalid(
+                throws: ConfigurationError.several([
                     .invalid(
-                        file: file,
-                        at: FilePosition(line: 3, column: 1),
-                        reason: "discovery.readvertise_user is \"no such user\"; this machine has no such user"
+                        .invalid(
+                            file: file,
+                            at: FilePosition(line: 3, column: 1),
+                            reason: "discovery.readvertise_user is \"no such user\"; this machine has no such user"
+                        )
                     )
-                )
+                ])
             ) { try ConfigurationLoader(environment: [:]).load(file) }
         }
     }
@@ -275,7 +367,7 @@ import Testing
     @Test func `a missing file gives the default configuration, and the searched paths are reported`() throws {
         let environment = ["HOME": "/nowhere"]
         let loader = ConfigurationLoader(environment: environment)
-        let configuration = try loader.load(loader.file(explicit: nil))
+        let configuration = try loader.load(loader.file(explicit: nil)).configuration
 
         #expect(configuration == Configuration())
         let origin = Patchbayd.origin(of: configuration, environment)

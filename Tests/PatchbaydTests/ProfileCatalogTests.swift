@@ -65,7 +65,7 @@ import Testing
         arguments: [
             (
                 ["a.toml": Self.text("shop").replacing("ports", with: "prots")],
-                "/profiles/a.toml:3: prots: there is no such key; did you mean \"ports\"?"
+                "/profiles/a.toml:3:1: prots: there is no such key; did you mean \"ports\"?"
             ),
             (["a.toml": "[!]"], "/profiles/a.toml:1:2: expected a key or a value"),
             (
@@ -95,7 +95,7 @@ import Testing
                 return
             }
             let lines = error.description.split(separator: "\n")
-            #expect(lines.count == 2 && lines[0].contains("a.toml:1: titel") && lines[1].contains("c.toml:1:2: "))
+            #expect(lines.count == 2 && lines[0].contains("a.toml:1:1: titel") && lines[1].contains("c.toml:1:2: "))
         }
     }
 

@@ -77,11 +77,11 @@ import Testing
         ),
         Mistake(
             after: "timeout = '3'\n",
-            #"11: [[tool]] number 1: timeout must be a whole number from 1 to 600, but is "3""#
+            #"11: [[tool]] number 1: timeout must be a time in quotes such as "90s" or "10m", from 1s to 10m, but is "3""#
         ),
         Mistake(
-            after: "timeout = 99999999999999\n",
-            "11: [[tool]] number 1: timeout must be a whole number from 1 to 600, but is 99999999999999"
+            after: "timeout = '11m'\n",
+            #"11: [[tool]] number 1: timeout must be a time in quotes such as "90s" or "10m", from 1s to 10m, but is "11m""#
         ),
         Mistake(
             before: "ports = [9876, 0]\n",
@@ -171,7 +171,10 @@ import Testing
 
     @Test(arguments: mistakes)
     func `a mistake is reported with its position, its key and the valid form`(mistake: Mistake) {
-        #expect(Self.message(mistake.text).hasPrefix(mistake.message), "\(Self.message(mistake.text))")
+        let message = Self.message(mistake.text)
+        let withoutColumn = message.replacing(#/^(sample.toml:[0-9]+):[0-9]+: /#) { "\($0.output.1): " }
+        // Only the mistakes in the syntax have a column.
+        #expect([message, withoutColumn].contains { $0.hasPrefix(mistake.message) }, "\(message)")
     }
 
     @Test(arguments: [
@@ -181,7 +184,7 @@ import Testing
     ]) func `a path that is not on the server itself is rejected`(path: String) {
         let text = Self.minimal.replacing("\"/screenshot\"", with: "\"\(path)\"")
 
-        #expect(Self.message(text).hasPrefix("sample.toml:10: [[tool]] number 1: path must be a path"))
+        #expect(Self.message(text).hasPrefix("sample.toml:10:1: [[tool]] number 1: path must be a path"))
     }
 
     @Test(arguments: [
@@ -192,7 +195,7 @@ import Testing
         let text =
             Self.minimal.replacing("/screenshot", with: path) + "arguments.key = { type = 'string' }\n"
 
-        #expect(Self.message(text) == "sample.toml:10: [[tool]] number 1: \(expected)")
+        #expect(Self.message(text) == "sample.toml:10:1: [[tool]] number 1: \(expected)")
     }
 
     @Test func `positions are right behind comments, multi-line texts and lists`() {
@@ -211,13 +214,13 @@ import Testing
 
         #expect(
             Self.message(text)
-                == "sample.toml:8: ports, item 3 must be a number from 1 to 65535, but is \"three\""
+                == "sample.toml:8:5: ports, item 3 must be a number from 1 to 65535, but is \"three\""
         )
     }
 
     @Test func `a message has no control characters of the file`() {
         let message = Self.message("\"a\\u001b[31m\" = 1\n")
 
-        #expect(message.hasPrefix("sample.toml:1: a\u{FFFD}[31m: there is no such key"))
+        #expect(message.hasPrefix("sample.toml:1:1: a\u{FFFD}[31m: there is no such key"))
     }
 }

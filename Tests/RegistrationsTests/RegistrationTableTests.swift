@@ -118,6 +118,18 @@ import Testing
         }
     }
 
+    @Test mutating func `a grant registers at most 30 times in one minute, and other grants are not affected`() throws {
+        for number in 1...30 {
+            _ = try table.register(Self.spec(port: UInt16(9_000 + number)), from: Self.phone, as: "r", at: .zero)
+        }
+        #expect(throws: RegistrationError.tooOften(limit: 30)) {
+            try table.register(Self.spec(), from: Self.phone, as: "r", at: .seconds(59))
+        }
+        let other = RegistrationTable.Sender(grant: "G2", name: SanitizedText("x"), address: "10.0.0.7")
+        _ = try table.register(Self.spec(), from: other, as: "r2", at: .seconds(59))
+        _ = try table.register(Self.spec(), from: Self.phone, as: "r", at: .seconds(60))
+    }
+
     @Test mutating func `an unknown protocol is refused with the list`() throws {
         let error = try #require(throws: RegistrationError.self) {
             try table.register(Self.spec(kind: EndpointKind("mpc")), from: Self.phone, as: "r1", at: .zero)

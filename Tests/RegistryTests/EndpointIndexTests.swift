@@ -51,6 +51,10 @@ import Testing
         index.addAliases([former], to: second)
         #expect(index.entry(everCalled: former)?.record.endpoint.id == second)
         #expect(index.add(for: tablet, on: ServerKey(of: tablet), at: now).text == "shop-tablet-2")
+
+        index.retire(second)
+        #expect(!index.retired.isFree(former, for: IdentityKey.candidates(for: tablet)))
+        #expect(index.retired.isFree(former, for: IdentityKey.candidates(for: other)))
     }
 
     @Test func `the ID of a merged endpoint is an alias until the same app is listed separately again`() {
@@ -77,15 +81,26 @@ import Testing
         #expect(index[id]?.record.keys == IdentityKey.candidates(for: mac))
     }
 
-    @Test func `the oldest retired IDs become free above the limit`() throws {
+    @Test func `the oldest retired IDs become free above the limit, except those that something names`() throws {
         var retired = RetiredIDs()
-        let ids = (0...RetiredIDs.limit).compactMap { EndpointID("e\($0)") }
+        let ids = (0...RetiredIDs.limit + 1).compactMap { EndpointID("e\($0)") }
         let keys = IdentityKey.candidates(for: mac)
         for id in ids { retired.add(id, for: keys) }
+        #expect(retired.isOverLimit)
+        retired.free(except: [ids[0]])
 
-        #expect(retired.isFree(ids[0], for: []))
-        #expect(!retired.isFree(ids[1], for: []) && retired.isFree(ids[1], for: keys))
-        retired.remove(ids[1])
-        #expect(retired.isFree(ids[1], for: []))
+        #expect(!retired.isOverLimit && !retired.isFree(ids[0], for: []) && retired.isFree(ids[0], for: keys))
+        #expect(retired.isFree(ids[1], for: []) && retired.isFree(ids[2], for: []))
+        #expect(!retired.isFree(ids[3], for: []) && retired.isFree(ids[3], for: keys))
+        retired.remove(ids[3])
+        #expect(retired.isFree(ids[3], for: []))
+    }
+
+    @Test func `named IDs stay reserved above the limit`() throws {
+        var retired = RetiredIDs()
+        let ids = (0...RetiredIDs.limit).compactMap { EndpointID("e\($0)") }
+        for id in ids { retired.add(id, for: []) }
+        retired.free(except: Set(ids))
+        #expect(ids.allSatisfy { retired.contains($0) })
     }
 }

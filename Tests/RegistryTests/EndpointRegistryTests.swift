@@ -25,6 +25,27 @@ import Testing
         #expect(seen.map(\.kind) == [.added, .changed])
     }
 
+    @Test func `only an approved address is linked to the phone with the same launch, as long as both have it`()
+        async throws
+    {
+        let phone = try #require(UDID("00008030-001A2B3C4D5E6F70"))
+        let cable = Seen.usb("com.example.shop", udid: phone, launchID: "b1")
+        for isApproved in [false, true] {
+            let registry = EndpointRegistry()
+            await registry.apply(.seen(Seen.network(launchID: "b1")))
+            let wireless = try #require(await registry.endpoints.first)
+            if isApproved { await registry.setTrust(.approving(wireless), of: wireless.id) }
+            await registry.apply(.seen(cable))
+            #expect(registry.linkedPhones.all == (isApproved ? [wireless.id: phone] : [:]))
+
+            await registry.apply(.seen(Seen.network(launchID: "b2")))
+            #expect(registry.linkedPhones.all.isEmpty)
+            // Another address announces the launch of the phone under the approved name.
+            await registry.apply(.seen(Seen.network(address: "10.0.0.66", launchID: "b1")))
+            #expect(registry.linkedPhones.all.isEmpty)
+        }
+    }
+
     @Test func `a resuming subscriber gets exactly the changes that it missed`() async {
         let registry = EndpointRegistry()
         for number in 1...20 { await registry.apply(.seen(Seen.network("com.example.n\(number)"))) }

@@ -80,6 +80,37 @@ import Testing
         #expect(table.endpoints.contains { $0.id.text == "n8-h8" })
     }
 
+    /// An app that registered itself with a grant.
+    private func registered(_ app: String, by grant: String = "G1") -> Sighting {
+        Sighting(
+            id: Sighting.ID(source: .registration, key: "\(grant)/mcp/\(app)/phone"),
+            kind: .mcp,
+            app: SanitizedText(app),
+            appIsBundleID: true,
+            name: SanitizedText(app),
+            host: SanitizedText("phone"),
+            routes: [.network(NetworkRoute(address: "10.0.0.2", port: 9_000, registration: app))]
+        )
+    }
+
+    @Test func `a grant registers 32 different apps, also after a restart and after their removal`() throws {
+        var table = EndpointTable()
+        for number in 1...32 {
+            let app = registered("app\(number)")
+            _ = table.apply(.seen(app), at: now)
+            _ = table.apply(.lost(app.id), at: now)
+        }
+        for endpoint in table.endpoints.prefix(16) { _ = try table.removeUnseen(endpoint.id) }
+        table = EndpointTable(records: table.records, retired: table.retired)
+
+        _ = table.apply(.seen(registered("app33")), at: now)
+        #expect(table.endpoint(seenAs: registered("app33").id) == nil)
+        _ = table.apply(.seen(registered("app33", by: "G11")), at: now)
+        #expect(table.endpoint(seenAs: registered("app33", by: "G11").id) != nil)
+        for number in 1...32 { _ = table.apply(.seen(registered("app\(number)")), at: now) }
+        #expect(table.endpoints.count == 33)
+    }
+
     @Test func `the ID of a removed endpoint is assigned only to the same app`() throws {
         var table = EndpointTable()
         _ = table.apply(.seen(Seen.network(host: "mac.local")), at: now)

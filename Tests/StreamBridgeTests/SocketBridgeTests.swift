@@ -11,6 +11,8 @@ private struct BridgeFixture: ~Copyable {
     let peer: Descriptor
     /// The descriptor that stands for the channel.
     let socket: Descriptor
+    /// The number of the bridge's own end of the socket pair.
+    let inner: CInt
 
     init(sending first: String = "") async throws {
         let (far, near) = try LoopbackSocketPair().release()
@@ -27,6 +29,7 @@ private struct BridgeFixture: ~Copyable {
         bridge.start(sending: ByteBuffer(string: first))
         peer = Descriptor(owning: far)
         socket = Descriptor(owning: outer)
+        self.inner = inner
     }
 }
 
@@ -97,6 +100,40 @@ private func write(_ bytes: [UInt8], to descriptor: CInt) async throws -> CInt {
             bridge.socket.reset()
             #expect(try await read(bridge.peer.number).code == ECONNRESET)
         }
+    }
+
+    @Test(.timeLimit(.minutes(1))) func `a channel that is closed already gets no bridge, and the socket is closed`()
+        async throws
+    {
+        let (far, near) = try LoopbackSocketPair().release()
+        let peer = Descriptor(owning: far)
+        let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+            .withConnectedSocket(near)
+            .get()
+        try await channel.close()
+        let (inner, outer) = try LoopbackSocketPair().release()
+        let socket = Descriptor(owning: outer)
+
+        await #expect(throws: (any Error).self) { _ = try await SocketBridge(channel, to: Descriptor(owning: inner)) }
+
+        #expect(try await read(socket.number).bytes.isEmpty)
+        #expect(try await read(peer.number).bytes.isEmpty)
+    }
+
+    @Test func `the receive buffer is fixed, because NIO reads all of it at an end of input`() async throws {
+        let bridge = try await BridgeFixture()
+        let other = try LoopbackSocketPair()
+        let size: CInt = 1 << 20
+        #expect(setsockopt(other.first.number, SOL_SOCKET, SO_RCVBUF, [size], socklen_t(MemoryLayout<CInt>.size)) == 0)
+
+        #expect(receiveBuffer(of: bridge.inner) == receiveBuffer(of: other.first.number))
+    }
+
+    private func receiveBuffer(of socket: CInt) -> CInt {
+        var size: CInt = 0
+        var length = socklen_t(MemoryLayout<CInt>.size)
+        getsockopt(socket, SOL_SOCKET, SO_RCVBUF, &size, &length)
+        return size
     }
 
     @Test func `a slow reader stops the writer, and no byte is lost`() async throws {

@@ -51,6 +51,24 @@ struct DialTests {
         #expect(await failure(NetworkRoute(address: "fe80::1", port: 80))?.reason == .unreachable)
     }
 
+    @Test(arguments: ["127.0.0.1", "127.0.0.2", "::1", "::ffff:127.0.0.1"])
+    func `a registration does not lead to a listener of this process`(_ address: String) async throws {
+        let listener = try Listener(on: .ipv6(0, port: 0, scope: 0))
+        let port = try #require(listener.address.port)
+        let registered = NetworkRoute(address: address, port: port, registration: "r1")
+
+        let failure = await failure(registered)
+        #expect(failure?.reason == .forbidden && failure?.description.contains("Patchbay itself") == true)
+        #expect(await self.failure(NetworkRoute(address: address, port: port)) == nil)
+
+        // The duplicate is the descriptor of another owner, such as NIO.
+        let duplicate = try listener.duplicate()
+        listener.close()
+        #expect(await self.failure(registered)?.reason == .forbidden)
+        close(duplicate.release())
+        #expect(await self.failure(registered)?.reason == .refused)
+    }
+
     @Test func `a USB route is not dialed by the LAN dialer`() async throws {
         let udid = try #require(UDID("00008030-001A2B3C4D5E6F70"))
 

@@ -12,6 +12,7 @@ package final class FakeDialer: Dialer {
     package let peers: AsyncStream<SocketStream>
     private let behaviour: @Sendable (Route) async throws -> Connection
     private let dialed = Mutex<[Route]>([])
+    private let planned = Mutex<[Route]>([])
 
     package convenience init(_ behaviour: @escaping @Sendable (Route) async throws -> Connection) {
         self.init(peers: AsyncStream { $0.finish() }, behaviour)
@@ -42,6 +43,14 @@ package final class FakeDialer: Dialer {
 
     /// The dialed routes in order.
     package var routes: [Route] { dialed.withLock { $0 } }
+
+    /// The routes that a plan was requested for, in order. There is never a plan.
+    package var plannedRoutes: [Route] { planned.withLock { $0 } }
+
+    package func plan(for route: Route) async -> ConnectPlan? {
+        planned.withLock { $0.append(route) }
+        return nil
+    }
 
     package func dial(_ route: Route) async throws -> Connection {
         let count = dialed.withLock { routes in

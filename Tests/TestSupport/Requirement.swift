@@ -20,6 +20,12 @@ package enum Requirement: String, Sendable, CaseIterable {
     case ssh
     /// The QR code reader and the SVG renderer.
     case zbar
+    /// The formatters and checkers of manual pages.
+    case manual
+    /// The checker of metrics.
+    case prometheus
+    /// The shells with completions.
+    case shells
 
     /// The reason why the requirement is not met, or nil if it is.
     package var missing: String? { Self.findings[self] }
@@ -41,6 +47,9 @@ package enum Requirement: String, Sendable, CaseIterable {
         case .systemd: Self.absent(["systemd-analyze", "systemd-socket-activate"])
         case .ssh: Self.absent(["ssh", "sshd", "ssh-keygen"])
         case .zbar: Self.absent(["zbarimg", "rsvg-convert"])
+        case .manual: Self.absent(["man", "mandoc", "lexgrog"])
+        case .prometheus: Self.absent(["promtool", "curl"])
+        case .shells: Self.absent(["bash", "zsh", "fish"])
         }
     }
 

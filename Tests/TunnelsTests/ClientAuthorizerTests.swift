@@ -65,6 +65,27 @@ struct ClientAuthorizerTests {
         }
     }
 
+    @Test(.needs(.root))
+    func `a client of another user is reset on a unix socket too, and the target is not dialed`() async throws {
+        try await withScratchFolder { scratch in
+            let path = scratch.file("a")
+            chmod(scratch.path, 0o755)
+            let spec = TunnelSpec(local: .unix(path: path), target: fixture.target)
+            try await withTunnel(spec, owner: 4_321) { table, address in
+                chmod(path, 0o666)
+                let request = ["curl", "-sS", "--max-time", "5", "--unix-socket", path, "http://localhost/"]
+                let client = try await Program("setpriv", ["--reuid=4322", "--clear-groups"] + request, in: scratch)
+                _ = try await client.exitStatus()
+                #expect(await failures(table) == ["foreignUser": 1], "\(client.log)")
+                #expect(dialer.routes.isEmpty)
+
+                let own = try await SocketStream.connect(to: address)
+                try await own.send([1])
+                #expect(try await own.receive(1) == [1])
+            }
+        }
+    }
+
     @Test func `a client of another user is reset and counted, and the target is not dialed`() async throws {
         try await withTunnel(spec(), owner: getuid() + 1) { table, address in
             #expect(await SocketStream.isReset(by: address))

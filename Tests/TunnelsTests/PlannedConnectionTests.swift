@@ -19,12 +19,15 @@ struct PlannedConnectionTests {
         let dials = Mutex(0)
         /// The open permits, and the most of them at one time.
         let permits = Mutex((open: 0, most: 0))
+        /// The number of checks of the address that succeed.
+        let allowedChecks = Mutex(Int.max)
         private let path: String
         private let verify: @Sendable () -> Bool
         private let timeout: Duration
+        private let hasHandshake: Bool
 
-        init(_ path: String, timeout: Duration = .seconds(10), verify: @escaping @Sendable () -> Bool = { true }) {
-            (self.path, self.timeout, self.verify) = (path, timeout, verify)
+        init(_ path: String, timeout: Duration, hasHandshake: Bool, verify: @escaping @Sendable () -> Bool) {
+            (self.path, self.timeout, self.hasHandshake, self.verify) = (path, timeout, hasHandshake, verify)
         }
 
         private final class Permit: Sendable {
@@ -42,22 +45,31 @@ struct PlannedConnectionTests {
         }
 
         func plan(for route: Route) async -> ConnectPlan? {
-            ConnectPlan(
+            var plan = ConnectPlan(
                 route: route,
                 address: .unix(path: path),
-                handshake: ConnectPlan.Handshake(
-                    request: Array("R".utf8),
-                    evaluate: { bytes in
-                        if bytes.count < 2 { return .incomplete }
-                        return bytes.prefix(2).elementsEqual("OK".utf8) ? .accepted(length: 2) : .rejected
-                    },
-                    verify: { [verify] _ in verify() }
-                ),
+                handshake: !hasHandshake
+                    ? nil
+                    : ConnectPlan.Handshake(
+                        request: Array("R".utf8),
+                        evaluate: { bytes in
+                            if bytes.count < 2 { return .incomplete }
+                            return bytes.prefix(2).elementsEqual("OK".utf8) ? .accepted(length: 2) : .rejected
+                        },
+                        verify: { [verify] _ in verify() }
+                    ),
                 timeout: timeout,
                 timeoutError: DialError(.timedOut, "no reply"),
                 limitKey: ConnectLimitKey(server: .unix(path: path), device: 1),
                 acquirePermit: { [self] in Permit(self) }
             )
+            plan.isAllowed = { [self] in
+                allowedChecks.withLock { left in
+                    left -= 1
+                    return left >= 0
+                }
+            }
+            return plan
         }
     }
 
@@ -65,6 +77,7 @@ struct PlannedConnectionTests {
     private func withTunnel(
         route: Route = Self.route,
         timeout: Duration = .seconds(10),
+        hasHandshake: Bool = true,
         verify: @escaping @Sendable () -> Bool = { true },
         serve: @escaping @Sendable (CInt) -> Void,
         _ body: (TunnelTable, Tunnel, PlanDialer) async throws -> Void
@@ -73,7 +86,7 @@ struct PlannedConnectionTests {
             let path = scratch.file("server")
             let server = try LoopbackServer(unixPath: path, backlog: 128, pause: .zero, serve: serve)
             scratch.atEnd { server.stop() }
-            let dialer = PlanDialer(path, timeout: timeout, verify: verify)
+            let dialer = PlanDialer(path, timeout: timeout, hasHandshake: hasHandshake, verify: verify)
             fixture.resolver.set(.success([route]))
             let table = try await fixture.table(dialer)
             try await fixture.running(table) {
@@ -204,6 +217,56 @@ struct PlannedConnectionTests {
             }
             try await opened
             #expect(dialer.dials.withLock { $0 } == 0)
+        }
+    }
+
+    @Test func `a stream of the API whose task is cancelled ends its connect`() async throws {
+        try await withTunnel(serve: { Self.waitForEnd($0) }) { table, _, dialer in
+            await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    try await table.streams.open(fixture.target) { _ in
+                        Issue.record("there is no stream")
+                        return Descriptor(owning: try LoopbackSocketPair().release().0)
+                    }
+                }
+                try? await eventually("the connect has begun") { dialer.permits.withLock { $0.open } == 1 }
+                group.cancelAll()
+                await #expect(throws: CancellationError.self) { try await group.next() }
+            }
+
+            try await eventually("the permit is released") { dialer.permits.withLock { $0.open } == 0 }
+            #expect(dialer.dials.withLock { $0 } == 0)
+            #expect(table.streams.statistics.open == 0 && table.streams.statistics.failures.isEmpty)
+        }
+    }
+
+    @Test(arguments: ["127.0.0.1", "127.0.0.2", "::ffff:127.0.0.1"])
+    func `a tunnel to a registration does not lead to a listener of this process`(_ address: String) async throws {
+        let listener = try Listener(on: .ipv4(0, port: 0))
+        let port = try #require(listener.address.port)
+        fixture.resolver.set(.success([.network(NetworkRoute(address: address, port: port, registration: "r1"))]))
+        let table = try await fixture.table()
+        try await fixture.running(table) {
+            let tunnel = try await table.create(fixture.spec())
+            #expect(await SocketStream.isReset(by: try fixture.address(tunnel)))
+            #expect(await table.list().first?.statistics.failures == ["forbidden": 1])
+            // No connection waits in the accept queue.
+            var state = pollfd(fd: listener.number, events: Int16(POLLIN), revents: 0)
+            #expect(poll(&state, 1, 0) == 0)
+        }
+    }
+
+    @Test func `a listener that opens during the connect is found before a byte of the client is sent`() async throws {
+        try await withTunnel(route: Self.network, hasHandshake: false, serve: { Self.waitForEnd($0) }) {
+            table,
+            tunnel,
+            dialer in
+            dialer.allowedChecks.withLock { $0 = 1 }
+            let address = try fixture.address(tunnel)
+
+            #expect(await SocketStream.isReset(by: address))
+            #expect(dialer.allowedChecks.withLock { $0 } == -1)
+            #expect(dialer.dials.withLock { $0 } == 1)
         }
     }
 

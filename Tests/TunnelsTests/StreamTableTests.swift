@@ -139,6 +139,23 @@ struct StreamTableTests {
         }
     }
 
+    @Test func `a cancelled dial leaves no place of the limit taken`() async throws {
+        let dialer = FakeDialer.silent()
+        fixture.resolver.set(.success([network]))
+        let table = try await fixture.table(dialer, limits: TunnelLimits(connections: 1))
+        try await fixture.running(table) {
+            for _ in 0..<2 {
+                await withThrowingTaskGroup(of: Void.self) { group in
+                    group.addTask { try await withStream(of: table) { _, _ in } }
+                    for await _ in dialer.begun.stream { break }
+                    group.cancelAll()
+                    await #expect(throws: CancellationError.self) { try await group.next() }
+                }
+            }
+            #expect(table.streams.statistics.open == 0 && table.streams.statistics.failures.isEmpty)
+        }
+    }
+
     @Test func `streams count towards the limit of connections`() async throws {
         fixture.resolver.set(.success([network]))
         let table = try await fixture.table(FakeDialer.connected(), limits: TunnelLimits(connections: 1))

@@ -14,6 +14,7 @@ enum ServerFixture {
     /// Runs the server and passes it and its address to the body.
     static func running(
         dialer: any Dialer,
+        policy: (any ConnectionPolicy)? = nil,
         clientLimit: Int = 10,
         devices: [Device] = [],
         _ body: (UsbmuxServer, SocketAddress) async throws -> Void
@@ -29,6 +30,7 @@ enum ServerFixture {
                 dialer: dialer,
                 usbmuxd: NativeUsbmuxClient(address: .unix(path: scratch.file("usbmuxd"))),
                 relay: relay,
+                policy: policy,
                 clientLimit: clientLimit,
                 logger: Logger(label: "test")
             )

@@ -1,8 +1,12 @@
 import Devices
+import Glibc
 import Logging
-import TestSupport
+import Model
+import Synchronization
 import SystemIO
+import TestSupport
 import Testing
+import Tunnels
 
 @testable import UsbmuxServer
 
@@ -53,6 +57,23 @@ import Testing
         }
     }
 
+    @Test func `a stream that the policy refuses is not dialed`() async throws {
+        let (dialer, policy) = (FakeDialer.silent(), RefusingPolicy())
+        let device = try ServerFixture.device(Phones.one)
+        try await ServerFixture.running(dialer: dialer, policy: policy, devices: [device]) { _, address in
+            let client = try await SocketStream.connect(to: address)
+
+            // The result of a refused Connect is 3; 2 means that the phone is not listed yet.
+            try await eventually("the phone is listed") {
+                try await client.send(MuxMessage.connect("<integer>1</integer>", "<integer>22</integer>"))
+                return try MuxResult(await ServerFixture.receive(from: client))?.code == 3
+            }
+
+            #expect(policy.requests.withLock { $0 } == [.device(udid: device.udid, port: 22 << 8)])
+            #expect(dialer.routes.isEmpty && dialer.plannedRoutes.isEmpty)
+        }
+    }
+
     @Test func `a listener that sends a request is disconnected`() async throws {
         try await ServerFixture.running(dialer: FakeDialer.silent()) { _, address in
             let client = try await SocketStream.connect(to: address)
@@ -62,6 +83,23 @@ import Testing
             try await client.send(MuxMessage.request("ListDevices"))
 
             #expect(try await ServerFixture.receive(from: client).isEmpty)
+        }
+    }
+}
+
+/// Refuses all connections of this user, as if another client had a lease.
+private final class RefusingPolicy: ConnectionPolicy {
+    let requests = Mutex<Set<TunnelTarget>>([])
+
+    func check(
+        of target: TunnelTarget,
+        for holder: String?,
+        owner: UInt32
+    ) async -> @Sendable () -> DialError? {
+        guard holder == nil, owner == geteuid() else { return { nil } }
+        return { [self] in
+            requests.withLock { _ = $0.insert(target) }
+            return DialError(.leased, "another client has the lease")
         }
     }
 }

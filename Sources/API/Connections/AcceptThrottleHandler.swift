@@ -22,8 +22,8 @@ final class AcceptThrottleHandler: ChannelDuplexHandler {
     private let logger: Logger
     private let limiter: ConnectionLimiter
     private let share: ConnectionLimiter.Share
-    /// Counts the TLS handshakes; nil for a listener without TLS.
-    private let handshakes: HandshakeLimiter?
+    /// Counts the connections without a grant; nil for a listener without TLS.
+    private let unauthenticated: UnauthenticatedConnectionLimiter?
     private let onStopped: @Sendable () -> Void
     private var isPaused = false
     private var isStopping = false
@@ -35,13 +35,13 @@ final class AcceptThrottleHandler: ChannelDuplexHandler {
         logger: Logger,
         limiter: ConnectionLimiter,
         share: ConnectionLimiter.Share,
-        handshakes: HandshakeLimiter?,
+        unauthenticated: UnauthenticatedConnectionLimiter?,
         onStopped: @escaping @Sendable () -> Void
     ) {
         self.logger = logger
         self.limiter = limiter
         self.share = share
-        self.handshakes = handshakes
+        self.unauthenticated = unauthenticated
         self.onStopped = onStopped
     }
 
@@ -54,12 +54,12 @@ final class AcceptThrottleHandler: ChannelDuplexHandler {
         let channel = unwrapInboundIn(data)
         limiter.connectionOpened(in: share)
         channel.closeFuture.whenComplete { [limiter, share] _ in limiter.connectionClosed(in: share) }
-        handshakes?.began(on: channel)
+        unauthenticated?.accepted(channel)
         context.fireChannelRead(data)
         if !isPaused, !hasCapacity { pauseAccepting(context) }
     }
 
-    private var hasCapacity: Bool { limiter.hasCapacity(in: share) }
+    private var hasCapacity: Bool { limiter.hasCapacity(in: share, unauthenticated: unauthenticated?.count ?? 0) }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         guard let error = error as? IOError, [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(error.errnoCode) else {

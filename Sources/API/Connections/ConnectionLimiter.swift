@@ -17,8 +17,8 @@ package final class ConnectionLimiter: Sendable {
     static let maxConnections = 256
     /// The number of connections that are reserved for owners. An owner can always connect and stop the other clients.
     static let reservedForOwners = 8
-    /// The maximum number of connections of remote clients, so that they leave places for local ones.
-    static let maxRemote = 128
+    /// The maximum number of connections of remote clients with a grant, so that they leave places for local ones.
+    static let maxRemote = 96
     /// The maximum number of connections per user, so that no user can block the others. Root and the broker's user
     /// have no limit.
     static let maxPerUser = 64
@@ -122,14 +122,16 @@ package final class ConnectionLimiter: Sendable {
     /// True if a TCP connection without a grant must close after its response.
     var isBusy: Bool { total.withLock { $0.count >= Self.busyThreshold } }
 
-    /// Returns whether one more connection may be accepted.
-    func hasCapacity(in share: Share) -> Bool {
+    /// Returns whether one more connection may be accepted. `unauthenticated` is the number of remote connections without
+    /// a grant, which have a limit of their own.
+    func hasCapacity(in share: Share, unauthenticated: Int = 0) -> Bool {
         total.withLock { total in
             switch share {
             case .owners: total.count < Self.maxConnections
             case .loopback: total.count < Self.maxConnections - Self.reservedForOwners
             case .remote:
-                total.remoteCount < Self.maxRemote && total.count < Self.maxConnections - Self.reservedForOwners
+                total.remoteCount - unauthenticated < Self.maxRemote
+                    && total.count < Self.maxConnections - Self.reservedForOwners
             }
         }
     }

@@ -19,12 +19,17 @@ final class RequestTimeoutHandler: ChannelInboundHandler, RemovableChannelHandle
     static let headTimeout = TimeAmount.seconds(5)
     /// The time limit for the body of a request: up to 64 KiB, and up to 4 MiB for MCP.
     static let bodyTimeout = TimeAmount.seconds(30)
+    /// The maximum number of bytes that are kept behind a request that changes the protocol. NIO reads fewer before the
+    /// response (`HTTPServerPipelineHandler`), unless the client has also ended its output.
+    static let maxUnparsedSize = 1 << 20
 
     private enum State {
         /// Between two requests.
         case idle
         case head
         case body
+        /// Behind a request that changes the protocol.
+        case ended
     }
 
     private let maxHeadSize: Int
@@ -40,7 +45,8 @@ final class RequestTimeoutHandler: ChannelInboundHandler, RemovableChannelHandle
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
-        begin(.head, within: awaitsHandshake ? HandshakeLimiter.timeout : Self.headTimeout, context)
+        let timeout = awaitsHandshake ? UnauthenticatedConnectionLimiter.handshakeTimeout : Self.headTimeout
+        begin(.head, within: timeout, context)
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -58,6 +64,10 @@ final class RequestTimeoutHandler: ChannelInboundHandler, RemovableChannelHandle
         if state == .head, received > maxHeadSize {
             reject(Problem(.headTooLarge, "the request head has more than \(maxHeadSize) bytes"), context)
         }
+        if state == .ended, received > Self.maxUnparsedSize {
+            let limit = "\(Self.maxUnparsedSize) bytes of the stream"
+            reject(Problem(.badRequest, "more than \(limit) arrived before the response"), context)
+        }
     }
 
     func handlerRemoved(context: ChannelHandlerContext) { deadline?.cancel() }
@@ -67,12 +77,15 @@ final class RequestTimeoutHandler: ChannelInboundHandler, RemovableChannelHandle
         context.fireChannelInactive()
     }
 
+    /// The bytes that the decoder has not parsed: those behind a request that changes the protocol.
+    var unparsed: ByteBuffer?
+
     /// Handles the end of a request head.
     func headEnded(_ context: ChannelHandlerContext) { begin(.body, within: Self.bodyTimeout, context) }
 
-    /// Handles the end of a request.
-    func requestEnded() {
-        state = .idle
+    /// Handles the end of a request. Behind one that changes the protocol, no bytes are a request.
+    func requestEnded(changesProtocol: Bool) {
+        state = changesProtocol ? .ended : .idle
         deadline?.cancel()
         deadline = nil
     }
@@ -102,15 +115,26 @@ final class RequestTimeoutHandler: ChannelInboundHandler, RemovableChannelHandle
 /// Tracks requests and responses behind the HTTP decoder.
 ///
 /// Reports the end of heads and requests to `RequestTimeoutHandler`, and flushed responses to `ResponseTracker`.
-/// Preserves the host of an absolute request target, which the next handler drops.
+/// Preserves the host of an absolute request target, which the next handler drops. Closes the connection after the
+/// response to its last request.
 final class RequestProgressHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
     typealias OutboundIn = HTTPServerResponsePart
     typealias OutboundOut = HTTPServerResponsePart
 
+    /// The time in which a client can read the last response. A connection that closes with unread input is reset, and
+    /// its last response may be lost (RFC 9112, section 9.6).
+    static let lingerTime = TimeAmount.seconds(1)
+
     private let timeoutHandler: RequestTimeoutHandler
     private let tracker: ResponseTracker
+    /// The number of requests without a complete response.
+    private var openRequests = 0
+    /// True if the newest request is the last one of the connection.
+    private var hasLastRequest = false
+    /// True if NIO's decoder parses nothing behind the newest request (`HTTPDecoder.stopParsing`).
+    private var changesProtocol = false
 
     init(notifying timeoutHandler: RequestTimeoutHandler, tracker: ResponseTracker) {
         self.timeoutHandler = timeoutHandler
@@ -118,16 +142,36 @@ final class RequestProgressHandler: ChannelDuplexHandler, RemovableChannelHandle
     }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        guard case .end = unwrapOutboundIn(data) else { return context.write(data, promise: promise) }
-        let promise = promise ?? context.eventLoop.makePromise()
-        promise.futureResult.whenSuccess { [tracker] in tracker.responseFlushed() }
-        context.write(data, promise: promise)
+        let isLast = hasLastRequest && openRequests == 1
+        switch unwrapOutboundIn(data) {
+        case .head(var head) where isLast:
+            head.headers.add(name: "Connection", value: "close")
+            context.write(wrapOutboundOut(.head(head)), promise: promise)
+        case .end:
+            openRequests -= 1
+            let promise = promise ?? context.eventLoop.makePromise()
+            promise.futureResult.whenSuccess { [tracker] in tracker.responseFlushed() }
+            if isLast { promise.futureResult.assumeIsolated().whenSuccess { Self.close(context) } }
+            context.write(data, promise: promise)
+        default: context.write(data, promise: promise)
+        }
+    }
+
+    /// Ends the output, so that the client reads the response to its end. Then closes the connection.
+    private static func close(_ context: ChannelHandlerContext) {
+        context.close(mode: .output, promise: nil)
+        context.eventLoop.scheduleTask(in: lingerTime) { [channel = context.channel] in channel.close(promise: nil) }
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch unwrapInboundIn(data) {
         case .head(var head):
             timeoutHandler.headEnded(context)
+            openRequests += 1
+            changesProtocol = head.headers.contains(name: "Upgrade") || head.method == .CONNECT
+            hasLastRequest = !head.isKeepAlive || changesProtocol
+            // RFC 9110, section 7.8: a server ignores the field in a request of HTTP/1.0.
+            if head.version != .http1_1 { head.headers.remove(name: "Upgrade") }
             // A target in absolute form also names a host (RFC 9112, section 3.2.2). The next handler keeps only its
             // path.
             // A host that differs from the Host header becomes a second Host header, which is rejected.
@@ -136,7 +180,7 @@ final class RequestProgressHandler: ChannelDuplexHandler, RemovableChannelHandle
             }
             context.fireChannelRead(wrapInboundOut(.head(head)))
         case .end:
-            timeoutHandler.requestEnded()
+            timeoutHandler.requestEnded(changesProtocol: changesProtocol)
             context.fireChannelRead(data)
         case .body:
             context.fireChannelRead(data)

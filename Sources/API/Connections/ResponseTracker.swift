@@ -58,6 +58,9 @@ final class DisconnectHandler: ChannelInboundHandler, RemovableChannelHandler, S
 
     private let state = Mutex(State())
 
+    /// True if the client has closed the connection, completely or for writing.
+    var isDisconnected: Bool { state.withLock { $0.isDisconnected } }
+
     /// Sets the callback of the current request, in place of the previous request's callback. If the client has already
     /// disconnected, the callback runs at once.
     func onDisconnect(_ callback: @escaping Callback) {

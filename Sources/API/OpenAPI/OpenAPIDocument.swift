@@ -46,6 +46,11 @@ enum OpenAPIDocument {
         case nil: "\"204\":{\"description\":\"Success, without a body\"}"
         case "events"?: "\"200\":{\"description\":\"Server-sent events\",\"content\":{\"text/event-stream\":{}}}"
         case "stream"?: "\"101\":{\"description\":\"The connection is a byte stream from now on\"}"
+        case "metrics"?:
+            """
+            "200":{"description":"Metrics as text, format 0.0.4",\
+            "content":{"text/plain; version=0.0.4; charset=utf-8":{}}}
+            """
         case "file"?: "\"200\":{\"description\":\"The file, with its own media type\",\"content\":{\"*/*\":{}}}"
         case "MCPMessage"?:
             """

@@ -88,7 +88,8 @@ enum OpenAPISchemas {
           "seconds":{"type":"integer","minimum":1,"maximum":28800,"description":"default 600"},
           "waitSeconds":{"type":"integer","minimum":0,"maximum":3600,
             "description":"the time to wait while another client has the lease; default 0"},
-          "note":{"type":"string","description":"the reason, which other clients see"}}},
+          "note":{"type":"string","description":"the reason, which other clients see"},
+          "renew":{"type":"string","description":"the ID of a lease; the answer is 404 if it has ended"}}},
         "LeaseList":{"type":"object","required":["schema","leases"],"properties":{
           "schema":{"const":1},"leases":{"type":"array","items":{"$ref":"#/components/schemas/Lease"}}}},
         "EndpointList":{"type":"object","required":["schema","revision","endpoints"],"properties":{
@@ -114,6 +115,12 @@ enum OpenAPISchemas {
           "name":{"type":"string","description":"the kind of the endpoints"},"title":{"type":"string"},
           "ports":{"type":"array","items":{"$ref":"#/components/schemas/Port"}},
           "file":{"type":"string"},"toolCount":{"type":"integer"}}},
+        "Configuration":{"type":"object","required":["schema","configuration"],"properties":{
+          "schema":{"const":1},"configuration":{"type":"array","items":{"type":"object","required":["key","source"],
+            "properties":{"key":{"type":"string"},"value":{"type":"string","description":"the effective value as TOML"},
+              "source":{"enum":["default","file","option","environment"]},
+              "place":{"type":"string","description":"FILE:LINE, the option or the variable"},
+              "pending":{"type":"string","description":"the value that applies after a restart"}}}}}},
         "ProfileList":{"type":"object","required":["schema","profiles"],"properties":{
           "schema":{"const":1},"profiles":{"type":"array","items":{"$ref":"#/components/schemas/Profile"}}}},
         "ProfileCheckSpec":{"type":"object","required":["file","text"],"properties":{

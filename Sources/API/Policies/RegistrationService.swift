@@ -2,6 +2,7 @@ import AccessControl
 import Model
 import Registrations
 import Registry
+import SystemIO
 
 /// Registers apps with their grants: lists them, stores their secrets, and ends both with the grant.
 package actor RegistrationService {
@@ -12,8 +13,6 @@ package actor RegistrationService {
     private let accessStore: AccessStore
     private let registry: EndpointRegistry
     private let approvalService: ApprovalService
-    /// The ports of the broker's own listeners.
-    private let ownPorts: @Sendable () async -> Set<UInt16>
     private let addressRefusal: AddressCheck
     /// The endpoints of each grant with a registration since the start of the broker.
     private var endpoints: [String: Set<EndpointID>] = [:]
@@ -23,14 +22,12 @@ package actor RegistrationService {
         accessStore: AccessStore,
         registry: EndpointRegistry,
         approvalService: ApprovalService,
-        ownPorts: @escaping @Sendable () async -> Set<UInt16>,
         addressRefusal: @escaping AddressCheck
     ) {
         self.source = source
         self.accessStore = accessStore
         self.registry = registry
         self.approvalService = approvalService
-        self.ownPorts = ownPorts
         self.addressRefusal = addressRefusal
     }
 
@@ -51,13 +48,15 @@ package actor RegistrationService {
         try Self.checkSelector(of: grant, for: spec)
         let secret = try spec.secret.map { try EndpointSecret($0) }
         let sender = try sender(of: principal, grant, scope: scope)
-        if principal.localAddress != nil, await ownPorts().contains(spec.port) {
-            throw RegistrationError.address("port \(spec.port) of this machine is the broker's own")
-        }
+        try Self.checkPort(spec.port, at: sender.address)
         try beginSession(of: grant.id)
         let entry = try await source.register(spec, from: sender)
         guard let endpoint = await registry.endpoint(seenAs: entry.sighting.id) else {
+            let limit = await registry.refusals.limit(of: entry.sighting.id)
             try? await source.end(entry.id, of: grant.id)
+            if limit == .perGrant {
+                throw RegistrationError.tooManyDifferent(limit: EndpointLimits.standard.perGrant)
+            }
             throw Problem(.limit, "the list of endpoints is full", hint: "patchbay rm ID")
         }
         endpoints[grant.id, default: []].insert(endpoint.id)
@@ -89,12 +88,18 @@ package actor RegistrationService {
         return Registration(id: entry.id, endpoint: endpoint.id)
     }
 
-    /// Keeps a registration.
+    /// Keeps a registration. Ends it instead if a listener of the broker has taken its port since.
     ///
     /// - Throws: `RegistrationError`, `Problem`.
     func heartbeat(_ id: String, by principal: Principal, scope: (name: String, index: UInt32)?) async throws {
         let grant = try Self.grant(of: principal)
-        try await source.heartbeat(id, from: try sender(of: principal, grant, scope: scope))
+        let entry = try await source.heartbeat(id, from: try sender(of: principal, grant, scope: scope))
+        do {
+            for route in entry.sighting.routes { try Self.checkPort(route.port, at: route.address ?? "") }
+        } catch {
+            try await source.end(id, of: grant.id)
+            throw error
+        }
     }
 
     /// Ends a registration.
@@ -143,6 +148,12 @@ package actor RegistrationService {
         }
     }
 
+    /// Throws if the broker itself listens on a port of this machine. The dialer checks again at each dial.
+    private static func checkPort(_ port: UInt16, at address: String) throws(RegistrationError) {
+        guard SocketAddress(numeric: address, port: port)?.isOwnListener == true else { return }
+        throw .ownPort(port)
+    }
+
     private func sender(
         of principal: Principal,
         _ grant: Grant,
@@ -151,7 +162,9 @@ package actor RegistrationService {
         if let address = principal.localAddress {
             return RegistrationTable.Sender(grant: grant.id, name: grant.name, address: address)
         }
-        guard case .remote(let address) = principal.source else { throw .address("the sender has no address") }
+        guard case .remote(let address) = principal.source else {
+            throw .address("over this listener, only an app on this machine registers: patchbay remote on")
+        }
         // A dual-stack listener shows IPv4 clients as IPv4-mapped addresses (RFC 4291, section 2.5.5.2).
         let plain = address.lowercased().hasPrefix("::ffff:") ? String(address.dropFirst(7)) : address
         if let refusal = addressRefusal(plain) { throw .address(refusal) }
@@ -170,7 +183,8 @@ extension Principal {
     fileprivate var localAddress: String? {
         switch source {
         case .unix: "127.0.0.1"
-        case .tcp(let address): address
+        // systemd may pass a socket on an address of the network.
+        case .tcp(let address): SocketAddress(numeric: address, port: 0)?.isLoopback == true ? address : nil
         case .remote, .broker: nil
         }
     }

@@ -13,13 +13,13 @@ package protocol TransportSecurity: Sendable {
     func clientKey(of channel: any Channel) -> KeyPin?
 }
 
-/// TLS of a listener, with the counter of its handshakes.
+/// TLS of a listener, with the counter of its connections without a grant.
 package struct ListenerSecurity: Sendable {
     let transport: any TransportSecurity
-    let handshakes: HandshakeLimiter
+    let unauthenticated: UnauthenticatedConnectionLimiter
 
-    package init(_ transport: any TransportSecurity, handshakes: HandshakeLimiter) {
+    package init(_ transport: any TransportSecurity, unauthenticated: UnauthenticatedConnectionLimiter) {
         self.transport = transport
-        self.handshakes = handshakes
+        self.unauthenticated = unauthenticated
     }
 }

@@ -48,8 +48,10 @@ enum ApprovalRoutes {
         case .owner: break
         case .grant where request.principal.isOwner: break
         case .grant(let grant):
-            let endpoint = try await request.endpoint()
-            guard grant.permissions.allow(.secretUse, on: endpoint) else {
+            // The scope comes first, so that a grant without it learns nothing of endpoints.
+            guard grant.permissions.allow(.secretUse),
+                grant.permissions.allow(.secretUse, on: try await request.endpoint())
+            else {
                 throw Problem(.forbidden, "grant \(grant.id) does not allow \(Scope.secretUse.rawValue)")
             }
         case .localUser, .anonymous: throw AccessError.refused
@@ -78,6 +80,7 @@ enum ApprovalRoutes {
         )
         let (grant, _) = try await request.services.accessStore.invites.redeem(
             redemption,
+            by: request.principal.actor,
             from: request.principal.source,
             key: request.principal.key
         )

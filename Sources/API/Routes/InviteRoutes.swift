@@ -46,17 +46,29 @@ enum InviteRoutes {
 
     @Sendable static func redeem(_ request: APIRequest) async throws -> Response {
         let spec = try await request.body(RedemptionSpec.self)
-        let (grant, token) = try await request.services.accessStore.invites.redeem(
-            spec,
-            from: request.principal.source,
-            key: request.principal.key
-        )
+        let (grant, token): (Grant, Token)
+        do {
+            (grant, token) = try await request.services.accessStore.invites.redeem(
+                spec,
+                by: request.principal.actor,
+                from: request.principal.source,
+                key: request.principal.key
+            )
+        } catch AccessError.refused {
+            // The hint for other requests, to join, would only repeat this request.
+            throw Problem(.unauthorized, AccessError.refused.description, hint: Problem.newInviteHint)
+        }
         let isKeyBound = if case .key = grant.binding { true } else { false }
         return try request.json(
             IssuedGrant(grant: grant, token: isKeyBound ? nil : token.reveal()),
             status: .created
         )
     }
+}
+
+extension Problem {
+    /// The next step of a client whose invite is not accepted.
+    static var newInviteHint: String { "ask for a new one: patchbay pair, or patchbay pair --remote" }
 }
 
 /// The address of this broker in a pairing string.

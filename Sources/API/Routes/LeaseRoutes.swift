@@ -26,7 +26,8 @@ enum LeaseRoutes {
                     for: principal,
                     seconds: spec.seconds ?? LeaseSpec.standardSeconds,
                     wait: .seconds(wait),
-                    note: spec.note
+                    note: spec.note,
+                    renewing: spec.renew
                 )
             }
             return try request.json(lease, status: .created)

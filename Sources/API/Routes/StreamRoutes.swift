@@ -3,6 +3,8 @@ import HTTPTypes
 import Hummingbird
 import Model
 import NIOCore
+import NIOHTTP1
+import NIOHTTPTypesHTTP1
 import ServiceLifecycle
 import StreamBridge
 import SystemIO
@@ -25,21 +27,21 @@ enum StreamRoutes {
         """
 
     /// Returns when the connection is closed. The target is dialed before the connection changes, so a failed dial is an
-    /// ordinary problem. Without the header Upgrade, the response is the problem that authorization has, or 426.
+    /// ordinary problem. Without a valid upgrade, the response is the problem that authorization has, or 426.
     @Sendable static func open(_ request: APIRequest) async throws -> Response {
         let (channel, services) = (request.channel, request.services)
-        // The HTTP decoder stops after a request with the header Upgrade, so no request can follow a refusal.
-        request.cleanup.add { try? await channel.close().get() }
         let target = try request.streamTarget()
         try await request.authorizeConnection(to: target)
-        try request.requireUpgrade()
+        try requireUpgrade(request.httpRequest.headers)
         try await withGracefulShutdownHandler {
-            try await services.tunnels.streams.open(target) { stream in
-                if let grant = request.principal.grant {
-                    let session = try services.accessStore.live.register(under: grant.id) { await stream.close() }
-                    request.cleanup.add { services.accessStore.live.unregister(session) }
+            try await request.whileConnected {
+                try await services.tunnels.streams.open(target) { stream in
+                    if let grant = request.principal.grant {
+                        let session = try services.accessStore.live.register(under: grant.id) { await stream.close() }
+                        request.cleanup.add { services.accessStore.live.unregister(session) }
+                    }
+                    return try await connect(channel, request.disconnectHandler)
                 }
-                return try await connect(channel)
             }
             // The last bytes of the target may still be on their way to the client.
             try await channel.closeFuture.get()
@@ -50,33 +52,45 @@ enum StreamRoutes {
         return request.noContent
     }
 
-    /// Sends the response, and connects the channel with a socket.
+    /// Sends the response, and connects the channel with a socket, which first receives the bytes that the client has sent
+    /// already. An end of input before the response ends the stream, and a later one is an end of one direction.
     ///
     /// - Returns: The other end of the socket.
-    private static func connect(_ channel: any Channel) async throws -> Descriptor {
+    private static func connect(_ channel: any Channel, _ disconnects: DisconnectHandler) async throws -> Descriptor {
         let (inner, outer) = try LoopbackSocketPair().release()
         let client = Descriptor(owning: outer)
         let bridge = try await SocketBridge(channel, to: Descriptor(owning: inner)) { channel in
+            let timeoutHandler = try channel.pipeline.syncOperations.handler(type: RequestTimeoutHandler.self)
+            guard !disconnects.isDisconnected else { throw CancellationError() }
+            disconnects.onDisconnect {}
             // The HTTP handlers and their timeouts receive no more bytes.
-            .before(try channel.pipeline.syncOperations.handler(type: RequestTimeoutHandler.self))
+            return SocketBridge.Attachment(.before(timeoutHandler), received: timeoutHandler.unparsed)
         }
         bridge.start(sending: ByteBuffer(string: head))
         return client
     }
-}
 
-extension APIRequest {
-    /// Throws unless the client wants to change the protocol of the connection.
-    fileprivate func requireUpgrade() throws {
-        guard httpRequest.headers[.upgrade] == TunnelTarget.streamProtocol else {
+    /// Throws unless the client changes the protocol of the connection with this request (RFC 9110, section 7.8).
+    ///
+    /// A body is refused: the bytes behind the head would be either the body or the stream.
+    static func requireUpgrade(_ headers: HTTPFields) throws(Problem) {
+        let lists = HTTPHeaders(headers)
+        guard lists[canonicalForm: "Connection"].contains(where: { $0.lowercased() == "upgrade" }),
+            lists[canonicalForm: "Upgrade"].contains(where: { $0.lowercased() == TunnelTarget.streamProtocol })
+        else {
             throw Problem(
                 .upgradeRequired,
-                "this request needs the headers Connection: Upgrade and Upgrade: \(TunnelTarget.streamProtocol)",
+                "this request needs HTTP/1.1, Connection: Upgrade and Upgrade: \(TunnelTarget.streamProtocol)",
                 hint: "patchbay stdio"
             )
         }
+        guard headers[.transferEncoding] == nil, headers[.contentLength] ?? "0" == "0" else {
+            throw Problem(.badRequest, "a request for a stream has no body; send the bytes after the response")
+        }
     }
+}
 
+extension APIRequest {
     /// Returns the target of a stream. Throws unless the query names one target.
     fileprivate func streamTarget() throws -> TunnelTarget {
         let parameters = httpRequest.uri.queryParameters

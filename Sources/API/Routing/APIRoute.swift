@@ -173,6 +173,9 @@ enum RoutePermission: Hashable, Sendable {
     case scope(Scope)
     case owner
 
+    /// The next step of a client that is no owner.
+    private static let ownerHint = "run it as an owner: on the broker's machine, or with --broker ssh://USER@HOST"
+
     /// Throws unless the principal has this permission. An owner always has the permission. No other code makes this
     /// decision.
     ///
@@ -202,16 +205,26 @@ enum RoutePermission: Hashable, Sendable {
         case (.grantHolder, .grant): return
         case (.scope(let scope), .grant(let grant)):
             if principal.isRemote, grant.permissions.allow(scope), !principal.may(scope) {
-                throw Problem(.forbidden, "the scope \(scope.rawValue) is not available over the remote listener")
+                throw Problem(
+                    .forbidden,
+                    "the scope \(scope.rawValue) is not available over the remote listener",
+                    hint: Self.ownerHint
+                )
             }
             guard principal.may(scope) else {
                 throw Problem(
                     .forbidden,
-                    "grant \(grant.id) does not allow \(scope.rawValue)\(principal.exclusion(of: scope))"
+                    "grant \(grant.id) does not allow \(scope.rawValue)\(principal.exclusion(of: scope))",
+                    hint: scope.isLocalOnly || principal.isRemote && scope == .inviteCreate
+                        ? Self.ownerHint : "ask an owner for another invite: patchbay pair --scope \(scope.rawValue)"
                 )
             }
         default:
-            throw Problem(.forbidden, "only an owner of this broker may do that, on the Unix socket")
+            throw Problem(
+                .forbidden,
+                "only an owner of this broker may do that, on the Unix socket",
+                hint: Self.ownerHint
+            )
         }
     }
 }

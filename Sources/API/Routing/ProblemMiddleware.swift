@@ -49,6 +49,7 @@ struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
         if problem.code == .internalError {
             logger.error("request failed", metadata: ["path": "\(request.uri.path)", "error": "\(error)"])
         }
+        RefusalMetrics.refused(problem)
         var headers: HTTPFields = [.contentType: "application/problem+json"]
         // RFC 9110, section 15.5.6: the response must list the allowed methods.
         if problem.code == .methodNotAllowed { headers[.allow] = methods(at: request).joined(separator: ", ") }
@@ -118,10 +119,11 @@ extension RegistrationError {
         let code: Problem.Code =
             switch self {
             case .invalid, .unknownKind: .badRequest
-            case .address: .forbidden
+            case .address, .ownPort: .forbidden
             case .notFound: .notFound
             case .moved: .conflict
-            case .tooManyPerGrant, .tooMany: .limit
+            case .tooManyPerGrant, .tooManyDifferent, .tooMany: .limit
+            case .tooOften: .slowDown
             }
         return Problem(code, description, hint: next)
     }
@@ -138,10 +140,11 @@ extension RegistryError {
 }
 
 extension AccessError {
-    /// The error as an HTTP problem. All errors of a token give the same response, byte for byte.
+    /// The error as an HTTP problem. All errors of a wrong token give the same response, byte for byte.
     var problem: Problem {
         switch self {
         case .refused, .notAToken: Problem(.unauthorized, AccessError.refused.description, hint: "patchbay join -")
+        case .inviteEnded: Problem(.unauthorized, description, hint: Problem.newInviteHint)
         case .tooManyAttempts: Problem(.limit, description)
         case .slowDown: Problem(.slowDown, description)
         case .limit: Problem(.limit, description)
@@ -157,6 +160,8 @@ extension AccessError {
             Problem(.forbidden, description, hint: "give it to the app; for this client: patchbay pair --remote")
         case .requestsClosed: Problem(.forbidden, description, hint: "patchbay requests unlock")
         case .notFound: Problem(.notFound, description)
+        case .noSuchGrant:
+            Problem(.notFound, description, hint: "`patchbay grants` and `patchbay invites` list the IDs")
         case .requesterExited: Problem(.conflict, description)
         case .notSaved: Problem(.unavailable, description, hint: "make room on the disk, and try again")
         case .notRead: Problem(.unavailable, description, hint: "patchbay doctor")

@@ -48,6 +48,9 @@ enum RouteTable {
         .post("/v1/profiles/check", .owner, "Check a profile file, alone or against a live server",
             takes: "ProfileCheckSpec", returns: "ProfileCheck", ProfileRoutes.check),
 
+        .get("/v1/configuration", .owner, "List the configuration in effect, with the source of each value",
+            returns: "Configuration", ConfigurationRoutes.list),
+
         .get("/v1/tunnels", .scope(.tunnelOpen), "List the caller's tunnels", returns: "TunnelList", TunnelRoutes.list),
         .create("/v1/tunnels", .scope(.tunnelOpen), "Open a tunnel",
             takes: "TunnelSpec", returns: "Tunnel", TunnelRoutes.create),
@@ -93,6 +96,8 @@ enum RouteTable {
             takes: "RemoteSpec", returns: "RemoteStatus", RemoteRoutes.set),
 
         .get("/v1/events", .scope(.registryRead), "Stream every change", returns: "events", EventRoutes.stream),
+        .get("/metrics", .scope(.registryRead), "Show the metrics in Prometheus' text format",
+            returns: "metrics", MetricsRoutes.show),
         .get("/health", .public, "Check that the broker answers", returns: "Health", StatusRoutes.health),
         .get("/openapi.json", .public, "Describe this API", returns: "OpenAPI", StatusRoutes.openAPI),
     ]

@@ -21,6 +21,8 @@ struct AuditEvent: Hashable, Sendable, Codable {
         case leased
         /// An owner ended another client's lease.
         case leaseBroken = "lease-broken"
+        /// The oldest entries were deleted, as the retention of the configuration wants.
+        case pruned
     }
 
     let action: Action
@@ -31,7 +33,8 @@ struct AuditEvent: Hashable, Sendable, Codable {
     /// IDs of the invites and grants that ended.
     var ended: [String]?
     var endpoint: EndpointID?
-    /// The called tool of the endpoint. `bytes` is the size of its result.
+    /// The called tool of the endpoint, or the name that the redeemer of an invite chose. `bytes` is the size of the
+    /// tool's result.
     var subject: SanitizedText?
     var bytes: Int?
     /// Number of redemptions of the invite, including this one.
@@ -40,6 +43,15 @@ struct AuditEvent: Hashable, Sendable, Codable {
     var detail: String?
     /// True for events that need attention.
     var alert: Bool?
+    /// Number of the last deleted entry.
+    var through: Int?
+    /// The wall clock's time of an event that was buffered; nil for an event that is written at once. The entry has it as
+    /// `wallTime`.
+    var occurredAt: Date?
+
+    private enum CodingKeys: CodingKey {
+        case action, who, from, invite, grant, ended, endpoint, subject, bytes, useCount, detail, alert, through
+    }
 
     init(
         _ action: Action,

@@ -6,8 +6,9 @@ import SystemIO
 
 /// `audit.jsonl`, the append-only audit log. Each line holds the hash of the previous one.
 ///
-/// A full file becomes a segment (`audit-1.jsonl` is the first), and the chain continues in a new file. No segment is
-/// ever deleted. Blocks on file I/O; used only on the thread of `AccessStore`.
+/// A full file becomes a segment (`audit-1.jsonl` is the first), and the chain continues in a new file. A retention
+/// deletes the oldest segments, and the chain has an entry about the deletion. Blocks on file I/O; used only on the thread
+/// of `AccessStore`.
 struct AuditLog: ~Copyable {
     /// Minimum space reserved before each operation, so that a full disk is detected before anything is committed.
     private static let reservedBytes = 16 * 1_024
@@ -121,6 +122,17 @@ struct AuditLog: ~Copyable {
         needsFolderSync = true
     }
 
+    func expiredSegments(_ retention: AuditRetention, at now: Date) throws(AccessError) -> AuditSegments.Expired? {
+        try segments.expired(retention, at: now, currentBytes: Int(length))
+    }
+
+    /// Deletes segments. A segment that cannot be deleted is tried again with the next ones.
+    mutating func delete(_ expired: AuditSegments.Expired) {
+        for number in expired.segments where unlink(segments.path(of: number)) == 0 || errno == ENOENT {
+            segments.remove(number)
+        }
+    }
+
     private static func temporaryPath(for path: String) -> String { "\(path).new" }
 
     private static func open(_ path: String) throws(AccessError) -> Descriptor {
@@ -187,6 +199,8 @@ struct AuditVerifier {
     private(set) var lines = 0
     private let end: AuditEntry.Head?
     private var last = AuditEntry.Head.none
+    /// Number of the last entry before the first line, if an entry of the log must confirm its deletion.
+    private var unconfirmed: Int?
     /// The first line, counted from 1, that was changed or is missing, and the reason.
     private var firstInvalid: (entry: Int, reason: String)?
 
@@ -203,6 +217,9 @@ struct AuditVerifier {
 
     var report: AuditVerification {
         var firstInvalid = firstInvalid
+        if let unconfirmed {
+            firstInvalid = (1, "this is line number \(unconfirmed + 1), and 1 is missing")
+        }
         if firstInvalid == nil, let end, last.number < end.number {
             firstInvalid = (lines + 1, "the log ends before this line, and \(end.number) lines were written")
         }
@@ -216,6 +233,13 @@ struct AuditVerifier {
     private mutating func fault(in text: Data) -> String? {
         guard let line = try? JSONCoding.decoder().decode(AuditEntry.self, from: text) else {
             return "this is not an audit log line"
+        }
+        if lines == 1, line.number > 1 {
+            last = AuditEntry.Head(number: line.number - 1, hash: line.previousHash)
+            unconfirmed = last.number
+        }
+        if let through = line.event.through, line.event.action == .pruned, let first = unconfirmed, through >= first {
+            unconfirmed = nil
         }
         guard line.number == last.number + 1 else {
             return "this is line number \(line.number), and \(last.number + 1) is missing"

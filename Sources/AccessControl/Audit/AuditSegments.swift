@@ -28,6 +28,8 @@ struct AuditSegments: Hashable, Sendable {
 
     mutating func append(_ number: Int) { full.append(number) }
 
+    mutating func remove(_ number: Int) { full.removeAll { $0 == number } }
+
     private static func number(of name: String) -> Int? {
         guard name.hasPrefix("audit-"), name.hasSuffix(".jsonl"),
             let number = Int(name.dropFirst(6).dropLast(6)), name == "audit-\(number).jsonl", number > 0
@@ -59,14 +61,20 @@ struct AuditSegments: Hashable, Sendable {
     /// - Throws: `AccessError.notRead`.
     static func lines(after number: Int, limit: Int, in folder: String) throws(AccessError) -> [Data] {
         let segments = try AuditSegments(in: folder)
-        var (first, start) = (1, segments.full.first)
+        var (first, start, isFound) = (1, segments.full.first, false)
         // Searches from the newest segment backwards, because most callers ask for the last lines.
         for segment in [nil] + segments.full.reversed().map(Optional.some) {
             guard let line = try firstLine(of: segment.map(segments.path) ?? segments.current),
                 let found = try? JSONCoding.decoder().decode(AuditEntry.self, from: line).number, found <= number + 1
             else { continue }
-            (first, start) = (found, segment)
+            (first, start, isFound) = (found, segment, true)
             break
+        }
+        // The entries after the number were deleted: the oldest that is left is the first.
+        if !isFound, let oldest = start, let line = try firstLine(of: segments.path(of: oldest)),
+            let entry = try? JSONCoding.decoder().decode(AuditEntry.self, from: line)
+        {
+            first = entry.number
         }
         var reader = AuditLineReader(segments, from: start)
         while first <= number, try reader.skip() { first += 1 }

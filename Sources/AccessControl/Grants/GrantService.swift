@@ -36,7 +36,7 @@ package struct GrantService: Sendable {
     /// of those grants is closed.
     ///
     /// - Returns: The IDs that ended.
-    /// - Throws: `AccessError.notFound`; `.notSaved`, after which they stay ended until the broker stops.
+    /// - Throws: `AccessError.noSuchGrant`; `.notSaved`, after which they stay ended until the broker stops.
     @discardableResult
     package func revoke(_ what: RevocationTarget, by caller: AuditActor, from source: RequestSource) async throws
         -> [String]

@@ -15,6 +15,8 @@ struct InviteRedemptionEvaluator {
         case again(GrantRecord, Token)
         /// The reason, for the audit log, and the change that the attempt causes.
         case refused(String, ChangeSet?)
+        /// The secret is right, and the invite has ended. The reason, for the audit log and the client.
+        case ended(String)
     }
 
     let state: AccessState
@@ -22,6 +24,8 @@ struct InviteRedemptionEvaluator {
     let keys: DerivedKeys
     /// The connection that the token came over.
     let source: RequestSource
+    /// The client, for the audit log.
+    var caller = AuditActor.anonymous
     /// The TLS key that a remote client proved to hold; nil without a client certificate.
     let key: KeyPin?
     let now: MonotonicTime
@@ -44,11 +48,16 @@ struct InviteRedemptionEvaluator {
         if let grant = previousGrant(from: record, to: client) {
             let token = keys.grant(grant.id, from: token, to: client)
             guard token.digest == grant.digest, isUsable(grant) else {
-                return .refused("redeemed already", nil)
+                return .ended(use(of: record))
             }
             return .again(grant, token)
         }
-        if let reason = refusal(of: record) { return .refused(reason, nil) }
+        // A client on another machine learns nothing about an invite for this machine.
+        if isRemote, record.use ?? .local == .local { return .refused("not for remote clients", nil) }
+        if let end = end(of: record) { return .ended(end) }
+        guard isRemote || binding(of: record).isMet(by: source) else {
+            return .refused("meant for another user", nil)
+        }
         if isRemote, record.use == .remote, key == nil { throw .keyRequired }
         // Apps send only a token.
         if record.use == .device, key != nil { throw .appRequired }
@@ -75,17 +84,25 @@ struct InviteRedemptionEvaluator {
         return .granted(spend(record, for: grant, purging: purged), grant, grantToken)
     }
 
-    /// Returns the reason why an invite cannot be redeemed now; nil when it can.
-    private func refusal(of record: InviteRecord) -> String? {
-        if let end = record.endReason { return "\(end.rawValue) invite" }
-        guard now < record.expiresAt else { return "expired invite" }
-        if record.parent != nil {
-            guard let parent = parent(of: record), parent.endReason(at: now) == nil else {
-                return "its inviter's grant ended"
-            }
+    /// Returns the sentence about the end of an invite; nil while it can be redeemed.
+    private func end(of record: InviteRecord) -> String? {
+        switch record.endReason ?? (now < record.expiresAt ? nil : .expired) {
+        case .spent: return use(of: record)
+        case .expired: return "the invite \(record.id) expired at \(JSONCoding.text(of: record.expiresAt.date))"
+        case .revoked: return "the invite \(record.id) was revoked"
+        case .burnt: return "the invite \(record.id) was locked after \(record.failedAttempts) wrong secrets"
+        case nil: break
         }
-        if isRemote { return record.use ?? .local == .local ? "not for remote clients" : nil }
-        return binding(of: record).isMet(by: source) ? nil : "meant for another user"
+        guard record.parent != nil else { return nil }
+        if let parent = parent(of: record), parent.endReason(at: now) == nil { return nil }
+        return "the grant that created the invite \(record.id) has ended"
+    }
+
+    /// Returns the sentence about the last redemption of an invite. After a day, the grant is no longer stored.
+    private func use(of record: InviteRecord) -> String {
+        let last = state.grantRecords(fromInvite: record.id).max { $0.createdAt < $1.createdAt }
+        let grant = last.map { " by the grant \($0.id) at \(JSONCoding.text(of: $0.createdAt.date))" }
+        return "the invite \(record.id) was used\(grant ?? "")"
     }
 
     private var isRemote: Bool {
@@ -132,7 +149,8 @@ struct InviteRedemptionEvaluator {
         var spent = record
         spent.useCount += 1
         if spent.useCount == spent.maxUses { spent.endReason = .spent }
-        var event = AuditEvent(.redeemed, by: .anonymous, from: source, invite: record.id, grant: grant.id)
+        var event = AuditEvent(.redeemed, by: caller, from: source, invite: record.id, grant: grant.id)
+        event.subject = grant.name
         event.useCount = spent.useCount
         var change = ChangeSet([event])
         change.spent = spent

@@ -39,13 +39,15 @@ package struct InviteService: Sendable {
     ///
     /// - Parameters:
     ///   - spec: The invite and the client.
+    ///   - caller: The client, as far as the kernel or a grant identifies it.
     ///   - source: The connection.
     ///   - key: The TLS key that a remote client proved to hold.
     /// - Returns: The grant with its token. The token of a grant that is bound to a key is not accepted anywhere.
-    /// - Throws: `AccessError.refused`, the same for every reason; `.tooManyAttempts`; `.tooWide`, `.keyRequired`,
-    ///   `.appRequired` and `.notSaved`, after which the invite is unspent.
+    /// - Throws: `AccessError.refused`, the same for every reason; `.inviteEnded` if the secret is right;
+    ///   `.tooManyAttempts`; `.tooWide`, `.keyRequired`, `.appRequired` and `.notSaved`, after which the invite is unspent.
     package func redeem(
         _ spec: RedemptionSpec,
+        by caller: AuditActor = .anonymous,
         from source: RequestSource,
         key: KeyPin? = nil
     ) async throws -> (Grant, Token) {
@@ -57,6 +59,7 @@ package struct InviteService: Sendable {
                 state: store.state,
                 keys: store.keys,
                 source: source,
+                caller: caller,
                 key: key,
                 now: now
             )
@@ -69,6 +72,9 @@ package struct InviteService: Sendable {
                 return (grant.grant(at: now), token)
             case .refused(let why, let change):
                 throw try store.reject(invite, because: why, saving: change, from: source, at: now)
+            case .ended(let end):
+                let error = try store.reject(invite, because: end, from: source, at: now)
+                throw error == .refused ? .inviteEnded(end) : error
             }
         }
     }
@@ -89,13 +95,8 @@ extension AccessStore {
 
 /// The limits and defaults of invites.
 extension InviteSpec {
-    static let allowedUses = 1...100
-    /// Allowed lifetimes of an invite in seconds, up to one day.
-    static let lifetimes = 1...86_400
     /// Default lifetime of an invite in seconds (10 minutes).
     static let defaultLifetime = 600
-    /// Allowed lifetimes and idle timeouts of a grant in seconds, up to 30 days.
-    static let grantLifetimes = 1...2_592_000
     /// Default lifetime of a grant in seconds (8 hours; 30 days for a device).
     var defaultGrantLifetime: Int { use == .device ? Self.grantLifetimes.upperBound : 28_800 }
     /// Default idle timeout of a grant in seconds (2 hours; 30 days for a device).

@@ -20,8 +20,12 @@ package final class LeaseService: Service {
         var wakeUp: AsyncStream<Void>.Continuation?
     }
 
+    /// The longest time after which a lease that expired during a suspend of the system ends.
+    private static let longestSleep = Duration.seconds(30)
+
     private let state = Mutex(State())
     private let store: AccessStore?
+    private let phones: @Sendable () -> [EndpointID: UDID]
     private let clock: any Clock<Duration>
     private let watch: ElapsedTimer
     private let now: @Sendable () -> Date
@@ -30,14 +34,17 @@ package final class LeaseService: Service {
     ///
     /// - Parameters:
     ///   - store: The grants and the audit log; nil without grants.
+    ///   - phones: Returns the phones that endpoints without a cable run on, as far as known (`LeaseTarget`).
     ///   - clock: The clock of the leases and of the wait times.
     ///   - now: Returns the time of the wall clock, for display.
     package init(
         store: AccessStore? = nil,
+        phones: @escaping @Sendable () -> [EndpointID: UDID] = { [:] },
         clock: any Clock<Duration> = ContinuousClock(),
         now: @escaping @Sendable () -> Date = { Date() }
     ) {
         self.store = store
+        self.phones = phones
         self.clock = clock
         self.now = now
         watch = ElapsedTimer(clock)
@@ -60,7 +67,11 @@ package final class LeaseService: Service {
 
     private func wait(until deadline: Duration?, or wakes: AsyncStream<Void>) async {
         await withTaskGroup(of: Void.self) { group in
-            if let deadline { group.addTask { try? await self.clock.sleep(for: deadline - self.watch.elapsed) } }
+            if let deadline {
+                // Timers of Linux stand still while the system is suspended, and the clock does not.
+                let limit = min(deadline - self.watch.elapsed, Self.longestSleep)
+                group.addTask { try? await self.clock.sleep(for: limit) }
+            }
             group.addTask { for await _ in wakes { break } }
             await group.next()
             group.cancelAll()
@@ -71,9 +82,10 @@ package final class LeaseService: Service {
     private func update<Value: Sendable, Failure: Error>(
         _ change: (inout LeaseTable, Duration) throws(Failure) -> Value
     ) throws(Failure) -> Value {
-        let elapsed = watch.elapsed
+        let (elapsed, phones) = (watch.elapsed, phones())
         let (result, granted, sessions, wakeUp) = state.withLock { state in
             let deadline = state.table.deadline
+            state.table.link(phones)
             let result: Result<Value, Failure>
             do throws(Failure) {
                 result = .success(try change(&state.table, elapsed))
@@ -102,15 +114,17 @@ extension LeaseService {
     ///   - seconds: The length, from 1 to `LeaseSpec.maxSeconds`.
     ///   - wait: The time to wait while another client has the lease. Clients wait in the order of their requests.
     ///   - note: The reason, which other clients see.
+    ///   - renewing: The ID of the client's lease to renew; nil to take a lease if the client has none.
     /// - Returns: The lease.
     /// - Throws: `AccessError.leased` after the wait time, `.outOfRange`, `.limit`, `.leaseNeedsChangingTools`;
-    ///   `.refused` if the grant has ended; `CancellationError`.
+    ///   `.notFound` if the lease to renew has ended; `.refused` if the grant has ended; `CancellationError`.
     package func take(
         _ endpoint: Endpoint,
         for principal: Principal,
         seconds: Int,
         wait: Duration = .zero,
-        note: SanitizedText? = nil
+        note: SanitizedText? = nil,
+        renewing: String? = nil
     ) async throws -> Lease {
         guard (1...LeaseSpec.maxSeconds).contains(seconds) else {
             throw AccessError.outOfRange("a lease is 1 to \(LeaseSpec.maxSeconds) seconds long, not \(seconds)")
@@ -123,7 +137,7 @@ extension LeaseService {
             state.waiting[state.lastTicket] = promise
             return state.lastTicket
         }
-        let earlier = lease(of: target).flatMap { $0.holder.key == holder.key ? $0.number : nil }
+        let earlier = ownLease(on: target, of: holder)?.number
         do {
             let request = LeaseTable.Request(
                 ticket: ticket,
@@ -131,14 +145,15 @@ extension LeaseService {
                 endpoint: endpoint.id,
                 holder: holder,
                 length: .seconds(seconds),
-                note: note
+                note: note,
+                renewing: renewing.map(Self.number(of:))
             )
             try update { table, now throws(AccessError) in try table.request(request, at: now) }
             try await self.wait(for: promise, wait)
         } catch {
             let conflict = conflict(on: target, for: holder)
             state.withLock { $0.waiting[ticket] = nil }
-            let isWithdrawn = update { table, now in table.withdraw(ticket, for: target, at: now) }
+            let isWithdrawn = update { table, now in table.withdraw(ticket, at: now) }
             // Without a withdrawal, the lease was granted at the same moment.
             switch error {
             case is WaitTimeout where isWithdrawn: throw AccessError.leased(conflict)
@@ -149,11 +164,11 @@ extension LeaseService {
             default: throw error
             }
         }
-        guard let lease = lease(of: target), lease.holder.key == holder.key else {
+        guard let lease = ownLease(on: target, of: holder) else {
             throw AccessError.leased(conflict(on: target, for: holder))
         }
         if lease.number != earlier { try begin(lease, by: principal, seconds: seconds) }
-        return view(of: lease, waiting: 0, for: principal)
+        return view(of: lease, at: endpoint, waiting: 0, for: principal)
     }
 
     private struct WaitTimeout: Error {}
@@ -178,7 +193,7 @@ extension LeaseService {
                     self?.update { table, now in _ = table.end(number, at: now) }
                 }
                 let isHeld = state.withLock { state in
-                    let isHeld = state.table.lease(of: lease.request.target)?.lease.number == number
+                    let isHeld = state.table.leases.contains { $0.lease.number == number }
                     if isHeld { state.sessions[number] = session }
                     return isHeld
                 }
@@ -199,17 +214,19 @@ extension LeaseService {
     ///   - principal: The client.
     /// - Throws: `AccessError.notFound`, `.notLeaseHolder`.
     package func end(_ id: String, among endpoints: [Endpoint], by principal: Principal) throws(AccessError) {
-        let leases = state.withLock { $0.table.leases }
-        let found = leases.first { Self.id($0.lease) == id }?.lease
-        let isOwn = found?.holder.key == principal.leaseHolder.key
-        let isVisible = endpoints.contains { LeaseTarget($0) == found?.request.target }
-        guard let lease = found, isOwn || principal.isOwner || isVisible else {
-            throw .notFound("there is no lease with this ID; `patchbay leases` lists all")
+        let holder = principal.leaseHolder
+        let found = heldLeases.first { Self.id($0.lease) == id }?.lease
+        let isOwn = found?.holder.key == holder.key
+        let visible = endpoints.map { LeaseTarget($0) }.first { found?.targets.contains($0) ?? false }
+        guard let lease = found, isOwn || principal.isOwner || visible != nil else {
+            throw state.withLock {
+                $0.table.error(forEnded: Self.number(of: id), key: holder.key, isOwner: principal.isOwner)
+            }
         }
         guard isOwn || principal.isOwner else {
-            throw .notLeaseHolder(conflict(with: lease, on: lease.request.target))
+            throw .notLeaseHolder(conflict(with: lease, on: visible ?? lease.request.target))
         }
-        update { table, now in _ = table.end(lease.number, at: now) }
+        update { table, now in _ = table.end(lease.number, by: holder.name, at: now) }
         guard !isOwn else { return }
         store?.auditLease(.leaseBroken, of: lease.request.endpoint, "held by \(lease.holder.key)", by: principal)
     }
@@ -221,81 +238,84 @@ extension LeaseService {
 
     private func endOwn(_ target: LeaseTarget, _ holder: LeaseHolder, except number: UInt64?) {
         update { table, now in
-            guard let lease = table.lease(of: target)?.lease, lease.holder.key == holder.key, lease.number != number
-            else { return }
-            table.end(lease.number, at: now)
+            for lease in table.leases(on: target) where lease.holder.key == holder.key && lease.number != number {
+                table.end(lease.number, at: now)
+            }
         }
     }
 
-    private func lease(of target: LeaseTarget) -> LeaseTable.Entry? {
-        state.withLock { $0.table.lease(of: target)?.lease }
+    private func ownLease(on target: LeaseTarget, of holder: LeaseHolder) -> LeaseTable.Entry? {
+        state.withLock { $0.table.ownLease(on: target, of: holder.key) }
     }
 }
 
 /// The leases as other clients see them, and the checks of their calls.
 extension LeaseService {
     /// The number of held leases.
-    package var count: Int { state.withLock { $0.table.leases.count } }
+    package var count: Int { heldLeases.count }
+
+    private var heldLeases: [(lease: LeaseTable.Entry, waiting: Int)] {
+        update { table, now in
+            table.expire(at: now)
+            return table.leases
+        }
+    }
 
     /// Returns the held leases of endpoints, as a principal sees them.
     ///
-    /// A lease names an endpoint that the principal may see: its own, or another one on the same phone.
+    /// A lease names an endpoint that the principal may see: its own, or another one that it covers.
     package func leases(of endpoints: [Endpoint], for principal: Principal) -> [Lease] {
-        let leases = state.withLock { $0.table.leases }
+        let leases = heldLeases
         guard !leases.isEmpty else { return [] }
         let visible = Dictionary(grouping: endpoints, by: LeaseTarget.init)
         return leases.compactMap { lease, waiting in
-            guard let endpoints = visible[lease.request.target] else { return nil }
-            let isVisible = endpoints.contains { $0.id == lease.request.endpoint }
-            return view(of: lease, as: isVisible ? nil : endpoints.first?.id, waiting: waiting, for: principal)
+            let covered = lease.targets.flatMap { visible[$0] ?? [] }.sorted { $0.id < $1.id }
+            guard let endpoint = covered.first(where: { $0.id == lease.request.endpoint }) ?? covered.first else {
+                return nil
+            }
+            return view(of: lease, at: endpoint, waiting: waiting, for: principal)
         }
     }
 
     /// Returns the endpoints with their leases filled in.
     package func withLeases(_ endpoints: [Endpoint], for principal: Principal) -> [Endpoint] {
-        let leases = state.withLock { $0.table.leases }
+        let leases = heldLeases
         guard !leases.isEmpty else { return endpoints }
+        let table = state.withLock { $0.table }
         return endpoints.map { endpoint in
-            let target = LeaseTarget(endpoint)
-            guard let (lease, waiting) = leases.first(where: { $0.lease.request.target == target }) else {
-                return endpoint
-            }
-            var endpoint = endpoint
-            endpoint.lease = view(of: lease, as: endpoint.id, waiting: waiting, for: principal)
-            return endpoint
+            let number = table.leases(on: LeaseTarget(endpoint)).first?.number
+            guard let (lease, waiting) = leases.first(where: { $0.lease.number == number }) else { return endpoint }
+            var leased = endpoint
+            leased.lease = view(of: lease, at: endpoint, waiting: waiting, for: principal)
+            return leased
         }
     }
 
     /// Begins a changing call of an endpoint. While the call runs, no other client gets the lease.
     ///
-    /// - Returns: The target, to pass to `endCall`.
+    /// - Returns: The number of the call, to pass to `endCall`.
     /// - Throws: `AccessError.leased`.
-    package func beginCall(of endpoint: Endpoint, by holder: LeaseHolder) throws(AccessError) -> LeaseTarget {
+    package func beginCall(of endpoint: Endpoint, by holder: LeaseHolder) throws(AccessError) -> UInt64 {
         let target = LeaseTarget(endpoint)
-        let mayBegin = update { table, now in table.beginCall(on: target, by: holder, at: now) }
-        guard mayBegin else { throw .leased(conflict(on: target, for: holder)) }
-        return target
+        let number = update { table, now in table.beginCall(on: target, by: holder, at: now) }
+        guard let number else { throw .leased(conflict(on: target, for: holder)) }
+        return number
     }
 
-    package func endCall(on target: LeaseTarget, by holder: LeaseHolder) {
-        update { table, now in table.endCall(on: target, by: holder, at: now) }
-    }
+    package func endCall(_ number: UInt64) { update { table, now in table.endCall(number, at: now) } }
 
     /// Returns the conflict of a new connection; nil if no other client has the lease.
     package func connectionConflict(on target: LeaseTarget, holderKey: String) -> LeaseConflict? {
-        let lease = update { table, now in
+        let leases = update { table, now in
             table.expire(at: now)
-            return table.lease(of: target)?.lease
+            return table.leases(on: target)
         }
-        guard let lease, lease.holder.key != holderKey else { return nil }
-        return conflict(with: lease, on: target)
+        return leases.first { $0.holder.key != holderKey }.map { conflict(with: $0, on: target) }
     }
 
     private func conflict(on target: LeaseTarget, for holder: LeaseHolder) -> LeaseConflict {
-        guard let lease = lease(of: target), lease.holder.key != holder.key else {
-            return LeaseConflict(target: target, holder: nil, seconds: 1, end: JSONCoding.text(of: now()))
-        }
-        return conflict(with: lease, on: target)
+        connectionConflict(on: target, holderKey: holder.key)
+            ?? LeaseConflict(target: target, holder: nil, seconds: 1, end: JSONCoding.text(of: now()))
     }
 
     private func conflict(with lease: LeaseTable.Entry, on target: LeaseTarget) -> LeaseConflict {
@@ -307,16 +327,17 @@ extension LeaseService {
         )
     }
 
+    /// Returns a lease as shown at an endpoint. A client that may not see every endpoint learns no phone from a link.
     private func view(
         of lease: LeaseTable.Entry,
-        as endpoint: EndpointID? = nil,
+        at endpoint: Endpoint,
         waiting: Int,
         for principal: Principal
     ) -> Lease {
         Lease(
             id: Self.id(lease),
-            endpoint: endpoint ?? lease.request.endpoint,
-            device: lease.request.target.device,
+            endpoint: endpoint.id,
+            device: principal.canSeeAllEndpoints ? lease.device : endpoint.location.udid,
             holder: lease.holder.name,
             isOwn: lease.holder.key == principal.leaseHolder.key,
             note: lease.note,
@@ -326,6 +347,8 @@ extension LeaseService {
             waiting: waiting
         )
     }
+
+    private static func number(of id: String) -> UInt64 { id.hasPrefix("l") ? UInt64(id.dropFirst()) ?? 0 : 0 }
 
     private static func id(_ lease: LeaseTable.Entry) -> String { "l\(lease.number)" }
 

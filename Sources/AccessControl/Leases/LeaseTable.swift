@@ -7,6 +7,9 @@ import Model
 /// its holder.
 ///
 /// Clients wait in the order of their requests. While a client waits, use does not extend the lease of an agent.
+///
+/// Each target belongs to at most one lease. A lease has the target of its request, and gets linked targets that belong
+/// to no other lease. It keeps them also after the link has ended. So a new link takes nothing from any holder.
 struct LeaseTable: Sendable {
     /// A request for a lease.
     struct Request: Sendable {
@@ -17,12 +20,16 @@ struct LeaseTable: Sendable {
         let holder: LeaseHolder
         let length: Duration
         let note: SanitizedText?
+        /// The number of the lease to renew. A request with it never takes another lease.
+        var renewing: UInt64?
     }
 
     /// A lease that is held, or pending until the changing calls of other clients have ended.
     struct Entry: Sendable {
         let number: UInt64
         let request: Request
+        /// The covered endpoints without a cable, and at most one phone.
+        var targets: Set<LeaseTarget> = []
         /// The length after the last renewal.
         var length: Duration
         /// The note of the last request that had one.
@@ -32,6 +39,8 @@ struct LeaseTable: Sendable {
         var isPending = true
 
         var holder: LeaseHolder { request.holder }
+        /// The covered phone; nil if none is known.
+        var device: UDID? { targets.lazy.compactMap(\.device).first }
     }
 
     /// The results of a change for clients that wait, and for the sessions of grants.
@@ -42,25 +51,41 @@ struct LeaseTable: Sendable {
         var ended: [UInt64] = []
     }
 
-    private struct Slot {
-        var lease: Entry?
-        var queue: [Request] = []
-        /// The number of running changing calls by the key of their holder.
-        var calls: [String: Int] = [:]
+    /// A changing call that runs.
+    private struct Call: Sendable {
+        let target: LeaseTarget
+        /// The target and the targets that were linked to it during the call.
+        var targets: Set<LeaseTarget>
+        /// The key of the client.
+        let key: String
+    }
 
-        var isEmpty: Bool { lease == nil && queue.isEmpty && calls.isEmpty }
-
-        func hasCalls(of key: String) -> Bool { calls[key] != nil }
-        func hasCalls(exceptOf key: String) -> Bool { calls.count > (hasCalls(of: key) ? 1 : 0) }
+    /// A lease that a client ended before its time.
+    private struct Ending: Sendable {
+        let number: UInt64
+        let key: String
+        let client: SanitizedText
     }
 
     /// The maximum number of clients that wait for one lease.
     static let maxWaiting = 128
+    /// The maximum number of waiting requests of one client.
+    static let maxOwnWaiting = 16
     /// The maximum number of leases of one holder.
     static let maxLeases = 16
+    /// The number of leases whose early ends are remembered.
+    private static let maxEndings = 64
 
-    private var slots: [LeaseTarget: Slot] = [:]
+    private var entries: [UInt64: Entry] = [:]
+    /// The number of the lease that each target belongs to.
+    private var owners: [LeaseTarget: UInt64] = [:]
+    private var queue: [Request] = []
+    private var calls: [UInt64: Call] = [:]
+    private var endings: [Ending] = []
+    /// The phones that endpoints without a cable are linked to.
+    private var phones: [EndpointID: UDID] = [:]
     private var lastNumber: UInt64 = 0
+    private var lastCall: UInt64 = 0
     private var effects = Effects()
 
     /// Returns the effects since the last call.
@@ -70,29 +95,91 @@ struct LeaseTable: Sendable {
     }
 
     /// The time at which the next lease expires; nil if none can expire now.
-    var deadline: Duration? {
-        slots.values.compactMap { slot in
-            slot.lease.flatMap { $0.isPending || slot.hasCalls(of: $0.holder.key) ? nil : $0.end }
-        }.min()
-    }
+    var deadline: Duration? { entries.values.lazy.filter(mayExpire).map(\.end).min() }
 
     /// The held leases, each with the number of clients that wait, in the order of their numbers.
     var leases: [(lease: Entry, waiting: Int)] {
-        let held = slots.values.compactMap { slot -> (lease: Entry, waiting: Int)? in
-            guard let lease = slot.lease, !lease.isPending else { return nil }
-            return (lease, slot.queue.count)
+        entries.values.filter { !$0.isPending }.sorted { $0.number < $1.number }
+            .map { ($0, waiting(for: $0.targets).count) }
+    }
+
+    /// Returns the leases that a target is subject to, held or pending: first the one of its phone.
+    func leases(on target: LeaseTarget) -> [Entry] {
+        let numbers = targets(of: target).compactMap { owners[$0] }
+        return (numbers.first == numbers.last ? Array(numbers.prefix(1)) : numbers).compactMap { entries[$0] }
+    }
+
+    /// Returns the held lease of a client on a target; nil if the target is subject to the lease of another client.
+    func ownLease(on target: LeaseTarget, of key: String) -> Entry? {
+        let leases = leases(on: target)
+        return leases.allSatisfy { $0.holder.key == key && !$0.isPending } ? leases.first : nil
+    }
+
+    /// Returns the error for a lease that has ended, as the client with this key may know it.
+    func error(forEnded number: UInt64, key: String, isOwner: Bool) -> AccessError {
+        let ending = endings.last { $0.number == number && (isOwner || $0.key == key) }
+        return .notFound(
+            ending.map { "lease l\(number) has ended: \($0.client) ended it" }
+                ?? "there is no lease with this ID; `patchbay leases` lists all"
+        )
+    }
+
+    /// Returns a target with its linked phone first.
+    private func targets(of target: LeaseTarget) -> [LeaseTarget] {
+        guard case .endpoint(let id) = target, let phone = phones[id] else { return [target] }
+        return [.device(phone), target]
+    }
+
+    /// Returns the keys of the clients that wait for one of the targets.
+    private func waiting(for wanted: Set<LeaseTarget>) -> Set<String> {
+        Set(queue.lazy.filter { !wanted.isDisjoint(with: targets(of: $0.target)) }.map(\.holder.key))
+    }
+
+    private func mayExpire(_ lease: Entry) -> Bool {
+        !lease.isPending && !hasCalls(on: lease) { $0 == lease.holder.key }
+    }
+
+    private func hasCalls(on lease: Entry, ofClient isIncluded: (String) -> Bool) -> Bool {
+        calls.values.contains { isIncluded($0.key) && !$0.targets.isDisjoint(with: lease.targets) }
+    }
+}
+
+/// Links.
+extension LeaseTable {
+    /// Replaces the links from endpoints without a cable to phones.
+    mutating func link(_ phones: [EndpointID: UDID]) {
+        guard phones != self.phones else { return }
+        self.phones = phones
+        for (number, call) in calls {
+            let linked = targets(of: call.target)
+            calls[number]?.targets.formUnion(linked)
         }
-        return held.sorted { $0.lease.number < $1.lease.number }
+        extendOverLinks()
     }
 
-    /// Returns the lease of a target, held or pending.
-    func lease(of target: LeaseTarget) -> (lease: Entry, waiting: Int)? {
-        slots[target].flatMap { slot in slot.lease.map { ($0, slot.queue.count) } }
+    /// Gives linked targets without a lease to the leases of their counterparts, the oldest lease first.
+    private mutating func extendOverLinks() {
+        guard !owners.isEmpty else { return }
+        for (id, udid) in phones.sorted(by: { age($0.key) < age($1.key) }) where owners[.device(udid)] == nil {
+            guard let number = owners[.endpoint(id)], let lease = entries[number], lease.device == nil else { continue }
+            // A client that waits for the phone itself comes first.
+            let isAwaited = queue.contains { request in
+                let targets = targets(of: request.target)
+                return request.holder.key != lease.holder.key && targets.contains(.device(udid))
+                    && !targets.contains(.endpoint(id))
+            }
+            if !isAwaited { give(.device(udid), to: number) }
+        }
+        for (id, udid) in phones where owners[.endpoint(id)] == nil {
+            if let number = owners[.device(udid)] { give(.endpoint(id), to: number) }
+        }
     }
 
-    /// Returns whether changing calls of another client run.
-    func hasCalls(on target: LeaseTarget, exceptOf key: String) -> Bool {
-        slots[target]?.hasCalls(exceptOf: key) ?? false
+    private func age(_ id: EndpointID) -> UInt64 { owners[.endpoint(id)] ?? .max }
+
+    private mutating func give(_ target: LeaseTarget, to number: UInt64) {
+        owners[target] = number
+        entries[number]?.targets.insert(target)
     }
 }
 
@@ -102,55 +189,67 @@ extension LeaseTable {
     ///
     /// A client that need not wait is granted at once, as an effect.
     ///
-    /// - Throws: `AccessError.limit`.
+    /// - Throws: `AccessError.limit`, `.notFound` for a lease to renew that has ended.
     mutating func request(_ request: Request, at now: Duration) throws(AccessError) {
-        expire(request.target, at: now)
-        var slot = slots[request.target] ?? Slot()
-        if var lease = slot.lease, !lease.isPending, lease.holder.key == request.holder.key {
+        expire(at: now)
+        let key = request.holder.key
+        let own = ownLease(on: request.target, of: key)
+        if let renewing = request.renewing, own?.number != renewing {
+            throw error(forEnded: renewing, key: key, isOwner: false)
+        }
+        if var lease = own {
             lease.length = request.length
             if let note = request.note { lease.note = note }
             let end = now + request.length
-            lease.end = Self.mayExtend(lease, in: slot) ? end : min(end, lease.end)
-            slot.lease = lease
-            slots[request.target] = slot
+            lease.end = mayExtend(lease) ? end : min(end, lease.end)
+            entries[lease.number] = lease
             effects.granted.append(request.ticket)
             return
         }
-        guard slot.queue.count < Self.maxWaiting else {
+        guard waiting(for: Set(targets(of: request.target))).subtracting([key]).count < Self.maxWaiting else {
             throw .limit("\(Self.maxWaiting) clients wait for this lease already; try again later")
         }
-        guard slots.values.count(where: { $0.lease?.holder.key == request.holder.key }) < Self.maxLeases else {
+        guard queue.count(where: { $0.holder.key == key }) < Self.maxOwnWaiting else {
+            throw .limit("a client may have \(Self.maxOwnWaiting) waiting requests; wait for one of them first")
+        }
+        guard entries.values.count(where: { $0.holder.key == key }) < Self.maxLeases else {
             throw .limit("a client may hold \(Self.maxLeases) leases at once; release one first")
         }
-        slot.queue.append(request)
-        advance(slot, of: request.target, at: now)
+        queue.append(request)
+        advance(at: now)
     }
 
     /// Withdraws a request that waits.
     ///
     /// - Returns: False if the request was granted before.
-    mutating func withdraw(_ ticket: UInt64, for target: LeaseTarget, at now: Duration) -> Bool {
-        guard var slot = slots[target] else { return false }
-        let count = slot.queue.count
-        slot.queue.removeAll { $0.ticket == ticket }
-        var isWithdrawn = slot.queue.count < count
-        if let lease = slot.lease, lease.isPending, lease.request.ticket == ticket {
-            slot.lease = nil
+    mutating func withdraw(_ ticket: UInt64, at now: Duration) -> Bool {
+        let count = queue.count
+        queue.removeAll { $0.ticket == ticket }
+        var isWithdrawn = queue.count < count
+        if let lease = entries.values.first(where: { $0.isPending && $0.request.ticket == ticket }) {
+            remove(lease)
             isWithdrawn = true
         }
-        advance(slot, of: target, at: now)
+        advance(at: now)
         return isWithdrawn
     }
 
     /// Ends a lease, also during a changing call of its holder. The next client is granted after that call.
     ///
+    /// - Parameters:
+    ///   - number: The number of the lease.
+    ///   - client: The client that ends it, which a later renewal names; nil for an end by the broker.
+    ///   - now: The current time.
     /// - Returns: The ended lease; nil if there is no such lease.
     @discardableResult
-    mutating func end(_ number: UInt64, at now: Duration) -> Entry? {
-        guard let (target, slot) = slots.first(where: { $0.value.lease?.number == number }), let lease = slot.lease,
-            !lease.isPending
-        else { return nil }
-        end(slot, of: target, at: now)
+    mutating func end(_ number: UInt64, by client: SanitizedText? = nil, at now: Duration) -> Entry? {
+        guard let lease = entries[number], !lease.isPending else { return nil }
+        if let client {
+            endings.append(Ending(number: number, key: lease.holder.key, client: client))
+            if endings.count > Self.maxEndings { endings.removeFirst() }
+        }
+        remove(lease)
+        advance(at: now)
         return lease
     }
 }
@@ -159,64 +258,67 @@ extension LeaseTable {
 extension LeaseTable {
     /// Begins a changing call. Use extends the lease of the holder.
     ///
-    /// - Returns: False if another client has the lease; the call must then not be made.
-    mutating func beginCall(on target: LeaseTarget, by holder: LeaseHolder, at now: Duration) -> Bool {
-        expire(target, at: now)
-        var slot = slots[target] ?? Slot()
-        if let lease = slot.lease {
-            guard lease.holder.key == holder.key, !lease.isPending else { return false }
-            extend(&slot, at: now)
+    /// - Returns: The number of the call; nil if another client has the lease, and the call must not be made.
+    mutating func beginCall(on target: LeaseTarget, by holder: LeaseHolder, at now: Duration) -> UInt64? {
+        expire(at: now)
+        for lease in leases(on: target) {
+            guard lease.holder.key == holder.key, !lease.isPending else { return nil }
+            extend(lease, at: now)
             // Overlapping calls of the holder must not keep the lease from the next client.
-            guard slot.lease.map({ now < $0.end }) ?? true else { return false }
+            guard let end = entries[lease.number]?.end, now < end else { return nil }
+            // The call of another client began before the link of the target.
+            guard !hasCalls(on: lease, ofClient: { $0 != holder.key }) else { return nil }
         }
-        slot.calls[holder.key, default: 0] += 1
-        slots[target] = slot
-        return true
+        lastCall += 1
+        calls[lastCall] = Call(target: target, targets: Set(targets(of: target)), key: holder.key)
+        return lastCall
     }
 
     /// Ends a changing call.
-    mutating func endCall(on target: LeaseTarget, by holder: LeaseHolder, at now: Duration) {
-        guard var slot = slots[target], let count = slot.calls[holder.key] else { return }
-        slot.calls[holder.key] = count > 1 ? count - 1 : nil
-        if let lease = slot.lease, !lease.isPending, lease.holder.key == holder.key { extend(&slot, at: now) }
-        advance(slot, of: target, at: now)
-        expire(target, at: now)
+    mutating func endCall(_ number: UInt64, at now: Duration) {
+        guard let call = calls.removeValue(forKey: number) else { return }
+        for lease in entries.values
+        where lease.holder.key == call.key && !lease.isPending && !lease.targets.isDisjoint(with: call.targets) {
+            extend(lease, at: now)
+        }
+        advance(at: now)
+        expire(at: now)
     }
 
     /// Ends the leases whose time is over.
-    mutating func expire(at now: Duration) { for target in Array(slots.keys) { expire(target, at: now) } }
-
-    private mutating func expire(_ target: LeaseTarget, at now: Duration) {
-        guard let slot = slots[target], let lease = slot.lease, !lease.isPending, now >= lease.end,
-            !slot.hasCalls(of: lease.holder.key)
-        else { return }
-        end(slot, of: target, at: now)
+    mutating func expire(at now: Duration) {
+        let expired = entries.values.filter { now >= $0.end && mayExpire($0) }
+        guard !expired.isEmpty else { return }
+        for lease in expired { remove(lease) }
+        advance(at: now)
     }
 
-    private mutating func end(_ slot: Slot, of target: LeaseTarget, at now: Duration) {
-        var slot = slot
-        if let lease = slot.lease { effects.ended.append(lease.number) }
-        slot.lease = nil
-        advance(slot, of: target, at: now)
+    private mutating func remove(_ lease: Entry) {
+        entries[lease.number] = nil
+        for target in lease.targets { owners[target] = nil }
+        effects.ended.append(lease.number)
     }
 
-    private func extend(_ slot: inout Slot, at now: Duration) {
-        guard let lease = slot.lease, Self.mayExtend(lease, in: slot) else { return }
-        slot.lease?.end = max(lease.end, now + lease.length)
+    private mutating func extend(_ lease: Entry, at now: Duration) {
+        guard mayExtend(lease) else { return }
+        entries[lease.number]?.end = max(lease.end, now + lease.length)
     }
 
-    private static func mayExtend(_ lease: Entry, in slot: Slot) -> Bool {
-        !lease.holder.isAgent || slot.queue.isEmpty
-    }
+    private func mayExtend(_ lease: Entry) -> Bool { !lease.holder.isAgent || waiting(for: lease.targets).isEmpty }
 
-    /// Gives a free lease to the first client of the queue, and grants a pending lease when no changing call of another
-    /// client runs. Stores the slot.
-    private mutating func advance(_ slot: Slot, of target: LeaseTarget, at now: Duration) {
-        var slot = slot
-        if slot.lease == nil, !slot.queue.isEmpty {
-            let request = slot.queue.removeFirst()
+    /// Gives free targets to the first client that waits for them, and grants a pending lease when no changing call of
+    /// another client runs.
+    private mutating func advance(at now: Duration) {
+        extendOverLinks()
+        var claimed: Set<LeaseTarget> = []
+        for request in queue {
+            let targets = targets(of: request.target)
+            let isFree = claimed.isDisjoint(with: targets) && targets.allSatisfy { owners[$0] == nil }
+            claimed.formUnion(targets)
+            guard isFree else { continue }
+            queue.removeAll { $0.ticket == request.ticket }
             lastNumber += 1
-            slot.lease = Entry(
+            entries[lastNumber] = Entry(
                 number: lastNumber,
                 request: request,
                 length: request.length,
@@ -224,16 +326,20 @@ extension LeaseTable {
                 start: now,
                 end: now + request.length
             )
+            for target in targets { give(target, to: lastNumber) }
+            extendOverLinks()
         }
-        if let lease = slot.lease, lease.isPending, !slot.hasCalls(exceptOf: lease.holder.key) {
-            slot.lease?.isPending = false
-            slot.lease?.start = now
-            slot.lease?.end = now + lease.length
-            // Other requests of the holder need not wait for their own lease.
-            let own = slot.queue.filter { $0.holder.key == lease.holder.key }.map(\.ticket)
-            slot.queue.removeAll { $0.holder.key == lease.holder.key }
-            effects.granted += [lease.request.ticket] + own
+        for lease in entries.values.sorted(by: { $0.number < $1.number })
+        where lease.isPending && !hasCalls(on: lease, ofClient: { $0 != lease.holder.key }) {
+            entries[lease.number]?.isPending = false
+            entries[lease.number]?.start = now
+            entries[lease.number]?.end = now + lease.length
+            effects.granted.append(lease.request.ticket)
         }
-        slots[target] = slot.isEmpty ? nil : slot
+        // Other requests of a holder need not wait for their own lease.
+        let own = Set(queue.filter { ownLease(on: $0.target, of: $0.holder.key) != nil }.map(\.ticket))
+        guard !own.isEmpty else { return }
+        effects.granted += queue.map(\.ticket).filter(own.contains)
+        queue.removeAll { own.contains($0.ticket) }
     }
 }

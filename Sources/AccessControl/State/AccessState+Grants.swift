@@ -42,7 +42,7 @@ extension AccessState {
 
     /// Ends grants with their descendants, and invites.
     ///
-    /// - Throws: `AccessError.notFound`, also for a grant or invite that the caller may not end.
+    /// - Throws: `AccessError.noSuchGrant`, also for a grant or invite that the caller may not end.
     func revoke(
         _ what: RevocationTarget,
         by caller: AuditActor,
@@ -61,9 +61,7 @@ extension AccessState {
             let isInvite = invites[id].map { invite in
                 own.map { own in invite.parent.map(own.contains) ?? false } ?? true
             }
-            guard isGrant || isInvite ?? false else {
-                throw .notFound("no grant or invite has that ID; patchbay grants and patchbay invites list them")
-            }
+            guard isGrant || isInvite ?? false else { throw .noSuchGrant(id) }
             if isGrant { roots = [id] }
             if isInvite ?? false, let invite = invites[id], invite.endReason == nil { change.invites = [invite] }
         }

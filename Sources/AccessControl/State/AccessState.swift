@@ -57,6 +57,15 @@ struct AccessState: Sendable {
     /// Records the use of a grant. `AccessStore` saves the time later.
     mutating func touch(_ grant: String, at now: MonotonicTime) { grants[grant]?.lastUsedAt = now }
 
+    /// The endpoints that a grant, an open invite, an approval or a secret names by ID.
+    var namedEndpoints: Set<EndpointID> {
+        let grants = grants.values.lazy.filter { $0.endReason == nil }.map(\.permissions.selector)
+        let invites = invites.values.lazy.filter { $0.endReason == nil }.map(\.permissions.selector)
+        var ids = Set(approvals.keys).union(secrets.keys)
+        for case .endpoints(let named) in [Array(grants), Array(invites)].joined() { ids.formUnion(named) }
+        return ids
+    }
+
     /// Returns the grants that were created by an invite.
     func grantRecords(fromInvite invite: String) -> [GrantRecord] {
         grantIDsByInvite[invite, default: []].compactMap { grants[$0] }

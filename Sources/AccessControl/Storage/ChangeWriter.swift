@@ -46,7 +46,7 @@ struct ChangeWriter: ~Copyable {
             let entry = AuditEntry(
                 number: next.number + 1,
                 previousHash: next.hash,
-                wallTime: wallTime,
+                wallTime: event.occurredAt ?? wallTime,
                 logicalTime: now,
                 event: event
             )
@@ -80,6 +80,14 @@ struct ChangeWriter: ~Copyable {
         flushed = last.number
         pending = []
     }
+
+    /// Returns the oldest segments of the audit log that the retention does not keep; nil if there are none.
+    func expiredSegments(_ retention: AuditRetention, at now: Date) throws(AccessError) -> AuditSegments.Expired? {
+        try auditLog.expiredSegments(retention, at: now)
+    }
+
+    /// Deletes segments. Call it after the audit entry about their deletion was written.
+    mutating func delete(_ expired: AuditSegments.Expired) { auditLog.delete(expired) }
 
     /// Saves the limiter of user codes, which has no audit entry.
     func save(_ limiter: UserCodeAttemptLimiter) throws { try database.save(limiter, as: "userCodeLimiter") }

@@ -29,17 +29,24 @@ struct RequestSender: Sendable {
         for principal: Principal,
         wait: Duration
     ) async throws -> UpstreamResponse {
+        let watch = ElapsedTimer(clock)
+        func measured(_ result: String) {
+            if Self.auditedMethods.contains(request.method) { CallMetrics.called(result, after: watch.elapsed) }
+        }
         do {
             try await requireTool(request, at: id, for: principal)
             let response = try await elicitationBridge.answerInputRequests(request) {
                 try await sendWithRetry($0, at: id, for: principal, wait: wait)
             }
+            measured(Self.result(of: response))
             await audit(request, at: id, for: principal, size: response.size, outcome: Self.outcome(of: response))
             return response
         } catch let failure as AppError {
+            measured(failure.code)
             await audit(request, at: id, for: principal, size: 0, outcome: failure.code)
             throw failure
         } catch {
+            measured("cancelled")
             await audit(request, at: id, for: principal, size: 0, outcome: "cancelled")
             throw error
         }
@@ -71,6 +78,8 @@ struct RequestSender: Sendable {
         let limit = request.timeout ?? wait + total
         var policy = RetryPolicy(for: min(wait, limit), mayRepeat: request.mayRepeat(annotations))
         var wakeups: AsyncStream<Void>?
+        var held = Duration.zero
+        defer { CallMetrics.held(held) }
         while true {
             let failure: AppError
             do {
@@ -93,6 +102,8 @@ struct RequestSender: Sendable {
                 continue
             case .giveUp: throw failure
             case .wait(let longest):
+                let start = watch.elapsed
+                defer { held += watch.elapsed - start }
                 if let pending = wakeups {
                     let wasNotified = try await withTimeout(longest, clock: clock) {
                         for await _ in pending { break }
@@ -182,11 +193,11 @@ struct RequestSender: Sendable {
     ) async throws -> UpstreamResponse {
         guard ToolEffect(of: request, annotations, on: endpoint.kind) == .changing else { return try await body() }
         let holder = principal.leaseHolder
-        let target: LeaseTarget
-        do { target = try leases.beginCall(of: endpoint, by: holder) } catch AccessError.leased(let conflict) {
+        let call: UInt64
+        do { call = try leases.beginCall(of: endpoint, by: holder) } catch AccessError.leased(let conflict) {
             throw AppError.leased(conflict)
         }
-        defer { leases.endCall(on: target, by: holder) }
+        defer { leases.endCall(call) }
         return try await body()
     }
 
@@ -207,6 +218,14 @@ struct RequestSender: Sendable {
         guard Self.auditedMethods.contains(request.method) else { return }
         let event = EndpointCallEvent(of: id, subject: SanitizedText(request.subject), bytes: size, outcome: outcome)
         await authorizer.audit(event, by: principal)
+    }
+
+    private static func result(of response: UpstreamResponse) -> String {
+        switch response.outcome {
+        case .failure?: "error"
+        case .success(let result)? where result["isError"] == true: "tool-error"
+        case .success?, nil: "answered"
+        }
     }
 
     private static func outcome(of response: UpstreamResponse) -> String {

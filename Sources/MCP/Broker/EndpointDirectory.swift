@@ -34,21 +34,37 @@ struct EndpointDirectory: Sendable {
         return all.combined.first { $0.id == id } ?? all.first { $0.id == id }
     }
 
-    /// Returns the only endpoint that a text matches: its ID, or a part of its names that no other endpoint has.
-    func endpoint(matching text: String, for principal: Principal) async throws(ToolError) -> Endpoint {
+    /// Returns the only endpoint that a text matches: its ID, or a part of its names (`EndpointMatch`).
+    ///
+    /// `takesUnapproved` is true for the tool that leads to an approval.
+    func endpoint(
+        matching text: String,
+        for principal: Principal,
+        takesUnapproved: Bool = false
+    ) async throws(ToolError) -> Endpoint {
         let all = await endpoints(visibleTo: principal)
-        if let exact = all.first(where: { $0.isCalled(text) }) { return exact }
-        let matching = all.combined.filter { $0.matches(text) }
         let shown = SanitizedText(text, limit: 60)
-        guard let first = matching.first else {
-            throw ToolError("no endpoint matches \"\(shown)\": endpoint_list lists all")
+        switch EndpointMatch(text, among: all.combined, by: { $0.matches(text) }) {
+        case .one(let found): return all.first { $0.id == found.id } ?? found
+        case .unapproved(let found):
+            guard !takesUnapproved else { return all.first { $0.id == found.id } ?? found }
+            throw ToolError("no approved endpoint matches \"\(shown)\", only \(found.id), which is not approved")
+        case .none: throw ToolError("no endpoint matches \"\(shown)\": endpoint_list lists all")
+        case .several(let matching): throw Self.ambiguous(text, matching)
         }
-        guard matching.count == 1 else {
-            let ids = matching.prefix(Self.maxCandidates).map(\.id.text).joined(separator: ", ")
-            let more = matching.count > Self.maxCandidates ? " and \(matching.count - Self.maxCandidates) more" : ""
-            throw ToolError("\"\(shown)\" matches \(matching.count) endpoints, say which: \(ids)\(more)")
-        }
-        return all.first { $0.id == first.id } ?? first
+    }
+
+    /// Returns the endpoint that the text means now.
+    func match(_ text: String, for principal: Principal) async -> EndpointMatch {
+        EndpointMatch(text, among: await listed(visibleTo: principal)) { $0.matches(text) }
+    }
+
+    /// The error for a text that matches several endpoints.
+    static func ambiguous(_ text: String, _ matching: [Endpoint]) -> ToolError {
+        let shown = SanitizedText(text, limit: 60)
+        let ids = matching.prefix(maxCandidates).map(\.id.text).joined(separator: ", ")
+        let more = matching.count > maxCandidates ? " and \(matching.count - maxCandidates) more" : ""
+        return ToolError("\"\(shown)\" matches \(matching.count) endpoints, say which: \(ids)\(more)")
     }
 
     /// Returns the summary of an endpoint with its current approval state.

@@ -26,7 +26,7 @@ extension ProfileTool {
             throw table.error("description", "is missing; it must tell an agent the use of the tool")
         }
         self.description = description
-        timeout = .seconds(try table.number("timeout", in: Self.timeouts) ?? Self.defaultTimeout)
+        timeout = .seconds(try table.duration("timeout", in: Self.timeouts)?.seconds ?? Self.defaultTimeout)
         isReadOnly = try table.flag("read_only")
         isIdempotent = try table.flag("idempotent") || isReadOnly
         needsSession = try table.flag("session")

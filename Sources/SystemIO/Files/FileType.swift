@@ -31,3 +31,16 @@ package enum FileType: Hashable, Sendable {
         }
     }
 }
+
+/// The device and the inode of an open file.
+package struct FileIdentity: Hashable, Sendable {
+    package let device: UInt64
+    package let inode: UInt64
+
+    /// Reads the identity; nil for an invalid descriptor.
+    package init?(of descriptor: CInt) {
+        var facts = stat()
+        guard fstat(descriptor, &facts) == 0 else { return nil }
+        (device, inode) = (UInt64(facts.st_dev), UInt64(facts.st_ino))
+    }
+}

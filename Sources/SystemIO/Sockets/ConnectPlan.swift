@@ -48,6 +48,8 @@ package struct ConnectPlan: Sendable {
     /// Returns a permit for a new stream, before the connection; nil if none is free. The stream keeps the permit until
     /// its close.
     package var acquirePermit: (@Sendable () -> (any Sendable)?)?
+    /// Returns false if the address may not be used now. Called before the connection and after it.
+    package var isAllowed: (@Sendable () -> Bool)?
     /// Returns a value that the connected stream keeps until its close.
     package var retained: (@Sendable () -> any Sendable)?
 

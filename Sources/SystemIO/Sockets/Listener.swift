@@ -4,7 +4,8 @@ import Synchronization
 
 /// A listening socket, open from `init` until `close()` or deallocation.
 ///
-/// A unix socket has mode 0600. Its file is removed at the close unless another file has replaced it.
+/// A unix socket has mode 0600 unless `UnixSocketAccess` says otherwise. Its file is removed at the close unless another
+/// file has replaced it.
 package final class Listener: Sendable {
     /// The address of the socket, with the port chosen by the kernel if port 0 was requested.
     package let address: SocketAddress
@@ -19,13 +20,14 @@ package final class Listener: Sendable {
     ///
     /// - Parameters:
     ///   - address: Port 0 lets the kernel choose. `::` accepts IPv4 as well; other IPv6 addresses do not.
+    ///   - access: The mode and the owner of the file of a unix socket.
     ///   - backlog: The length of the accept queue; net.core.somaxconn is the maximum.
     /// - Throws: `SocketError`.
-    package init(on address: SocketAddress, backlog: CInt = 4_096) throws {
+    package init(on address: SocketAddress, access: UnixSocketAccess = .private, backlog: CInt = 4_096) throws {
         let socket = try address.makeSocket()
         let number = socket.number
         if case .unix(let path) = address {
-            file = try UnixSocketFile.bind(number, to: address, path: path, backlog: backlog)
+            file = try UnixSocketFile.bind(number, to: address, path: path, access: access, backlog: backlog)
             self.address = address
         } else {
             SocketOption.setReuseAddress(number)
@@ -92,31 +94,66 @@ package final class Listener: Sendable {
     }
 }
 
+/// The process at the other end of a unix socket.
+package enum UnixPeer {
+    /// Returns the user of the process that connected; `UInt32.max` if the kernel does not know it.
+    package static func user(of descriptor: CInt) -> UInt32 { CLinux_peer_user(descriptor) }
+}
+
+/// The mode and the owner of the file of a unix socket.
+package struct UnixSocketAccess: Hashable, Sendable {
+    package let mode: UInt32
+    /// The owner of the file; nil for the user of this process. Another owner needs CAP_CHOWN.
+    package let owner: UInt32?
+    /// The group of the file; nil for the group of this process.
+    package let group: UInt32?
+
+    package init(mode: UInt32, owner: UInt32? = nil, group: UInt32? = nil) {
+        self.mode = mode
+        self.owner = owner
+        self.group = group
+    }
+
+    package static let `private` = UnixSocketAccess(mode: 0o600)
+}
+
 /// The file of a unix socket, with the identifying device and inode.
 struct UnixSocketFile: Sendable {
     private let path: String
     private let device: dev_t
     private let inode: ino_t
 
-    /// Binds and listens at a path, with mode 0600 from the start.
+    /// Binds and listens at a path, with the mode from the start.
     ///
     /// The socket file of a terminated process, which refuses connections, is replaced. Other files are not.
     /// - Throws: `SocketError.inUse`, `.notASocket`, `.failed`.
-    static func bind(_ number: CInt, to address: SocketAddress, path: String, backlog: CInt) throws -> UnixSocketFile {
+    static func bind(_ number: CInt, to address: SocketAddress, path: String, access: UnixSocketAccess, backlog: CInt)
+        throws -> UnixSocketFile
+    {
         // The file gets the socket's mode minus the umask (unix_bind in the kernel). The mode is never wider, and
         // umask(2), which affects the whole process, is not needed.
-        try Listener.check(fchmod(number, 0o600), call: "fchmod", on: address)
+        try Listener.check(fchmod(number, access.mode & ~0o077), call: "fchmod", on: address)
         return try withFolderLock(of: path) {
             try removeStaleFile(address, path)
             try Listener.check(address.withRaw { Glibc.bind(number, $0, $1) }, call: "bind", on: address)
             // The folder is still locked here: a socket that is bound but not listening looks like a stale one.
-            guard listen(number, backlog) == 0, let status = Self.status(path) else {
+            guard access == .private || set(access, path), listen(number, backlog) == 0, let status = Self.status(path)
+            else {
                 let code = errno
                 unlink(path)
                 throw SocketError.failed(call: "listen", on: path, code: code)
             }
             return UnixSocketFile(path: path, device: status.st_dev, inode: status.st_ino)
         }
+    }
+
+    /// Sets the owner and the mode before the first connection. Returns false after an error, which is in `errno`.
+    private static func set(_ access: UnixSocketAccess, _ path: String) -> Bool {
+        if access.owner != nil || access.group != nil {
+            guard lchown(path, access.owner ?? .max, access.group ?? .max) == 0 else { return false }
+        }
+        // The umask reduces the mode of a new file.
+        return chmod(path, access.mode) == 0
     }
 
     /// Removes the file unless another file has replaced it.

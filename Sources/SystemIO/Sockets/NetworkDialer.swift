@@ -21,8 +21,11 @@ package struct NetworkDialer: Dialer {
             throw DialError(.noRoute, "\(route) is not a network route; plug the device in to reach it over USB")
         }
         let address = try Self.address(of: network)
+        try Self.check(network, at: address)
         do {
             let socket = try await address.connect(within: limit, clock: clock)
+            // A listener may have opened since the first check.
+            try Self.check(network, at: address)
             SocketOption.setNoDelay(socket.number)
             return Connection(descriptor: socket, halfClose: .propagates)
         } catch let error as SocketError {
@@ -32,11 +35,25 @@ package struct NetworkDialer: Dialer {
 
     package func plan(for route: Route) async -> ConnectPlan? {
         guard case .network(let network) = route, let address = try? Self.address(of: network) else { return nil }
-        return ConnectPlan(
+        var plan = ConnectPlan(
             route: route,
             address: address,
             timeout: limit,
             timeoutError: DialError(.timedOut, "\(SocketError.timedOut(address))")
+        )
+        if network.registration != nil { plan.isAllowed = { !address.isOwnListener } }
+        return plan
+    }
+
+    /// Refuses the route of a registration that leads to a listener of this process. Behind a tunnel or the API, the
+    /// registration would have the permissions of this process.
+    ///
+    /// The listener may be newer than the registration, so each dial is checked.
+    private static func check(_ route: NetworkRoute, at address: SocketAddress) throws(DialError) {
+        guard route.registration != nil, address.isOwnListener else { return }
+        throw DialError(
+            .forbidden,
+            "Patchbay itself listens on \(address), so the app is not there; register the app with its own port"
         )
     }
 

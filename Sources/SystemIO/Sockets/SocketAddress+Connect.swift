@@ -89,6 +89,13 @@ package enum SocketOption {
         return getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &length) == 0 ? code : errno
     }
 
+    /// True for a listening socket; false for any other descriptor, and for a closed one.
+    static func isListening(_ descriptor: CInt) -> Bool {
+        var value: CInt = 0
+        var length = socklen_t(MemoryLayout<CInt>.size)
+        return getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &value, &length) == 0 && value != 0
+    }
+
     /// The number of sent bytes that the peer has not acknowledged (tcp(7)) or not read (unix(7)); 0 if unknown.
     package static func unsent(by descriptor: CInt) -> Int {
         var count: CInt = 0

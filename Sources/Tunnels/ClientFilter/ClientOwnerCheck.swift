@@ -71,6 +71,12 @@ package final class ClientOwnerCheck: Sendable {
         }
     }
 
+    /// Checks the user of a client of a unix socket, whose file may allow other users to connect.
+    static func evaluate(user: UInt32, owner: UInt32) -> Decision {
+        // File permissions do not stop root, and the broker's own user owns the folder.
+        [owner, 0, geteuid()].contains(user) ? .passes : .refused(foreignUser(user, owner: owner))
+    }
+
     private static func foreignUser(_ user: UInt32, owner: UInt32) -> DialError {
         DialError(
             .foreignUser,

@@ -86,6 +86,9 @@ final class PendingConnection {
         guard let listener, let number = client?.number else { return .passes }
         let configuration = listener.tunnel.configuration
         guard configuration.checksOwner(on: listener.socket.address) else { return .passes }
+        if listener.socket.address.port == nil {
+            return ClientOwnerCheck.evaluate(user: UnixPeer.user(of: number), owner: configuration.owner)
+        }
         guard let peer, let local = Self.local(of: number, on: listener) else { return .disconnected }
         return configuration.ownerCheck.evaluate(number, from: peer, to: local, owner: configuration.owner)
     }
@@ -203,7 +206,7 @@ extension PendingConnection {
     /// - Parameter watch: Registers a socket with epoll; false if the kernel watches no more descriptors.
     /// - Returns: Nil if the connect goes on in the background.
     func connect(watch: (CInt) -> Bool) -> ConnectionState.Event? {
-        guard let plan else { return .planFailed }
+        guard let plan, plan.isAllowed?() != false else { return .planFailed }
         if permit == nil, let acquirePermit = plan.acquirePermit {
             guard let free = acquirePermit() else { return .planFailed }
             permit = free
@@ -238,8 +241,9 @@ extension PendingConnection {
         guard plan.handshake == nil else { return .connected(hasHandshake: true) }
         // A connect to an unused local port can connect to itself if the kernel chooses the same local port
         // (simultaneous open, RFC 9293, section 3.5). No process listens there then.
-        let isOwn = SocketAddress.local(of: number) == SocketAddress.peer(of: number)
-        return isOwn && plan.address.port != nil ? .planFailed : .connected(hasHandshake: false)
+        let isSelf = plan.address.port != nil && SocketAddress.local(of: number) == SocketAddress.peer(of: number)
+        // A listener of this process may have opened since the first check.
+        return isSelf || plan.isAllowed?() == false ? .planFailed : .connected(hasHandshake: false)
     }
 
     /// Sends the request of the handshake. It fits into the send buffer of a new socket.

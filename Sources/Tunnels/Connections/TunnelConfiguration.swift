@@ -19,9 +19,11 @@ struct TunnelConfiguration: Sendable {
     /// Reports an event to the tunnel's listener. Called on the loop's thread.
     let report: @Sendable (TunnelEvent) -> Void
 
-    /// True if only processes of the owner may connect. File permissions protect a unix socket. A listener on a
-    /// non-loopback address serves clients of other machines too.
-    func checksOwner(on listener: SocketAddress) -> Bool { listener.isLoopback && !spec.allowAnyUser }
+    /// True if only processes of the owner may connect. A listener on a non-loopback address serves clients of other
+    /// machines too.
+    func checksOwner(on listener: SocketAddress) -> Bool {
+        (listener.isLoopback || listener.port == nil) && !spec.allowAnyUser
+    }
 
     /// True if a client's first bytes are inspected. Browsers cannot connect to unix sockets.
     func inspects(on listener: SocketAddress) -> Bool { listener.port != nil && !spec.allowBrowsers }

@@ -1,41 +1,45 @@
 import Model
 
-/// Resolves an endpoint by ID, name, phone UDID, ID prefix or app.
+/// Resolves an endpoint by ID, ID prefix, name, app or phone UDID.
 struct EndpointSelector {
     let text: String
-    /// The command for the hint; an ID is appended: `patchbay show`.
+    /// The command for the hint; `ID` or an ID is appended: `patchbay show`.
     let command: String
+    /// True for a command that serves to inspect, approve or remove unapproved endpoints.
+    var takesUnapproved = false
 
-    /// Selects an endpoint from a list. The first kind of match in the order above decides. An endpoint that the list
-    /// shows as part of another is selected by its own ID.
+    /// Selects an endpoint from a list by the rules of `EndpointMatch`. An endpoint that the list shows as part of another
+    /// is selected by its own ID.
     ///
-    /// - Throws: `CLIError` if no endpoint matches, or with the candidates if several match.
+    /// - Throws: `CLIError` if no endpoint matches, or only an unapproved one, or with the candidates if several match.
     func choose(among endpoints: [Endpoint]) throws(CLIError) -> Endpoint {
         guard !text.isEmpty else { throw .usage("the endpoint name is empty", try: "\(command) ID") }
         let wanted = text.lowercased()
-        let parts = endpoints.flatMap { $0.combinedWith ?? [] }
-        if let part = parts.first(where: { $0.id.text == wanted }) { return part }
-        let criteria: [(Endpoint) -> Bool] = [
-            { $0.isCalled(wanted) },
-            { $0.isNamed(wanted) },
-            { endpoint in
-                DeviceSelector.matches(wanted, endpoint.location.udid)
-                    || endpoint.routes.contains { DeviceSelector.matches(wanted, $0.route.udid) }
-            },
-            { $0.id.text.hasPrefix(wanted) },
-            { $0.isApp(wanted) },
-        ]
-        for criterion in criteria {
-            let found = endpoints.filter(criterion)
-            if let only = found.first, found.count == 1 { return only }
-            if !found.isEmpty { throw ambiguous(found) }
+        let match = EndpointMatch(text, among: endpoints) { endpoint in
+            endpoint.id.text.hasPrefix(wanted) || endpoint.isApp(wanted)
+                || DeviceSelector.matches(wanted, endpoint.location.udid)
+                || endpoint.routes.contains { DeviceSelector.matches(wanted, $0.route.udid) }
         }
+        switch match {
+        case .one(let endpoint): return endpoint
+        case .unapproved(let endpoint):
+            guard !takesUnapproved else { return endpoint }
+            throw .usage(
+                "no approved endpoint matches \"\(SanitizedText(text))\", only \(endpoint.id), which is not approved",
+                try: "patchbay show \(endpoint.id)"
+            )
+        case .several(let found): throw ambiguous(found)
+        case .none: throw unknown(wanted, among: endpoints)
+        }
+    }
+
+    private func unknown(_ wanted: String, among endpoints: [Endpoint]) -> CLIError {
         let shown = SanitizedText(text)
         guard !endpoints.isEmpty else {
-            throw .notFound("no endpoint matches \"\(shown)\": the list is empty", try: "patchbay doctor")
+            return .notFound("no endpoint matches \"\(shown)\": the list is empty", try: "patchbay doctor")
         }
         let near = CommandSuggestion.nearest(to: wanted, among: endpoints.map(\.id.text))
-        throw .notFound("no endpoint matches \"\(shown)\"", try: near.map { "\(command) \($0)" } ?? "patchbay list")
+        return .notFound("no endpoint matches \"\(shown)\"", try: near.map { "\(command) \($0)" } ?? "patchbay list")
     }
 
     private func ambiguous(_ found: [Endpoint]) -> CLIError {
@@ -46,7 +50,8 @@ struct EndpointSelector {
             status: .usage,
             message: "\"\(SanitizedText(text))\" matches \(found.count) endpoints",
             candidates: lines,
-            hint: "\(command) \(sorted[0].id)"
+            // A hint with one of the IDs would lead to an app that chose a name early in the alphabet.
+            hint: "\(command) ID"
         )
     }
 }

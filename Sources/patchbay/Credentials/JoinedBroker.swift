@@ -54,6 +54,9 @@ struct JoinedBrokerStore {
     /// Creates the folder. Must be called before an invite is redeemed.
     func prepare() throws(CLIError) { try folder.prepare() }
 
+    /// Runs the body while no other `patchbay join` stores a broker.
+    func locked<Value>(_ body: () async throws -> Value) async throws -> Value { try await folder.locked(body) }
+
     /// The file of a broker's client key.
     func keyFile(of name: String) -> TLSIdentityFile { TLSIdentityFile("\(folder.path)/\(name).pem") }
 
@@ -66,6 +69,11 @@ struct JoinedBrokerStore {
             }
             return brokers
         }
+    }
+
+    /// The grants of the joined brokers whose files are readable.
+    var grants: Set<String> {
+        Set(folder.names.compactMap { (try? folder.read(JoinedBroker.self, from: $0))?.grant.id })
     }
 
     /// Returns the broker with this name, if there is one.

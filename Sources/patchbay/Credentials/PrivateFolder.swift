@@ -57,6 +57,21 @@ struct PrivateFolder {
         guard access(path, W_OK | X_OK) == 0 else { throw failure(SocketError.message(for: errno)) }
     }
 
+    /// Runs the body while no other process does so with this folder. Waits for the other process.
+    func locked<Value>(_ body: () async throws -> Value) async throws -> Value {
+        let path = path
+        // flock(2) of the folder itself, so no lock file remains.
+        let descriptor = await BlockingThread.value {
+            let number = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+            guard number >= 0 else { return -errno }
+            while flock(number, LOCK_EX) != 0, errno == EINTR {}
+            return number
+        }
+        guard descriptor >= 0 else { throw failure(SocketError.message(for: -descriptor)) }
+        defer { close(descriptor) }
+        return try await body()
+    }
+
     /// Writes a document atomically to a file with mode 0600.
     ///
     /// - Returns: The file's path.

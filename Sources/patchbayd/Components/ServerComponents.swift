@@ -7,6 +7,7 @@ import Glibc
 import Logging
 import Model
 import Probing
+import PrometheusMetrics
 import ServiceLifecycle
 import SystemIO
 import TLS
@@ -25,7 +26,8 @@ struct ServerComponents: Sendable {
     ///
     /// - Parameters:
     ///   - configuration: The configuration.
-    ///   - path: The path of the unix socket named with `--socket`.
+    ///   - configurationStore: The configuration in effect, for the API.
+    ///   - metrics: The metrics, for the API.
     ///   - environment: The environment, for the default paths and the sockets that systemd passed.
     ///   - state: The registry and access control.
     ///   - sources: The sources and the tunnels.
@@ -35,7 +37,8 @@ struct ServerComponents: Sendable {
     /// - Throws: `ConfigurationError.badAddress`, `DaemonError`.
     init(
         _ configuration: Configuration,
-        path: String?,
+        configurationStore: ConfigurationStore,
+        metrics: PrometheusRegistry,
         environment: [String: String],
         state: StateComponents,
         sources: SourceComponents,
@@ -47,6 +50,7 @@ struct ServerComponents: Sendable {
             configuration,
             environment: environment,
             sources: sources,
+            policy: LeasePolicy(registry: state.registry, leases: state.leases),
             logger: logger
         )
         let activation = try SocketActivation(environment: environment)
@@ -72,6 +76,8 @@ struct ServerComponents: Sendable {
             state: state,
             sources: sources,
             mcp: mcp.servers,
+            configurationStore: configurationStore,
+            metrics: metrics,
             tunnelPolicy: tunnelPolicy,
             tcpPort: tcpSockets.port,
             remote: remote,
@@ -82,7 +88,7 @@ struct ServerComponents: Sendable {
         let socket = try APIUnixSocket(
             at: AbsolutePath.of(
                 BrokerSocketPath.listen(
-                    explicit: path ?? configuration.broker.socket,
+                    explicit: configuration.broker.socket,
                     environment: environment,
                     userID: geteuid()
                 )
@@ -145,6 +151,8 @@ struct ServerComponents: Sendable {
         state: StateComponents,
         sources: SourceComponents,
         mcp: MCPServers,
+        configurationStore: ConfigurationStore,
+        metrics: PrometheusRegistry,
         tunnelPolicy: GrantTunnelService,
         tcpPort: UInt16?,
         remote: RemoteListener,
@@ -163,6 +171,8 @@ struct ServerComponents: Sendable {
             advertisements: BonjourAdvertisementPublisher(source: sources.discovery.bonjour),
             staticEndpoints: state.staticEndpoints,
             profiles: sources.profiles,
+            configuration: configurationStore,
+            metrics: metrics,
             remote: remote,
             registrations: state.registrations,
             senderRefusal: { HostAddresses.refusal(ofSender: $0) },
@@ -218,16 +228,32 @@ struct ServerComponents: Sendable {
         _ configuration: Configuration,
         environment: [String: String],
         sources: SourceComponents,
+        policy: LeasePolicy,
         logger: Logger
     ) async throws -> UsbmuxServer? {
         guard let path = try configuration.usbmuxServerPath(environment) else { return nil }
+        if let folder = ServiceFolders.sockets(environment: environment).privateFolder(of: path) {
+            throw DaemonError.path(
+                "devices.serve_usbmuxd is \(path), but the service has a \(folder) of its own, in which no other program "
+                    + "finds the socket; use unix:/run/patchbay/tunnels/usbmuxd"
+            )
+        }
+        // The same users as those of the control socket, where the broker may give the file to their group.
+        let group = OwnerPolicy.current().group.flatMap { geteuid() == 0 || getegid() == $0 ? $0 : nil }
         return UsbmuxServer(
-            on: try APIUnixSocket.make(at: path, or: "devices.serve_usbmuxd"),
+            on: try APIUnixSocket.make(
+                at: path,
+                or: "devices.serve_usbmuxd",
+                access: group.map { UnixSocketAccess(mode: 0o660, group: $0) } ?? .private
+            ),
             devices: await sources.attachedDevices.deviceLists(),
             dialer: sources.dialer,
             usbmuxd: NativeUsbmuxClient(address: try configuration.usbmuxdAddress(environment)),
             relay: sources.tunnels.relay,
+            policy: policy,
             logger: logger
         )
     }
 }
+
+extension PrometheusRegistry: MetricsProvider {}

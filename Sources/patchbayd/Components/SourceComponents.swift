@@ -134,6 +134,7 @@ struct SourceComponents: Sendable {
         services += [
             tunnels, TunnelTargetRefresher(registry: registry, tunnels: tunnels, ports: ports), prober, openAgents,
             EndpointLogger(registry: registry, logger: logger), TunnelLogger(tunnels: tunnels, logger: logger),
+            RetiredIDCleaner(registry: registry, accessStore: state.accessStore, tunnels: tunnels),
         ]
         if configuration.discovery.readvertise.contains(.usb) {
             services.append(

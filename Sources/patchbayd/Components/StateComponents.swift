@@ -58,7 +58,7 @@ struct StateComponents: Sendable {
             startingAfter: max(now, (saved?.revision ?? 0) + 1_000)
         )
         self.registry = registry
-        leases = LeaseService(store: accessStore)
+        leases = LeaseService(store: accessStore, phones: { registry.linkedPhones.all })
         let kinds =
             EndpointKind.builtIn + profiles.map(\.kind)
             + configuration.discovery.types.map { EndpointKind(serviceType: $0) }

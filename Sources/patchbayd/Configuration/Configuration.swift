@@ -1,3 +1,4 @@
+import AccessControl
 import Devices
 import Glibc
 import Model
@@ -24,6 +25,16 @@ struct Configuration: Equatable, Sendable {
         var allowAnyUser = false
         /// The address of the remote listener; nil leaves the choice to `patchbay remote`.
         var remote: SocketAddress?
+    }
+
+    /// The retention of the audit log. Only full segments are deleted.
+    struct Audit: Equatable, Sendable {
+        /// Deletes segments whose last entry is older; nil keeps them.
+        var maxAge: DurationText?
+        /// Deletes the oldest segments of a larger log; nil keeps them.
+        var maxSize: ByteCountText?
+
+        var retention: AuditRetention { AuditRetention(maxAge: maxAge?.seconds, maxBytes: maxSize?.bytes) }
     }
 
     struct Discovery: Equatable, Sendable {
@@ -85,6 +96,7 @@ struct Configuration: Equatable, Sendable {
 
     var broker = Broker()
     var api = API()
+    var audit = Audit()
     var discovery = Discovery()
     var devices = Devices()
     var tunnels = Tunnels()
@@ -136,13 +148,15 @@ extension Configuration {
 }
 
 extension Configuration {
-    /// Checks the keys that depend on the environment and on this machine.
-    ///
-    /// - Throws: `ConfigurationError`.
-    func check(_ environment: [String: String]) throws(ConfigurationError) {
-        if devices.enabled { _ = try usbmuxdAddress(environment) }
-        _ = try usbmuxServerPath(environment)
-        _ = try readvertiseOwner()
+    /// Checks the keys that depend on the environment and on this machine, and returns the errors.
+    func errors(_ environment: [String: String]) -> [ConfigurationError] {
+        var errors: [ConfigurationError] = []
+        do {
+            if devices.enabled { _ = try usbmuxdAddress(environment) }
+            _ = try usbmuxServerPath(environment)
+        } catch { errors.append(error) }
+        do { _ = try readvertiseOwner() } catch { errors.append(error) }
+        return errors
     }
 
     /// Returns the user ID of the user whose processes may connect to readvertised services.

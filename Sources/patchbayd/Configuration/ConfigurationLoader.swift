@@ -2,6 +2,7 @@ import CLinux
 import FoundationEssentials
 import Glibc
 import Model
+import Profiles
 import SystemIO
 import TOML
 
@@ -21,34 +22,76 @@ struct ConfigurationLoader {
         explicit ?? searchPaths.first { FileManager.default.fileExists(atPath: $0) }
     }
 
+    /// Loads the configuration and the profiles.
+    ///
+    /// - Parameters:
+    ///   - file: The file, which must exist. Nil selects the defaults.
+    ///   - installedProfiles: The folder of the installed profiles; nil if there is none.
+    /// - Returns: The configuration with its profiles.
+    /// - Throws: `ConfigurationError` with every error of every file.
+    func load(_ file: String?, installedProfiles: String?) throws(ConfigurationError) -> LoadedConfiguration {
+        var errors: [ConfigurationError] = []
+        var profiles: ProfileCatalog?
+        do {
+            profiles = try ProfileCatalog(
+                installedFolder: installedProfiles,
+                userFolder: ProfileCatalog.userFolder(file: file, searchPaths: searchPaths)
+            )
+        } catch { errors.append(error) }
+        do {
+            let (configuration, lines) = try load(file, profileKinds: profiles?.profiles.map(\.kind))
+            if let profiles {
+                return LoadedConfiguration(configuration: configuration, profiles: profiles, lines: lines)
+            }
+        } catch { errors.append(error) }
+        throw .several(errors)
+    }
+
     /// Loads the configuration.
     ///
     /// - Parameters:
     ///   - file: The file, which must exist. Nil selects the defaults.
-    ///   - profileKinds: The endpoint kinds that profiles describe.
-    /// - Returns: The configuration.
-    /// - Throws: `ConfigurationError`.
-    func load(_ file: String?, profileKinds: [EndpointKind] = []) throws -> Configuration {
-        var configuration = Configuration()
+    ///   - profileKinds: The endpoint kinds that profiles describe; nil accepts every kind.
+    /// - Returns: The configuration, and the line of each key in the file.
+    /// - Throws: `ConfigurationError` with every error of the file.
+    func load(_ file: String?, profileKinds: [EndpointKind]? = [])
+        throws(ConfigurationError) -> (configuration: Configuration, lines: [String: Int])
+    {
         guard let file else {
-            try configuration.check(environment)
-            return configuration
+            let errors = Configuration().errors(environment)
+            guard errors.isEmpty else { throw .several(errors) }
+            return (Configuration(), [:])
         }
         let text = try Self.text(of: file)
-        do {
-            let table = TOMLTable(try TOMLDocument(parsing: text, file: file))
-            configuration = try Configuration(table, profileKinds: profileKinds)
-            configuration.file = file
-            do {
-                try configuration.check(environment)
-            } catch ConfigurationError.unusable(let name, let key, let reason) {
-                guard let owner = try table.table(name) else { throw table.error(name, reason) }
-                throw owner.error(key, reason)
+        let table: TOMLTable
+        do { table = TOMLTable(try TOMLDocument(parsing: text, file: file)) } catch { throw .invalid(error) }
+        var collector = TOMLErrorCollector()
+        var configuration = Configuration(table, profileKinds: profileKinds, errors: &collector)
+        configuration.file = file
+        var others: [ConfigurationError] = []
+        for error in configuration.errors(environment) {
+            guard case .unusable(let name, let key, let reason) = error else {
+                others.append(error)
+                continue
             }
-            return configuration
-        } catch let error as TOMLError {
-            throw ConfigurationError.invalid(error)
+            collector.attempt { () throws(TOMLError) in
+                throw try table.table(name).map { $0.error(key, reason) } ?? table.error(name, reason)
+            }
         }
+        if let error = TOMLError.joining(collector.errors) { others.insert(.invalid(error), at: 0) }
+        guard others.isEmpty else { throw .several(others) }
+        return (configuration, Self.lines(of: table))
+    }
+
+    /// Returns the line of each key of a valid file.
+    private static func lines(of file: TOMLTable) -> [String: Int] {
+        var lines: [String: Int] = [:]
+        for key in ConfigurationKey.all {
+            let parts = key.name.split(separator: ".").map(String.init)
+            let table = parts.count == 1 ? file : (try? file.table(parts[0])) ?? nil
+            lines[key.name] = table?.position(of: parts[parts.count - 1])?.line
+        }
+        return lines
     }
 
     /// Returns the content of a TOML file.
@@ -85,6 +128,14 @@ struct ConfigurationLoader {
     }
 }
 
+/// A valid configuration with its profiles, and the place of each key in the file.
+struct LoadedConfiguration: Sendable {
+    var configuration: Configuration
+    let profiles: ProfileCatalog
+    /// The line of each key in the file. Other keys have their default.
+    let lines: [String: Int]
+}
+
 /// An error in the configuration, with its location and the valid form.
 enum ConfigurationError: Error, Equatable {
     /// The file cannot be read.
@@ -110,7 +161,7 @@ extension ConfigurationError: CustomStringConvertible {
         switch self {
         case .unreadable(let file, let reason): ["\(file) cannot be read: \(reason)"]
         case .notText(let file): ["\(file) is not text in UTF-8; give a TOML file such as patchbay.example.toml"]
-        case .invalid(let error): [error.description]
+        case .invalid(let error): error.errors.map(\.description)
         case .conflict(let file, let reason): ["\(file): \(reason)"]
         case .unusable(let table, let key, let reason): ["\(table).\(key) \(reason)"]
         case .badAddress(let reason): [reason]

@@ -21,7 +21,7 @@ actor RemoteListener {
     private let identityFile: TLSIdentityFile
     private let file: StateFile<RemoteSpec>
     private let limiter: ConnectionLimiter
-    private let handshakes = HandshakeLimiter()
+    private let unauthenticated = UnauthenticatedConnectionLimiter()
 
     private var pin: KeyPin?
     private var security: ListenerSecurity?
@@ -60,7 +60,7 @@ actor RemoteListener {
     /// Loads the key, or creates it at the first time.
     private func prepareTLS() throws {
         let identity = try identityFile.loadOrCreate()
-        security = ListenerSecurity(try ServerTLS(identity: identity), handshakes: handshakes)
+        security = ListenerSecurity(try ServerTLS(identity: identity), unauthenticated: unauthenticated)
         pin = identity.pin
     }
 
@@ -89,7 +89,7 @@ extension RemoteListener: RemoteListenerControl {
             pin: pin,
             reachable: hosts.compactMap { SocketAddress(numeric: $0, port: port)?.description },
             connections: limiter.remoteConnections,
-            refusedHandshakes: handshakes.refused,
+            refusedHandshakes: unauthenticated.refusedHandshakes,
             problem: problem
         )
     }
@@ -122,14 +122,18 @@ extension RemoteListener: RemoteListenerControl {
             try prepareTLS()
             bound = try Listener(on: wanted)
         } catch {
-            throw Problem(.conflict, "the remote listener stays off: \(error)")
+            throw Problem(
+                .conflict,
+                "the remote listener stays off: \(error)",
+                hint: "patchbay remote on, without an address or with one of this machine"
+            )
         }
         // Set before the wait below, so that a second command does not bind again.
         address = wanted
         do { try await file.write(RemoteSpec(enabled: true, address: wanted.description)) } catch {
             address = nil
             bound = nil
-            throw Problem(.unavailable, "the remote listener stays off: \(error)")
+            throw Problem(.unavailable, "the remote listener stays off: \(error)", hint: "patchbay doctor")
         }
         isListening = true
         stateChanges.send(())
@@ -139,7 +143,7 @@ extension RemoteListener: RemoteListenerControl {
     private func turnOff() async throws {
         guard address != nil else { return }
         do { try await file.write(RemoteSpec(enabled: false)) } catch {
-            throw Problem(.unavailable, "the remote listener stays on: \(error)")
+            throw Problem(.unavailable, "the remote listener stays on: \(error)", hint: "patchbay doctor")
         }
         (address, bound, problem, isListening) = (nil, nil, nil, false)
         stateChanges.send(())

@@ -1,6 +1,7 @@
 import API
 import Logging
 import ServiceLifecycle
+import Synchronization
 import SystemIO
 
 /// Serves remote clients while the remote listener is on.
@@ -16,30 +17,75 @@ struct RemoteListenerService: Service {
     func run() async throws {
         while !Task.isCancelled, !Task.isShuttingDownGracefully {
             let (address, changes) = await listener.beginPhase()
+            let phase = Phase()
             await withTaskGroup { group in
                 group.addTask {
-                    if let address { await serve(address) } else { try? await gracefulShutdown() }
+                    if let address { await serve(address, in: phase) } else { try? await gracefulShutdown() }
                 }
                 group.addTask { for await _ in changes { break } }
                 await group.next()
+                if phase.end() { await group.next() }
                 group.cancelAll()
             }
             await listener.endPhase(isLast: Task.isCancelled || Task.isShuttingDownGracefully)
         }
     }
 
+    /// A time in which the address stays the same. Its end stops the server, because a server must not be cancelled.
+    private final class Phase: Sendable {
+        private struct State {
+            /// True from before the bind until the server has ended.
+            var isServing = false
+            var server: APIServer?
+            var isOver = false
+        }
+
+        private let state = Mutex(State())
+
+        /// Creates and runs a server, until graceful shutdown or the end of the phase.
+        func serve(_ makeServer: () async throws -> APIServer?) async throws {
+            let isOver = state.withLock { state in
+                state.isServing = !state.isOver
+                return state.isOver
+            }
+            guard !isOver else { return }
+            defer { state.withLock { ($0.isServing, $0.server) = (false, nil) } }
+            guard let server = try await makeServer() else { return }
+            let isStopped = state.withLock { state in
+                state.server = server
+                return state.isOver
+            }
+            if isStopped { server.stop() }
+            try await server.run()
+        }
+
+        /// Stops the server.
+        ///
+        /// - Returns: True if there is a server, which will end by itself.
+        func end() -> Bool {
+            let (isServing, server) = state.withLock { state in
+                state.isOver = true
+                return (state.isServing, state.server)
+            }
+            server?.stop()
+            return isServing
+        }
+    }
+
     /// Binds the address, and serves until graceful shutdown or cancellation.
-    private func serve(_ address: SocketAddress) async {
+    private func serve(_ address: SocketAddress, in phase: Phase) async {
         var backoff = Backoff(from: Self.retryInterval.shortest, to: Self.retryInterval.longest)
         var isFirst = true
         while !Task.isCancelled, !Task.isShuttingDownGracefully {
             do {
-                let (socket, security) = try await listener.open(address)
-                guard let security else { return }
-                let server = makeServer(try socket.duplicate(), address.port ?? 0, security)
-                socket.close()
-                logger.info("the remote listener is open", metadata: ["address": "\(address)"])
-                return try await server.run()
+                return try await phase.serve {
+                    let (socket, security) = try await listener.open(address)
+                    guard let security else { return nil }
+                    let server = makeServer(try socket.duplicate(), address.port ?? 0, security)
+                    socket.close()
+                    logger.info("the remote listener is open", metadata: ["address": "\(address)"])
+                    return server
+                }
             } catch is CancellationError {
                 return
             } catch {

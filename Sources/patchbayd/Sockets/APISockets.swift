@@ -41,7 +41,7 @@ struct APIUnixSocket: Sendable {
     /// Creates a unix socket, and its folder if missing. `option` names the setting in error messages.
     ///
     /// - Throws: `DaemonError`.
-    static func make(at path: String, or option: String) throws -> Listener {
+    static func make(at path: String, or option: String, access: UnixSocketAccess = .private) throws -> Listener {
         guard path.hasPrefix("/"), path.utf8.count <= ListenAddress.pathLimit else {
             throw DaemonError.path(
                 "\(path) cannot be a socket: it must be an absolute path of at most \(ListenAddress.pathLimit) bytes"
@@ -60,7 +60,7 @@ struct APIUnixSocket: Sendable {
             }
         }
         do {
-            return try Listener(on: .unix(path: path))
+            return try Listener(on: .unix(path: path), access: access)
         } catch let error as SocketError {
             if case .inUse = error { throw DaemonError.socket(error.description) }
             throw DaemonError.path(error.description)

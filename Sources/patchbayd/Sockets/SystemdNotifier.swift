@@ -3,7 +3,7 @@ import FoundationEssentials
 import Glibc
 import Logging
 import ServiceLifecycle
-import UnixSignals
+import Synchronization
 
 /// Reports the service state to systemd: one datagram per message to `$NOTIFY_SOCKET` (sd_notify(3)). Does nothing
 /// without systemd.
@@ -19,7 +19,15 @@ struct SystemdNotifier: Sendable {
         watchdog = isForUs ? microseconds.flatMap { $0 > 0 ? .microseconds($0) : nil } : nil
     }
 
-    func ready(_ status: String) { send("READY=1\nSTATUS=\(status)") }
+    func ready(_ status: String?) { send("READY=1" + (status.map { "\nSTATUS=\($0)" } ?? "")) }
+
+    /// Reports the begin of a reload; `ready` reports its end. systemd needs the time of the monotonic clock.
+    func reloading() {
+        var now = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &now)
+        send("RELOADING=1\nMONOTONIC_USEC=\(now.tv_sec * 1_000_000 + now.tv_nsec / 1_000)")
+    }
+
     func stopping() { send("STOPPING=1") }
     func alive() { send("WATCHDOG=1") }
 
@@ -58,42 +66,59 @@ struct SystemdStopNotifier: Service {
     }
 }
 
-/// Feeds systemd's watchdog while the broker responds. systemd restarts a broker that hangs.
+/// Feeds systemd's watchdog while every part of the broker responds. systemd restarts a broker that hangs.
 struct WatchdogFeeder: Service {
+    /// A part that every other part needs, and a call that returns when the part responds.
+    struct Check: Sendable {
+        let name: String
+        let call: @Sendable () async -> Void
+    }
+
     let notifier: SystemdNotifier
-    /// Calls the actors that every other part needs.
-    let healthCheck: @Sendable () async -> Void
+    let checks: [Check]
+    let logger: Logger
 
     func run() async throws {
         guard let watchdog = notifier.watchdog else { return try await gracefulShutdown() }
         try? await cancelWhenGracefulShutdown {
             while true {
-                await healthCheck()
+                try await respond(within: watchdog / 2)
                 notifier.alive()
                 // sd_watchdog_enabled(3) recommends half of the interval.
                 try await Task.sleep(for: watchdog / 2)
             }
         }
     }
-}
 
-/// Ignores SIGHUP, which a closed terminal sends and which makes other daemons reload.
-struct HangupSignalHandler: Service {
-    private let signals: UnixSignalsSequence
-    private let logger: Logger
-
-    /// Installs the signal handler.
-    init(logger: Logger) async {
-        signals = await UnixSignalsSequence(trapping: .sighup)
-        self.logger = logger
+    /// Waits until every part has responded. After half of the interval, logs the parts that have not.
+    private func respond(within limit: Duration) async throws {
+        let waiting = WaitingParts(Set(checks.map(\.name)))
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { [logger] in
+                try await Task.sleep(for: limit)
+                let names = waiting.names.withLock { $0.sorted().joined(separator: ", ") }
+                logger.critical(
+                    "parts of the broker do not respond, and the watchdog is not fed",
+                    metadata: ["parts": "\(names)"]
+                )
+            }
+            try await withThrowingTaskGroup(of: Void.self) { calls in
+                for check in checks {
+                    calls.addTask {
+                        await check.call()
+                        _ = waiting.names.withLock { $0.remove(check.name) }
+                    }
+                }
+                try await calls.waitForAll()
+            }
+            group.cancelAll()
+        }
     }
 
-    func run() async throws {
-        for await _ in signals.cancelOnGracefulShutdown() {
-            logger.notice(
-                "SIGHUP is ignored: the configuration is read at startup only",
-                metadata: ["hint": "restart patchbayd to apply changes"]
-            )
-        }
+    /// The parts that have not responded yet.
+    private final class WaitingParts: Sendable {
+        let names: Mutex<Set<String>>
+
+        init(_ names: Set<String>) { self.names = Mutex(names) }
     }
 }

@@ -145,7 +145,6 @@ extension BrokerStatus {
 extension SourceStatus {
     /// The status of sightings rejected by the registry's limits; nil if there are none.
     init?(of refusals: RefusedSightings) {
-        guard !refusals.isEmpty else { return nil }
         var causes: [String] = []
         let limits = EndpointLimits.standard
         let (perAddress, total) = (refusals.count(by: .perAddress), refusals.count(by: .total))
@@ -153,6 +152,7 @@ extension SourceStatus {
             causes.append("\(perAddress) because the limit per address is \(limits.perAddress) endpoints")
         }
         if total > 0 { causes.append("\(total) because the total limit is \(limits.total) endpoints") }
+        guard !causes.isEmpty else { return nil }
         self.init(
             name: "list",
             state: .ok,

@@ -5,7 +5,7 @@ import SystemIO
 
 /// The static endpoints: those of the configuration, and those added over the API, which are persistent.
 actor StaticEndpoints: StaticEndpointStore {
-    private let configured: [StaticEndpoint]
+    private var configured: [StaticEndpoint]
     /// The configuration file; nil if there is none.
     private let configurationFile: String?
     /// The kinds that an added endpoint may have.
@@ -35,6 +35,17 @@ actor StaticEndpoints: StaticEndpointStore {
     /// Adds all static endpoints to the registry.
     func announce() async {
         for endpoint in configured + added { await registry.apply(.seen(Self.sighting(of: endpoint))) }
+    }
+
+    /// Replaces the endpoints of the configuration after a reload. Endpoints that were added over the API stay.
+    func replaceConfigured(_ endpoints: [StaticEndpoint]) async {
+        guard endpoints != configured else { return }
+        let removed = configured.filter { old in !endpoints.contains { $0.name == old.name } }
+        configured = endpoints
+        for endpoint in removed where !added.contains(where: { $0.name == endpoint.name }) {
+            await registry.apply(.lost(Self.sighting(of: endpoint).id))
+        }
+        await announce()
     }
 
     /// Saves and lists an endpoint.
@@ -79,7 +90,7 @@ actor StaticEndpoints: StaticEndpointStore {
             let file = configurationFile ?? "the configuration file"
             throw Problem(
                 .conflict,
-                "\(id) is the endpoint \"\(name)\" of \(file); remove it there and restart the broker"
+                "\(id) is the endpoint \"\(name)\" of \(file); remove it there and reload the broker with `systemctl reload patchbayd` or SIGHUP"
             )
         }
         for endpoint in added {

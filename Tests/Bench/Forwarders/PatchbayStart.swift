@@ -23,7 +23,7 @@ struct PatchbayStart {
     func forwarder(_ kind: ForwarderKind) async throws -> Forwarder {
         let daemon = try await Program(
             Executable.built("patchbayd"),
-            ["--config", "\(folder)/patchbay.toml", "--state-dir", "\(folder)/state"],
+            ["--config", "\(folder)/patchbay.toml", "--state-directory", "\(folder)/state"],
             in: bed.scratch,
             environment: environment
         )

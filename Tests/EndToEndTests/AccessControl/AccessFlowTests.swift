@@ -184,7 +184,7 @@ import Testing
     @Test func `Ctrl-C without a broker says that the invite stays open and how to revoke it`() async throws {
         try await withBroker { broker, _, _ in
             let pair = try await broker.start("pair")
-            try await pair.waitForLine("Open for ")
+            try await pair.waitForLine(" is open for ")
             broker.daemon.terminate()
             _ = try await broker.daemon.exitStatus()
 
@@ -260,7 +260,7 @@ import Testing
         try await withBroker { broker, _, _ in
             let pair = try await broker.start("pair")
             let string = try await pair.waitForLine("PATCHBAY:1:")
-            try await pair.waitForLine("Open for ")
+            try await pair.waitForLine(" is open for ")
 
             pair.send(SIGINT)
 

@@ -108,7 +108,9 @@ import Testing
     @Test func `an aborted broker leaves no core file`() async throws {
         try await withScratchFolder { scratch in
             let state = scratch.file("state")
-            let daemon = [try Executable.built("patchbayd"), "--socket", scratch.file("p.sock"), "--state-dir", state]
+            let daemon = [
+                try Executable.built("patchbayd"), "--socket", scratch.file("p.sock"), "--state-directory", state,
+            ]
             let commands = [daemon, [try Executable.built("patchbay"), "join", "-"], ["sleep", "60"]]
             var said: [String] = []
             for (number, command) in commands.enumerated() {

@@ -100,7 +100,7 @@ struct RouteTrustTests {
             _ = try await scene.list.first("the phone is unplugged", from: other.next) {
                 $0.id == id && $0.state == .offline
             }
-            #expect(try await scene.call(id, "launch_context", "--wait", "0").contains("was not reached"))
+            #expect(try await scene.call(id, "launch_context", "--wait", "0s").contains("was not reached"))
             let curl = try await scene.here.start("curl", ["-sS", "--max-time", "2", "http://127.0.0.1:\(port)/"])
             #expect(try await curl.exitStatus() != .exited(0))
             #expect(Self.requests(forged).isEmpty, "\(forged.program.log)")
@@ -108,7 +108,7 @@ struct RouteTrustTests {
             // The address needs a separate approval, which prints the address.
             let approved = try await scene.broker.ask("approve", other.endpoint.id.text).joined()
             #expect(approved.contains("10.99.0.3"), "\(approved)")
-            #expect(try await scene.call(id, "launch_context", "--wait", "0").contains("was not reached"))
+            #expect(try await scene.call(id, "launch_context", "--wait", "0s").contains("was not reached"))
             #expect(Self.requests(forged).allSatisfy { !$0.hasPrefix("call:") })
         }
     }

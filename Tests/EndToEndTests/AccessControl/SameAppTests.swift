@@ -46,7 +46,7 @@ struct SameAppTests {
 
             // The hint opens no route.
             #expect(cable.routes.count == 1 && listed.filter { $0.approval == .approved }.map(\.id) == [cable.id])
-            let refused = try await broker.start("call", wifi.id.text, "launch_context", "--wait", "0")
+            let refused = try await broker.start("call", wifi.id.text, "launch_context", "--wait", "0s")
             #expect(try await refused.exitStatus() != .exited(0))
             #expect(Self.requests(wireless).isEmpty && Self.requests(forged).isEmpty)
 

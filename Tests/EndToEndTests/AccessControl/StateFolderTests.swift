@@ -103,7 +103,7 @@ import Testing
             let start = ContinuousClock.now
             let daemon = try await Program(
                 Executable.built("patchbayd"),
-                ["--socket", broker.socket, "--state-dir", state],
+                ["--socket", broker.socket, "--state-directory", state],
                 in: scratch
             )
 

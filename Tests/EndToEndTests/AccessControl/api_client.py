@@ -100,6 +100,10 @@ def refusals(path, port):
         "unix": ask(unix(path), "GET", "/v1/endpoints", token=gone),
     }
     print("good", bodies.pop("good"))
+    # The right secret of an ended invite tells the reason.
+    for name, reason in (("spent", "was used"), ("late", "expired")):
+        status, answer, _ = bodies.pop(name)
+        print(name, status, reason in answer["detail"])
     print(len({(answer[0], answer[2]) for answer in bodies.values()}), "kind of refusal:", {a[0] for a in bodies.values()})
 
 

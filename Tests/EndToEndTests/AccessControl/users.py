@@ -126,7 +126,7 @@ def guests(path, port):
 
 
 def recycled(program, state, path):
-    daemon = subprocess.Popen([program, "--socket", path, "--state-dir", state], stderr=subprocess.DEVNULL)
+    daemon = subprocess.Popen([program, "--socket", path, "--state-directory", state], stderr=subprocess.DEVNULL)
     while True:
         try:
             ask(unix(path), "GET", "/health")

@@ -94,7 +94,7 @@ import Testing
             _ = try await rig.broker.ask("call", id, "list_actions")
             try await app.quit()
 
-            let call = try await rig.broker.start("call", id, "activate", "identifier=search", "--wait", "30")
+            let call = try await rig.broker.start("call", id, "activate", "identifier=search", "--wait", "30s")
             try await eventually(within: .seconds(20), "the app is missed") {
                 try await rig.broker.endpoints().allSatisfy { $0.state != .online }
             }
@@ -132,7 +132,7 @@ import Testing
             _ = try await rig.broker.ask("call", id, "list_actions")
             try app.stopAtBreakpoint()
 
-            let call = try await rig.broker.start("call", id, "app_state", "--wait", "0")
+            let call = try await rig.broker.start("call", id, "app_state", "--wait", "0s")
             #expect(try await call.exitStatus(within: .seconds(30)) != .exited(0))
             #expect(call.log.contains("it may be stopped at a breakpoint; continue it in the debugger"), "\(call.log)")
 

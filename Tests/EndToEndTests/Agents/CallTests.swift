@@ -79,7 +79,7 @@ import Testing
 
             let tools = try await broker.start("tools", id)
             #expect(try await tools.exitStatus() == .exited(0))
-            let call = try await broker.start("call", id, "get_screen", "--wait", "1")
+            let call = try await broker.start("call", id, "get_screen", "--wait", "1s")
 
             #expect(try await call.exitStatus() == .exited(77), "\(call.log)")
             for log in [tools.log, call.log] {

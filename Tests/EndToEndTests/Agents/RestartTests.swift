@@ -234,7 +234,7 @@ import Testing
                 "python3",
                 [
                     "\(AgentPeer.folder)/keeper.py", "\(port)", socket, try Executable.built("patchbayd"), "--config",
-                    config, "--state-dir", scratch.file("state"),
+                    config, "--state-directory", scratch.file("state"),
                 ],
                 in: scratch,
                 environment: [

@@ -90,7 +90,7 @@ import Testing
             let invalid = try scratch.write(Self.own.replacing("ports", with: "prots"), to: "invalid.toml")
             let error = try await broker.start("profiles", "check", invalid)
             #expect(try await error.exitStatus() == .exited(78))
-            #expect(error.log.contains("invalid.toml:2: prots: there is no such key"), "\(error.log)")
+            #expect(error.log.contains("invalid.toml:2:1: prots: there is no such key"), "\(error.log)")
         }
     }
 }

@@ -128,6 +128,51 @@ import Testing
         }
     }
 
+    @Test func `two commands that join under one name at once give one broker, and keep the other invite`() async throws
+    {
+        try await withMachines { machines in
+            let strings = [try await machines.pair("--remote"), try await machines.pair("--remote")]
+            var joins: [Program] = []
+            for _ in strings { joins.append(try await machines.start("join", "-", "--as", "lab", input: .pipe)) }
+            for join in joins {
+                try await eventually("the command reads its input") { Self.readsStandardInput(join.processID) }
+            }
+
+            for (join, string) in zip(joins, strings) { try join.write(string + "\n") }
+
+            let statuses = try await [joins[0].exitStatus(), joins[1].exitStatus()]
+            #expect(statuses.contains(.exited(0)) && statuses.contains(.exited(64)), "\(statuses)")
+            #expect(joins.contains { $0.log.contains("the name lab exists") })
+            #expect(try await machines.owner("grants", "--quiet").count == 1)
+            #expect(try await machines.owner("invites", "--quiet").count == 1)
+        }
+    }
+
+    /// Returns whether a thread of the process is in read(2), which has number 0 on x86-64 and 63 on arm64, of input 0.
+    private static func readsStandardInput(_ process: pid_t) -> Bool {
+        let folder = "/proc/\(process)/task"
+        let threads = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+        return threads.contains { thread in
+            let call = try? String(contentsOfFile: "\(folder)/\(thread)/syscall", encoding: .utf8)
+            return call?.hasPrefix("0 0x0 ") == true || call?.hasPrefix("63 0x0 ") == true
+        }
+    }
+
+    @Test func `a used invite tells its grant to the client that has the right secret`() async throws {
+        try await withMachines { machines in
+            let string = try await machines.pair("--remote")
+            let first = try await machines.join(string, "--as", "lab")
+            #expect(try await first.exitStatus() == .exited(0), "\(first.log)")
+            let grant = try #require(try await machines.owner("grants", "--quiet").first)
+
+            let second = try await machines.join(string, "--as", "lab2")
+
+            #expect(try await second.exitStatus() == .exited(77), "\(second.log)")
+            #expect(second.log.contains("was used by the grant \(grant) at "), "\(second.log)")
+            #expect(second.log.contains("ask for a new one: patchbay pair"), "\(second.log)")
+        }
+    }
+
     @Test func `a bearer grant works with curl and with an MCP client from PyPI`() async throws {
         try await withMachines { machines in
             try await machines.addShop()

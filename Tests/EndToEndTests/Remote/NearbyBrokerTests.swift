@@ -41,6 +41,9 @@ import Testing
                     let text = try await ask("brokers", "--nearby", "--json").joined(separator: "\n")
                     return try JSONDecoder().decode(Nearby.self, from: Data(text.utf8)).brokers
                 }
+                try await eventually(within: .seconds(20), "the desk browses the network") {
+                    try await desk.ask("status").contains { $0.hasPrefix("bonjour") && $0.contains(" ok") }
+                }
                 #expect(try await nearby().isEmpty)
 
                 let on = try await lab.ask("remote", "on", "--json").joined(separator: "\n")

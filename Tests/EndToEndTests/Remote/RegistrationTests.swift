@@ -239,28 +239,61 @@ import Testing
                 #expect(own.status == "403", "\(host): \(own)")
             }
             // On the broker's machine, an app uses the listener for that machine.
-            let lines = try await Program.run(
-                "curl",
-                [
-                    "-sS", "-H", "Authorization: Bearer \(token)", "-H", "Content-Type: application/json", "-d", right,
-                    "http://127.0.0.1:7282\(Self.path)",
-                ],
-                in: machines.scratch,
-                namespace: machines.broker
-            )
-            #expect(lines.joined().contains("heartbeatSeconds"), "\(lines)")
+            let answer = try await curlOnBroker("POST", Self.path, right, token: token, machines)
+            #expect(answer.contains("heartbeatSeconds"), "\(answer)")
             #expect(try await list(machines).flatMap(\.routes).map(\.description) == ["127.0.0.1:9000"])
             let api = #"{"app":"a","port":7282,"protocol":"mcp"}"#
-            let loop = try await Program.run(
+            let loop = try await curlOnBroker("POST", Self.path, api, token: token, machines)
+            #expect(loop.contains("the broker's own"), "\(loop)")
+        }
+    }
+
+    /// Sends a request to the listener for the broker's machine. Returns the body of the response.
+    private func curlOnBroker(
+        _ method: String,
+        _ path: String,
+        _ body: String,
+        token: String,
+        _ machines: RemoteMachines
+    ) async throws -> String {
+        let headers = ["-H", "Authorization: Bearer \(token)", "-H", "Content-Type: application/json"]
+        return try await Program.run(
+            "curl",
+            ["-sS", "-X", method, "-d", body] + headers + ["http://127.0.0.1:7282\(path)"],
+            in: machines.scratch,
+            namespace: machines.broker
+        ).joined(separator: "\n")
+    }
+
+    @Test func `a registration does not lead to a tunnel that takes its port later`() async throws {
+        try await withMachines { machines in
+            let token = try await redeem(machines)
+            let app = try await launch("one", on: machines)
+            let (_, body) = try await curl("POST", Self.path, app.json(), token: token, machines)
+            let victim = try JSONDecoder().decode(Registration.self, from: Data(body.utf8))
+            let spec = #"{"app":"com.example.other","port":9000,"protocol":"appreveal"}"#
+            let answer = try await curlOnBroker("POST", Self.path, spec, token: token, machines)
+            let other = try JSONDecoder().decode(Registration.self, from: Data(answer.utf8))
+            try await machines.owner("forward", "tcp:9000", "--endpoint", victim.endpoint.text, "--detach")
+
+            let call = try await machines.startAsOwner("call", other.endpoint.text, "tap_element", "element_id=5")
+            let lines = try await call.lines(within: .seconds(20)).map(\.text)
+            #expect(lines.contains { $0.contains("Patchbay itself listens on 127.0.0.1:9000") }, "\(lines)")
+            #expect(try await call.exitStatus() != .exited(0))
+            let tunnel = try await forward(other.endpoint.text, machines)
+            let held = try await Program(
                 "curl",
-                [
-                    "-sS", "-H", "Authorization: Bearer \(token)", "-H", "Content-Type: application/json", "-d", api,
-                    "http://127.0.0.1:7282\(Self.path)",
-                ],
+                ["-sS", "--max-time", "8", "http://127.0.0.1:\(tunnel)/health"],
                 in: machines.scratch,
                 namespace: machines.broker
             )
-            #expect(loop.joined().contains("the broker's own"), "\(loop)")
+            #expect(try await held.exitStatus() != .exited(0) && held.output.isEmpty, "\(held.log)")
+
+            let path = "\(Self.path)/\(other.id)"
+            let refusal = try await curlOnBroker("PUT", path, "", token: token, machines)
+            #expect(refusal.contains("port 9000 of this machine is the broker's own"), "\(refusal)")
+            let offline = try await list(machines).filter { $0.state == .offline }
+            #expect(offline.map(\.id) == [other.endpoint])
         }
     }
 }

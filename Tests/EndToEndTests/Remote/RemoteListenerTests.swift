@@ -95,6 +95,22 @@ import Testing
         }
     }
 
+    @Test func `a session ticket does not carry the key of a client to another connection`() async throws {
+        try await withBed { bed in
+            for step in ["-sess_out", "-sess_in"] {
+                let client = try await Program(
+                    "openssl",
+                    ["s_client", "-connect", "127.0.0.1:\(bed.port)", step, bed.scratch.file("session")],
+                    in: bed.scratch,
+                    input: .pipe
+                )
+                try client.write("GET /health HTTP/1.1\r\nHost: broker\r\nConnection: close\r\n\r\n")
+                _ = try await client.exitStatus()
+                #expect(client.output.contains { $0.hasPrefix("New, TLSv1.3") }, "\(client.output)")
+            }
+        }
+    }
+
     @Test func `without a grant, the public routes answer and all others answer 401`() async throws {
         try await withBed { bed in
             #expect(try await bed.status("/openapi.json") == "status 200")
@@ -185,6 +201,31 @@ import Testing
         }
     }
 
+    @Test func `the listener can be turned off and on while machines connect`() async throws {
+        try await withBed { bed in
+            let connect = """
+                import socket, sys, threading
+                def connect():
+                    while True:
+                        try:
+                            socket.create_connection(("127.0.0.1", int(sys.argv[1])), 5).close()
+                        except OSError:
+                            pass
+                for _ in range(8):
+                    threading.Thread(target=connect).start()
+                print("connecting", flush=True)
+                """
+            let clients = try await Program("python3", ["-c", connect, "\(bed.port)"], in: bed.scratch)
+            try await clients.waitForLine("connecting")
+            for _ in 0..<40 {
+                _ = try await bed.broker.ask("remote", "off")
+                _ = try await bed.broker.ask("remote", "on", "127.0.0.1:\(bed.port)")
+            }
+            #expect(try await bed.status("/health") == "status 200")
+            clients.terminate()
+        }
+    }
+
     @Test func `the configuration has precedence over the command`() async throws {
         try await withScratchFolder { scratch in
             let ports = try FreePorts.take(2)
@@ -211,7 +252,7 @@ import Testing
 
             let daemon = try await Program(
                 Executable.built("patchbayd"),
-                ["--state-dir", scratch.file("state"), "--config", scratch.file("patchbay.toml")],
+                ["--state-directory", scratch.file("state"), "--config", scratch.file("patchbay.toml")],
                 in: scratch,
                 environment: ["PATCHBAY_SOCKET": scratch.file("patchbay.sock")]
             )

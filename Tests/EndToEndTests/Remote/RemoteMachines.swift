@@ -31,7 +31,7 @@ final class RemoteMachines {
         for folder in ["broker", "client"] { try scratch.makeFolder(folder) }
         daemon = try await Program(
             Executable.built("patchbayd"),
-            ["--state-dir", scratch.file("broker/state")],
+            ["--state-directory", scratch.file("broker/state")],
             in: scratch,
             environment: Self.brokerEnvironment(scratch),
             namespace: broker
@@ -48,95 +48,76 @@ final class RemoteMachines {
         ]
     }
 
-    private var clientEnvironment: [String: String] {
-        ["PATCHBAY_SOCKET": scratch.file("client/none.sock"), "HOME": scratch.file("client"), "XDG_STATE_HOME": ""]
+    private func environment(of machine: NetworkNamespace) -> [String: String] {
+        if machine === broker { return Self.brokerEnvironment(scratch) }
+        let home = scratch.file("client")
+        return ["PATCHBAY_SOCKET": "\(home)/none.sock", "HOME": home, "XDG_STATE_HOME": ""]
     }
 
-    /// Runs `patchbay` as the owner on the broker's machine until it succeeds.
+    /// Runs `patchbay` on a machine until it succeeds.
     ///
     /// - Returns: The lines of its standard output.
-    @discardableResult
-    func owner(_ arguments: String...) async throws -> [String] {
+    private func run(_ arguments: [String], on machine: NetworkNamespace) async throws -> [String] {
         try await Program.run(
             Executable.built("patchbay"),
             arguments,
             in: scratch,
-            environment: Self.brokerEnvironment(scratch),
-            namespace: broker
+            environment: environment(of: machine),
+            namespace: machine
         )
     }
+
+    /// Starts `patchbay` on a machine.
+    private func start(
+        _ arguments: [String],
+        on machine: NetworkNamespace,
+        _ environment: [String: String],
+        _ input: Program.Input
+    ) async throws -> Program {
+        try await Program(
+            Executable.built("patchbay"),
+            arguments,
+            in: scratch,
+            environment: self.environment(of: machine).merging(environment) { $1 },
+            input: input,
+            namespace: machine
+        )
+    }
+
+    /// Runs `patchbay` as the owner on the broker's machine until it succeeds, and returns its output.
+    @discardableResult
+    func owner(_ arguments: String...) async throws -> [String] { try await run(arguments, on: broker) }
+
+    /// Runs `patchbay` on the other machine until it succeeds, and returns its output.
+    @discardableResult
+    func ask(_ arguments: String...) async throws -> [String] { try await run(arguments, on: client) }
 
     /// Starts `patchbay` as the owner on the broker's machine.
     func startAsOwner(
         _ arguments: String...,
         environment: [String: String] = [:],
         input: Program.Input = .nothing
-    ) async throws -> Program {
-        try await Program(
-            Executable.built("patchbay"),
-            arguments,
-            in: scratch,
-            environment: Self.brokerEnvironment(scratch).merging(environment) { $1 },
-            input: input,
-            namespace: broker
-        )
-    }
-
-    /// Creates an invite and returns its pairing string.
-    func pair(_ arguments: String...) async throws -> String {
-        let lines = try await Program.run(
-            Executable.built("patchbay"),
-            ["pair", "--detach"] + arguments,
-            in: scratch,
-            environment: Self.brokerEnvironment(scratch),
-            namespace: broker
-        )
-        guard let string = lines.first(where: { $0.hasPrefix("PATCHBAY:1:") }) else {
-            throw TestSupportError("pair printed no pairing string: \(lines)")
-        }
-        return string
-    }
-
-    /// Runs `patchbay` on the other machine until it succeeds.
-    ///
-    /// - Returns: The lines of its standard output.
-    @discardableResult
-    func ask(_ arguments: String...) async throws -> [String] {
-        try await Program.run(
-            Executable.built("patchbay"),
-            arguments,
-            in: scratch,
-            environment: clientEnvironment,
-            namespace: client
-        )
-    }
+    ) async throws -> Program { try await start(arguments, on: broker, environment, input) }
 
     /// Starts `patchbay` on the other machine.
     func start(
         _ arguments: String...,
         environment: [String: String] = [:],
         input: Program.Input = .nothing
-    ) async throws -> Program {
-        try await Program(
-            Executable.built("patchbay"),
-            arguments,
-            in: scratch,
-            environment: clientEnvironment.merging(environment) { $1 },
-            input: input,
-            namespace: client
-        )
+    ) async throws -> Program { try await start(arguments, on: client, environment, input) }
+
+    /// Creates an invite and returns its pairing string.
+    func pair(_ arguments: String...) async throws -> String {
+        let lines = try await run(["pair", "--detach"] + arguments, on: broker)
+        guard let string = lines.first(where: { $0.hasPrefix("PATCHBAY:1:") }) else {
+            throw TestSupportError("pair printed no pairing string: \(lines)")
+        }
+        return string
     }
 
     /// Pastes a pairing string into `patchbay join` on the other machine.
     func join(_ string: String, _ arguments: String..., environment: [String: String] = [:]) async throws -> Program {
-        let join = try await Program(
-            Executable.built("patchbay"),
-            ["join", "-"] + arguments,
-            in: scratch,
-            environment: clientEnvironment.merging(environment) { $1 },
-            input: .pipe,
-            namespace: client
-        )
+        let join = try await start(["join", "-"] + arguments, on: client, environment, .pipe)
         try join.write(string + "\n")
         return join
     }

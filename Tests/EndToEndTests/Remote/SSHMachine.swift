@@ -77,7 +77,7 @@ final class SSHMachine {
         let identity = ["--reuid", "\(user)", "--regid", "\(user)", "--clear-groups", "--"]
         let broker = try await Program(
             "setpriv",
-            identity + [try Executable.built("patchbayd"), "--state-dir", state],
+            identity + [try Executable.built("patchbayd"), "--state-directory", state],
             in: scratch,
             environment: [
                 "PATCHBAY_SOCKET": socket, "DBUS_SYSTEM_BUS_ADDRESS": "unix:path=/run/ssh/no-bus",

@@ -141,7 +141,7 @@ import Testing
     @Test func `a revocation resets the streams of the grant before it is answered`() async throws {
         try await withBed { bed in
             let app = try EchoServer(in: bed.scratch)
-            let (_, port) = try await bed.forward("-e", try await bed.add("App", port: app.port))
+            let (forward, port) = try await bed.forward("-e", try await bed.add("App", port: app.port))
             let client = try await bed.echoed(by: port)
             let grant = try #require(try await bed.broker.ask("grants", "--quiet").first)
 
@@ -149,7 +149,20 @@ import Testing
 
             #expect(!(try await bed.broker.ask("status", "--json").joined().contains(#""streams""#)))
             await #expect(throws: SocketStream.Failure(code: ECONNRESET)) { try await client.receiveSome() }
-            #expect(await SocketStream.isReset(by: .ipv4(INADDR_LOOPBACK, port: port)))
+            #expect(try await forward.exitStatus() == .exited(77), "\(forward.log)")
+        }
+    }
+
+    @Test func `a revocation ends a forward without a connection, also after a restart of the broker`() async throws {
+        try await withBed { bed in
+            let (forward, _) = try await bed.forward("0:22", "-d", Self.phone)
+            try await bed.broker.restart()
+            let grant = try #require(try await bed.broker.ask("grants", "--quiet").first)
+
+            _ = try await bed.broker.ask("revoke", grant)
+
+            #expect(try await forward.exitStatus() == .exited(77), "\(forward.log)")
+            #expect(forward.log.contains("the grant was revoked or has expired"), "\(forward.log)")
         }
     }
 

@@ -12,7 +12,7 @@ import Testing
             let daemon = try await Program(
                 "systemd-socket-activate",
                 ["--listen=\(socket)"] + variables + [
-                    try Executable.built("patchbayd"), "--state-dir", scratch.file("state"),
+                    try Executable.built("patchbayd"), "--state-directory", scratch.file("state"),
                 ],
                 in: scratch
             )
@@ -40,7 +40,7 @@ import Testing
             let daemon = try await Program(
                 "systemd-socket-activate",
                 ["--listen=127.0.0.1:\(port)", "--listen=[::1]:\(port)", "--listen=\(scratch.file("p.sock"))"]
-                    + variables + [try Executable.built("patchbayd"), "--state-dir", scratch.file("state")],
+                    + variables + [try Executable.built("patchbayd"), "--state-directory", scratch.file("state")],
                 in: scratch
             )
             try await daemon.waitForLine("Listening on \(scratch.file("p.sock"))")
@@ -64,7 +64,7 @@ import Testing
             let daemon = try await Program(
                 "systemd-socket-activate",
                 ["--listen=127.0.0.1:\(port)", "--listen=\(socket)"] + variables + [
-                    try Executable.built("patchbayd"), "--state-dir", scratch.file("state"), "--config", file,
+                    try Executable.built("patchbayd"), "--state-directory", scratch.file("state"), "--config", file,
                 ],
                 in: scratch
             )

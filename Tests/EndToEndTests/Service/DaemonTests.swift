@@ -19,27 +19,10 @@ import Testing
         }
     }
 
-    @Test func `SIGHUP does not end the broker, and the log says what to do instead`() async throws {
-        try await withScratchFolder { scratch in
-            let broker = try await RunningBroker(in: scratch)
-
-            for _ in 0..<3 {
-                let said = broker.daemon.transcript.soFar.count
-                broker.daemon.send(SIGHUP)
-                let line = try await broker.daemon.waitForLine("SIGHUP is ignored", from: said)
-                #expect(line.contains("restart patchbayd"))
-            }
-
-            #expect(try await broker.ask("status").joined().contains("patchbayd"))
-            broker.daemon.terminate()
-            #expect(try await broker.daemon.exitStatus() == .exited(0))
-        }
-    }
-
     @Test func `relative paths are resolved against the working directory`() async throws {
         try await withScratchFolder { scratch in
             let folder = try scratch.makeFolder("here")
-            let words = "cd \"$0\" && exec \"$1\" --socket api.sock --state-dir kept/state"
+            let words = "cd \"$0\" && exec \"$1\" --socket api.sock --state-directory kept/state"
             for _ in 0..<2 {
                 let daemon = try await Program(
                     "sh",
@@ -107,7 +90,7 @@ import Testing
 
             let second = try await Program(
                 Executable.built("patchbayd"),
-                ["--socket", broker.socket, "--state-dir", "\(scratch.path)/two"],
+                ["--socket", broker.socket, "--state-directory", "\(scratch.path)/two"],
                 in: scratch
             )
 
@@ -125,7 +108,7 @@ import Testing
 
             let second = try await Program(
                 Executable.built("patchbayd"),
-                ["--socket", scratch.file("two.sock"), "--state-dir", scratch.file("state")],
+                ["--socket", scratch.file("two.sock"), "--state-directory", scratch.file("state")],
                 in: scratch
             )
 
@@ -141,22 +124,28 @@ import Testing
         .needs(.root, .namespaces),
         arguments: [
             (["--socket", "/tmp/" + String(repeating: "x", count: 103)], 78, "absolute path of at most 107 bytes"),
-            (["--state-dir", "x", "--nonsense"], 64, "try: patchbayd --help"),
+            (["--state-directory", "x", "--nonsense"], 64, "try: patchbayd --help"),
             (["--config", "/tmp"], 78, "/tmp cannot be read: it is a folder"),
             (["--config", "/none.toml"], 78, "check the path"),
-            (["--state-dir", "/dev/null"], 78, "the state folder /dev/null cannot be used: /dev/null is no folder;"),
-            (["--state-dir", "/proc/self"], 78, "the state folder /proc/self cannot be used"),
             (
-                ["--state-dir", "/mnt/a/b"], 78,
+                ["--state-directory", "/dev/null"], 78,
+                "the state folder /dev/null cannot be used: /dev/null is no folder;"
+            ),
+            (["--state-directory", "/proc/self"], 78, "the state folder /proc/self cannot be used"),
+            (
+                ["--state-directory", "/mnt/a/b"], 78,
                 "/mnt/a/b cannot be used: /mnt/a cannot be made: Read-only file system;"
             ),
-            (["--state-dir", "/mnt"], 78, "the state folder /mnt cannot be used: Read-only file system; name another"),
+            (
+                ["--state-directory", "/mnt"], 78,
+                "the state folder /mnt cannot be used: Read-only file system; name another"
+            ),
         ]
     )
     func `a start that fails names the cause and the remedy`(words: [String], code: CInt, wanted: String) async throws {
         try await withScratchFolder { scratch in
             let mount = ["--mount", "sh", "-ec", "mount -t tmpfs -o ro none /mnt; exec \"$@\"", "sh"]
-            let usual = ["--socket", scratch.file("p.sock"), "--state-dir", scratch.file("state")]
+            let usual = ["--socket", scratch.file("p.sock"), "--state-directory", scratch.file("state")]
             let daemon = try await Program(
                 "unshare",
                 mount + [try Executable.built("patchbayd")] + usual + words,

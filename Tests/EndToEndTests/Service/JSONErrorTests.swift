@@ -9,8 +9,8 @@ import Testing
     /// A command line for each command with `--json`.
     private static let lines = [
         "add x 127.0.0.1:1", "advertise x _http._tcp 80", "advertisements list", "advertisements set a1 key=value",
-        "approve x", "audit", "call x tap", "devices", "doctor", "forward 9876", "grants", "invites", "list", "pair",
-        "brokers --nearby", "debug list x", "debug diff x 1 2", "debug show x 1", "lease x", "leases",
+        "approve x", "audit", "call x tap", "config show", "devices", "doctor", "forward 9876", "grants", "invites",
+        "list", "pair", "brokers --nearby", "debug list x", "debug diff x 1 2", "debug show x 1", "lease x", "leases",
         "profiles list", "profiles check \(#filePath)",
         "remote on", "remote off", "remote status", "requests list", "requests approve WDJB-MJHT",
         "requests deny WDJB-MJHT",
@@ -51,7 +51,7 @@ import Testing
 
             #expect(fault.type == "urn:patchbay:problem:not-reachable")
             #expect(fault.code == "not-reachable")
-            #expect(fault.detail == "no broker listens at \(scratch.file("none.sock"))")
+            #expect(fault.detail.hasSuffix("no broker listens at \(scratch.file("none.sock"))"))
         }
     }
 

@@ -33,7 +33,7 @@ import Testing
             _ = try await log.exitStatus()
 
             let told = [
-                "patchbayd starts", "version=", "pid=\(log.processID)", "configuration=none",
+                "patchbayd starts", "version=", "pid=\(log.processID)", "configuration=\"none",
                 "state=\(scratch.file("state"))",
                 "phone plugged in", "udid=\(phone)", "endpoint new", "id=shop-phone-5e6f70", "tunnel opened",
                 "target=usb:\(phone):1", "connections through a tunnel fail", "reason=refused", "tunnel removed",
@@ -71,7 +71,7 @@ import Testing
             try await eventually("Avahi is back") { self.count("connected to Avahi", log) == 2 }
 
             #expect(log.log.contains("id=a1 name=Journal port=4711 type=_debug._tcp"), "\(log.log)")
-            #expect(log.log.contains("hint=`systemctl status dbus avahi-daemon`"))
+            #expect(log.log.contains("hint=\"`systemctl status dbus avahi-daemon`\""))
             #expect(count("lost the connection to Avahi", log) == 1)
             #expect(count("Avahi is not available", log) == 0, "\(log.log)")
         }

@@ -14,7 +14,7 @@ import Testing
             let systemd = try await Callers.listen(at: scratch.file("notify"), socket: socket, in: scratch)
             let daemon = try await Program(
                 Executable.built("patchbayd"),
-                ["--socket", socket, "--state-dir", scratch.file("state")],
+                ["--socket", socket, "--state-directory", scratch.file("state")],
                 in: scratch,
                 environment: ["NOTIFY_SOCKET": scratch.file("notify"), "WATCHDOG_USEC": "400000"]
             )
@@ -38,7 +38,9 @@ import Testing
         }
     }
 
-    @Test(arguments: [(["--config", "/none.toml"], 78), (["--state-dir", "/dev/null"], 78)] as [([String], CInt)])
+    @Test(
+        arguments: [(["--config", "/none.toml"], 78), (["--state-directory", "/dev/null"], 78)] as [([String], CInt)]
+    )
     func `a broker that cannot start never sends READY=1`(words: [String], code: CInt) async throws {
         try await withScratchFolder { scratch in
             let notify = ["NOTIFY_SOCKET": scratch.file("notify")]

@@ -3,14 +3,24 @@ import TestSupport
 import Testing
 
 @Suite(.needs(.systemd)) struct UnitFileTests {
-    @Test func `systemd-analyze verifies the units without a warning`() async throws {
+    @Test(arguments: [
+        ["patchbayd.service", "patchbayd.socket", "patchbayd-tcp.socket"], ["user/patchbayd.service"],
+    ])
+    func `systemd-analyze verifies the units without a warning`(names: [String]) async throws {
         try await withScratchFolder { scratch in
-            let paths = try ["patchbayd.service", "patchbayd.socket", "patchbayd-tcp.socket"].map { name in
+            try scratch.makeFolder("user")
+            let paths = try names.map { name in
                 // The program in ExecStart= must exist; a stand-in replaces it on this machine.
                 try scratch.write(unit(name).replacing("/usr/bin/patchbayd", with: "/bin/true"), to: name)
             }
+            let manager = names[0].hasPrefix("user/") ? "--user" : "--system"
 
-            let analyze = try await Program("systemd-analyze", ["verify", "--man=no"] + paths, in: scratch)
+            let analyze = try await Program(
+                "systemd-analyze",
+                ["verify", manager, "--man=no"] + paths,
+                in: scratch,
+                environment: ["XDG_RUNTIME_DIR": scratch.path]
+            )
 
             // systemd-analyze exits with 0 even for unknown keys; only its output shows them.
             #expect(try await analyze.exitStatus(within: .seconds(30)) == .exited(0))
@@ -64,17 +74,25 @@ import Testing
         #expect(service.contains("Requires=patchbayd.socket\n") && service.contains("Wants=patchbayd-tcp.socket\n"))
     }
 
-    @Test func `an installation has every file in place and keeps an existing configuration`() async throws {
+    @Test(.needs(.python))
+    func `an installation has every file in place, keeps a configuration, and can be removed`() async throws {
         try await withScratchFolder { scratch in
             let root = try scratch.makeFolder("root")
-            let built = try scratch.makeFolder("built")
-            // Real programs, because the installation strips them.
-            for name in ["patchbay", "patchbayd"] {
-                try await Program.run("cp", ["/bin/true", "\(built)/\(name)"], in: scratch)
-            }
-            let install = ["-C", house, "install", "DESTDIR=\(root)", "PREFIX=/opt/pb", "BUILT=\(built)"]
+            // Real programs, because the installation strips them and asks them for the manual and the completions.
+            let built = String(try Executable.built("patchbay").dropLast("/patchbay".count))
+            let target = ["DESTDIR=\(root)", "PREFIX=/opt/pb", "BUILT=\(built)"]
+            let install = ["-C", house, "install"] + target
 
             try await Program.run("make", install, in: scratch)
+            let read = { (path: String) in try String(contentsOf: URL(filePath: "\(root)/\(path)"), encoding: .utf8) }
+            let values = try read("etc/patchbay/patchbay.toml").split(separator: "\n").filter { !$0.hasPrefix("#") }
+            #expect(values.allSatisfy { $0.hasPrefix("[") && $0.hasSuffix("]") }, "every value is commented out")
+            let daemon = "\(root)/opt/pb/bin/patchbayd"
+            try await Program.run(
+                daemon,
+                ["--config", "\(root)/etc/patchbay/patchbay.toml", "--check-config"],
+                in: scratch
+            )
             try scratch.write("# mine\n", to: "root/etc/patchbay/patchbay.toml")
             try await Program.run("make", install, in: scratch)
 
@@ -85,21 +103,32 @@ import Testing
                     "644 opt/pb/lib/systemd/system/patchbayd-tcp.socket",
                     "644 opt/pb/lib/systemd/system/patchbayd.service",
                     "644 opt/pb/lib/systemd/system/patchbayd.socket",
+                    "644 opt/pb/lib/systemd/user/patchbayd.service",
                     "644 opt/pb/lib/sysusers.d/patchbay.conf",
+                    "644 opt/pb/share/bash-completion/completions/patchbay",
                     "644 opt/pb/share/doc/patchbay/README.md",
+                    "644 opt/pb/share/doc/patchbay/patchbay.example.toml",
+                    "644 opt/pb/share/fish/vendor_completions.d/patchbay.fish",
+                    "644 opt/pb/share/man/man1/patchbay.1",
+                    "644 opt/pb/share/man/man5/patchbay.toml.5",
+                    "644 opt/pb/share/man/man8/patchbayd.8",
                     "644 opt/pb/share/patchbay/profiles/app-debug.toml",
                     "644 opt/pb/share/patchbay/profiles/debugbridge.toml",
                     "644 opt/pb/share/patchbay/profiles/devicekit.toml",
                     "644 opt/pb/share/patchbay/profiles/webdriveragent.toml",
+                    "644 opt/pb/share/zsh/site-functions/_patchbay",
                     "755 opt/pb/bin/patchbay",
                     "755 opt/pb/bin/patchbayd",
                 ]
             )
-            let read = { (path: String) in try String(contentsOf: URL(filePath: "\(root)/\(path)"), encoding: .utf8) }
             #expect(try read("etc/patchbay/patchbay.toml") == "# mine\n")
-            let service = try read("opt/pb/lib/systemd/system/patchbayd.service")
-            #expect(service.contains("ExecStart=/opt/pb/bin/patchbayd "))
-            #expect(service.contains("file:///opt/pb/share/doc/patchbay/README.md"))
+            for unit in ["system", "user"].map({ "opt/pb/lib/systemd/\($0)/patchbayd.service" }) {
+                #expect(try read(unit).contains("ExecStart=/opt/pb/bin/patchbayd"))
+            }
+
+            try await Program.run("make", ["-C", house, "uninstall"] + target, in: scratch)
+            let rest = try await Program.run("find", [root, "-type", "f", "-printf", "%P\\n"], in: scratch)
+            #expect(rest == ["etc/patchbay/patchbay.toml"])
         }
     }
 

@@ -98,7 +98,7 @@ def expect(status, method, target, body=None, media="application/json", more={})
     print("WRONG" if said else "ok", status, method, target[:80], *said)
     if "*/*" in kinds:
         return content
-    return json.loads(content) if content and kind != "text/event-stream" else None
+    return json.loads(content) if content and not kind.startswith("text/") else None
 
 
 def tunnel(local, port=9876, **more):
@@ -220,6 +220,8 @@ expect(415, "POST", "/mcp", b"{}", "text/plain")
 lease = expect(201, "POST", "/v1/leases", {"endpoint": shop, "seconds": 60, "waitSeconds": 1, "note": "by hand"})
 assert lease["own"] and lease["seconds"] == 60 and lease["note"] == "by hand", lease
 assert expect(201, "POST", "/v1/leases", {"endpoint": shop})["id"] == lease["id"]
+assert expect(201, "POST", "/v1/leases", {"endpoint": shop, "renew": lease["id"]})["id"] == lease["id"]
+expect(404, "POST", "/v1/leases", {"endpoint": shop, "renew": "l99"})
 assert expect(200, "GET", "/v1/leases")["leases"][0]["endpoint"] == shop
 assert expect(200, "GET", f"/v1/endpoints/{shop}")["lease"]["id"] == lease["id"]
 assert expect(200, "GET", "/v1/status")["leases"] == 1
@@ -273,7 +275,7 @@ issued = expect(201, "POST", "/v1/invites/redeem", {"token": invite["token"], "c
 bearer = {"Authorization": "Bearer " + issued["token"]}
 grant = issued["grant"]["id"]
 for target in ("/v1/invites", "/v1/grants", f"/v1/grants/{grant}", "/v1/access-requests", "/v1/approvals",
-               "/v1/audit?after=0&limit=5", "/v1/audit", "/v1/audit/verify"):
+               "/v1/audit?after=0&limit=5", "/v1/audit", "/v1/audit/verify", "/v1/configuration", "/metrics"):
     expect(200, "GET", target)
 expect(200, "GET", "/v1/grants/self", more=bearer)
 child = {"permissions": {"scopes": ["registry.read"], "selector": {"endpoints": [lab]}}}
@@ -304,6 +306,7 @@ expect(204, "DELETE", f"/v1/leases/{lease['id']}")
 expect(404, "DELETE", f"/v1/leases/{lease['id']}")
 expect(200, "POST", f"/v1/endpoints/{shop}/call", {"tool": "tap"}, more=caller)
 expect(403, "GET", "/v1/audit", more=bearer)
+expect(200, "GET", "/metrics", more=bearer)
 expect(415, "PUT", f"/v1/endpoints/{lab}/approval")
 expect(200, "PUT", f"/v1/endpoints/{lab}/approval", {})
 expect(404, "PUT", f"/v1/endpoints/{lab}/approval", {"address": "192.0.2.7"})

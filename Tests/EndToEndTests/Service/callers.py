@@ -55,7 +55,7 @@ class Systemd:
     """Holds the listening sockets and receives the daemon's notifications."""
 
     def __init__(self, program, state, path, notify):
-        self.command = [program, "--state-dir", state]
+        self.command = [program, "--state-directory", state]
         control = socket.socket(socket.AF_UNIX)
         control.bind(path)
         loopback = socket.create_server(("127.0.0.1", 0))

@@ -170,7 +170,7 @@ import Testing
             symlink(scratch.file("real"), scratch.file("link"))
             let text = "[devices]\n" + text.replacingOccurrences(of: "FOLDER", with: scratch.path)
             let file = try scratch.write(text, to: "patchbay.toml")
-            for arguments in [["--check-config"], ["--state-dir", scratch.file("state")]] {
+            for arguments in [["--check-config"], ["--state-directory", scratch.file("state")]] {
                 let daemon = try await Program(
                     Executable.built("patchbayd"),
                     ["--config", file] + arguments,

@@ -13,10 +13,17 @@ enum ProfilePromises {
             let recognizer = ProfileRecognizer(profile)
             try promise("a profile has something to recognise", recognizer.nextRequest != nil)
         } catch let error as TOMLError {
-            try promise("an error is safe to print", error.description.unicodeScalars.allSatisfy(SanitizedText.isSafe))
-            switch error {
-            case .syntax(_, let position, _), .invalid(_, let position, _):
-                try promise("an error is at a place in the file", (1...lines).contains(position.line))
+            for single in error.errors {
+                try promise(
+                    "an error is safe to print",
+                    single.description.unicodeScalars.allSatisfy(SanitizedText.isSafe)
+                )
+                guard case .syntax(_, let position, _) = single else {
+                    guard case .invalid(_, let position, _) = single else { continue }
+                    try promise("an error is at a place in the file", (1...lines).contains(position.line))
+                    continue
+                }
+                try promise("a syntax error is at a place in the file", (1...lines).contains(position.line))
             }
         } catch let violation as Violation {
             throw violation

@@ -1,5 +1,6 @@
 import JSON
 import Model
+import Synchronization
 import Testing
 
 @testable import MCP
@@ -83,6 +84,24 @@ import Testing
 
         #expect(result.isError && result.text.contains(name), "\(result.text)")
         #expect(fixture.apps.calls.isEmpty)
+    }
+
+    @Test func `a short name never selects an unapproved endpoint, and a full ID always does`() async throws {
+        let fixture = BrokerFixture()
+        let stranger = try await fixture.addEndpoint("sho", on: "p-i")
+        fixture.approvals.state.withLock { $0.unapproved = [stranger] }
+        func call(_ text: String) async throws -> JSONObject {
+            try await fixture.call("endpoint_call", ["endpoint": .string(text), "name": "tap"])
+        }
+
+        let alone = try await call("sho")
+        #expect(alone.isError && alone.text.contains("only \(stranger), which is not approved"), "\(alone.text)")
+        #expect(!alone.text.contains("patchbay approve") && fixture.apps.calls.isEmpty)
+
+        let shop = try await fixture.addEndpoint()
+        _ = try await call("sho")
+        _ = try await call(stranger.text.uppercased())
+        #expect(fixture.apps.calls.map(\.endpoint.id) == [shop, stranger])
     }
 
     @Test func `an unknown tool is a protocol error`() async throws {

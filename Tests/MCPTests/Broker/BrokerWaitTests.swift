@@ -43,6 +43,50 @@ import Testing
         #expect(!result.isError && result.structure == ["event": "timeout"])
     }
 
+    @Test func `a wait for a short name reports the approved endpoint, and an unapproved one only by its ID`()
+        async throws
+    {
+        let fixture = BrokerFixture()
+        let stranger = try await fixture.addEndpoint("com.example.shop.a", on: "evil.local")
+        let shop = try await fixture.addEndpoint()
+        fixture.approvals.state.withLock { $0.unapproved = [stranger] }
+
+        let short = try await fixture.call("endpoint_wait", ["endpoint": "shop"])
+        let full = try await fixture.call("endpoint_wait", ["endpoint": .string(stranger.text)])
+
+        #expect(short.structure?["endpoint"]?["id"] == .string(shop.text))
+        #expect(full.structure?["endpoint"]?["id"] == .string(stranger.text))
+    }
+
+    @Test func `an event of an unapproved endpoint does not end a wait for an approved one`() async throws {
+        let fixture = BrokerFixture()
+        let stranger = try await fixture.addEndpoint("com.example.shop.a", on: "evil.local")
+        let shop = try await fixture.addEndpoint()
+        fixture.approvals.state.withLock { $0.unapproved = [stranger] }
+
+        async let waited = fixture.call("endpoint_wait", ["endpoint": "shop", "event": "restarted"])
+        await fixture.clock.waitForSleepers(2)
+        try await fixture.addEndpoint("com.example.shop.a", on: "evil.local", port: 4_200)
+        try await fixture.addEndpoint(port: 4_100)
+
+        #expect(try await waited.structure?["endpoint"]?["id"] == .string(shop.text))
+    }
+
+    @Test func `a text that matches several approved endpoints is an error before and during a wait`() async throws {
+        let fixture = BrokerFixture()
+        try await fixture.addEndpoint()
+        async let waited = fixture.call("endpoint_wait", ["endpoint": "com.example", "event": "restarted"])
+        await fixture.clock.waitForSleepers(2)
+        try await fixture.addEndpoint("com.example.bank", on: "pixel.local")
+
+        let during = try await waited
+        let before = try await fixture.call("endpoint_wait", ["endpoint": "com.example"])
+
+        for result in [during, before] {
+            #expect(result.isError && result.text.contains("matches 2 endpoints, say which"), "\(result.text)")
+        }
+    }
+
     @Test func `a wait ignores endpoints that the principal may not see`() async throws {
         let fixture = BrokerFixture()
         let principal = BrokerFixture.grant([.registryRead], on: .bundles(["com.example.bank"]))

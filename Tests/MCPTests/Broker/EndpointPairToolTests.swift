@@ -20,6 +20,9 @@ import Testing
         }
 
         #expect(try await state() == "needsApproval")
+        let pending = try await fixture.call("endpoint_pair", ["endpoint": "shop"])
+        #expect(pending.text.contains("patchbay approve \(id) --address 192.168.1.20"), "\(pending.text)")
+        #expect(pending.text.contains("if iphone.local is the right device"), "\(pending.text)")
         fixture.approvals.state.withLock { $0.unapproved = [] }
         #expect(try await state() == "needsCode")
         let line = "[AppReveal] Session URL: http://127.0.0.1:4000/?appreveal_session_token=\(token)&x=1"

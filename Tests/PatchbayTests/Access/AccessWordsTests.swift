@@ -7,12 +7,12 @@ import Testing
 @testable import patchbay
 
 @Suite struct AccessWordsTests {
-    @Test(arguments: [("90", 90), ("90s", 90), ("10m", 600), ("8h", 28_800), ("30d", 2_592_000)])
+    @Test(arguments: [("90s", 90), ("10m", 600), ("8h", 28_800), ("30d", 2_592_000)])
     func `a duration is a number with a unit`(text: String, seconds: Int) {
         #expect(DurationArgument(argument: text)?.count == seconds)
     }
 
-    @Test(arguments: ["", "m", "0", "-1", "1.5h", "1w", "9223372036854775807d", "1 m", "١m"])
+    @Test(arguments: ["", "m", "0", "90", "0s", "-1", "1.5h", "1w", "9223372036854775807d", "1 m", "١m"])
     func `any other text is not a duration`(text: String) { #expect(DurationArgument(argument: text) == nil) }
 
     @Test(arguments: [("WDJB-MJHT", "WDJB-MJHT"), ("wdjbmjht", "WDJB-MJHT"), ("wdjb mjht", "WDJB-MJHT")])
@@ -28,6 +28,20 @@ import Testing
     @Test(arguments: [(600.0, "10:00"), (59.2, "1:00"), (9.9, "0:10"), (0, "0:00"), (-3, "0:00"), (3_661, "1:01:01")])
     func `the remaining time is formatted as a countdown`(seconds: Double, text: String) {
         #expect(Formatting.countdown(seconds) == text)
+    }
+
+    @Test(arguments: [
+        ["--expires-in", "48h"], ["--grant-ttl", "31d"], ["--idle-timeout", "31d"], ["--uses", "0"], ["--uses", "101"],
+    ])
+    func `a value beyond a limit of an invite is a usage error with the range`(option: [String]) {
+        let error = #expect(throws: (any Error).self) { try Patchbay.parseAsRoot(["pair"] + option) }
+        let message = error.map { Patchbay.message(for: $0) } ?? ""
+        #expect(["from 1s to 24h", "from 1s to 30d", "1 to 100"].contains(where: message.contains), "\(message)")
+    }
+
+    @Test func `a grant has the name of the user, or the number of a user without a name`() {
+        #expect(InviteRedeemer.userName(of: 0) == "root")
+        #expect(InviteRedeemer.userName(of: 4_000_000_000) == "4000000000")
     }
 
     @Test func `revoke accepts a complete token and sends only its ID`() {
@@ -184,13 +198,14 @@ import Testing
         #expect(shown.contains("  maybe       the same app as shop-phone\n"), "\(shown)")
     }
 
-    @Test func `show prints the approval state and the command to approve`() {
+    @Test func `show prints the approval state and the command to approve, which names the address`() {
         var endpoint = SampleEndpoints.endpoint("com.example.shop", on: "Test iPhone")
         endpoint.approval = .pending
+        let network = NetworkRoute(address: "192.168.1.20", port: 49_213, host: SanitizedText("iphone.local"))
+        endpoint.routes = [EndpointRoute(.network(network))]
         let shown = ShowCommand.text(endpoint, now: SampleEndpoints.date, isColoured: false)
-        #expect(
-            shown.contains("approval    pending: not connected until `patchbay approve shop-test-iphone`")
-        )
+        let command = "patchbay approve shop-test-iphone --address 192.168.1.20"
+        #expect(shown.contains("approval    pending: not connected until `\(command)`"), "\(shown)")
         #expect(
             EndpointTableView.table(of: [endpoint], now: SampleEndpoints.date).text(width: nil, isColoured: false)
                 .contains("  online  pending  ")

@@ -78,6 +78,17 @@ import Testing
         }
     }
 
+    @Test func `brokers --nearby says what is missing`() {
+        let none = BrokersCommand.noLocalBroker(.brokerNotRunning(path: "/x"))
+        #expect(none.status == .notReachable && none.hint?.contains("patchbayd") == true)
+        #expect(none.message == "--nearby asks the broker of this machine, and no broker listens at /x")
+
+        let missing = SourceStatus(name: "bonjour", state: .missing, detail: "no Avahi", hint: "start it")
+        let failure = BrokersCommand.browsingFailure([missing])
+        #expect(failure?.message == "the broker cannot browse the network: no Avahi" && failure?.hint == "start it")
+        #expect(BrokersCommand.browsingFailure([SourceStatus(name: "bonjour", state: .ok, detail: "x")]) == nil)
+    }
+
     @Test func `leaving says whether the grant has ended`() {
         let now = PairingSample.grant.expiresAt.addingTimeInterval(-60)
 

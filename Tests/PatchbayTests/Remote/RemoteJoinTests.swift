@@ -76,7 +76,7 @@ import Testing
             let store = try JoinedBrokerStore(environment: ["XDG_STATE_HOME": scratch.path])
             try await withServer(try TLSIdentity()) { port, received in
                 let error = await #expect(throws: ClientError.self) {
-                    try await join(port, PairingSample.pin(1)).join(as: "lab", in: store)
+                    try await join(port, PairingSample.pin(1)).join(as: "lab", in: store, known: [])
                 }
 
                 #expect(error == .otherKey(address: "127.0.0.1:\(port)"))
@@ -105,13 +105,55 @@ import Testing
             let identity = try TLSIdentity()
             try await withServer(identity) { port, received in
                 let error = await #expect(throws: CLIError.self) {
-                    try await join(port, identity.pin).join(as: nil, in: store)
+                    try await join(port, identity.pin).join(as: nil, in: store, known: [PairingSample.grant.id])
                 }
 
                 #expect(error?.status == .usage && error?.hint?.contains("--as") == true)
                 #expect(received.wire.withLock { $0.isEmpty })
                 let kept = try store.broker(named: "127-0-0-1")
                 #expect(kept.host == "192.168.1.7")
+            }
+        }
+    }
+
+    @Test func `a name that another command stored meanwhile is refused before a connection`() async throws {
+        try await withScratchFolder { scratch in
+            let store = try JoinedBrokerStore(environment: ["XDG_STATE_HOME": scratch.path])
+            try store.prepare()
+            let identity = try TLSIdentity()
+            try await withServer(identity) { port, received in
+                let (held, holder) = AsyncStream.makeStream(of: Never.self)
+                let (release, releaser) = AsyncStream.makeStream(of: Never.self)
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    group.addTask {
+                        // Another command, which has the lock.
+                        try await store.locked {
+                            holder.finish()
+                            for await _ in release {}
+                            let winner = JoinedBroker(
+                                name: "lab",
+                                host: "127.0.0.1",
+                                port: port,
+                                pin: identity.pin,
+                                grant: PairingSample.grant,
+                                token: nil
+                            )
+                            try store.save(winner)
+                        }
+                    }
+                    for await _ in held {}
+                    group.addTask {
+                        let error = await #expect(throws: CLIError.self) {
+                            try await join(port, identity.pin).join(as: "lab", in: store, known: [])
+                        }
+                        #expect(error?.message.hasPrefix("the name lab exists") == true)
+                    }
+                    releaser.finish()
+                    try await group.waitForAll()
+                }
+                #expect(received.wire.withLock { $0.isEmpty })
+                let kept = try store.broker(named: "lab")
+                #expect(kept.grant == PairingSample.grant)
             }
         }
     }

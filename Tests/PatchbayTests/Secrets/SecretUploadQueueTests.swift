@@ -100,6 +100,17 @@ import Testing
         #expect(selective.dueUploads(at: start).map(\.endpoint.text) == ["shop-other-iphone"])
     }
 
+    @Test func `an unapproved app on the port of an approved one does not count`() {
+        var stranger = shop("Other iPhone")
+        stranger.approval = .pending
+        var queue = SecretUploadQueue()
+        queue.setEndpoints([stranger, shop()])
+
+        queue.add(url, at: start)
+
+        #expect(queue.dueUploads(at: start).map(\.endpoint.text) == ["shop-test-iphone"])
+    }
+
     @Test func `at most 64 ports are stored`() {
         var queue = SecretUploadQueue()
 

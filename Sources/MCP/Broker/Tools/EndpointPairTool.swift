@@ -34,7 +34,11 @@ struct EndpointPairTool: BrokerTool {
     let approvals: any EndpointApprovalStore
 
     func call(_ request: ToolRequest, for principal: Principal) async throws(ToolError) -> ToolResult {
-        let endpoint = try await directory.endpoint(matching: request.required(Self.endpoint), for: principal)
+        let endpoint = try await directory.endpoint(
+            matching: request.required(Self.endpoint),
+            for: principal,
+            takesUnapproved: true
+        )
         guard let code = try request[Self.code] else { return await state(of: endpoint, for: principal) }
         guard principal.may(.secretUse) else {
             return Self.result(.denied, for: endpoint, next: "your grant does not allow secret.use")
@@ -85,9 +89,10 @@ struct EndpointPairTool: BrokerTool {
 
     /// Reports whether the endpoint can be called, and the next step if it cannot.
     private func state(of endpoint: Endpoint, for principal: Principal) async -> ToolResult {
-        let id = endpoint.id
         guard endpoint.approval == .approved else {
-            return Self.result(.needsApproval, for: endpoint, next: "a person has to type: patchbay approve \(id)")
+            let place = endpoint.location.device.map { "if \($0) is the right device, " } ?? ""
+            let command = ApprovalPolicy.command(toApprove: endpoint)
+            return Self.result(.needsApproval, for: endpoint, next: "\(place)a person has to type: \(command)")
         }
         let isOpen: Bool
         switch await apps.isOpen(endpoint, for: principal) {

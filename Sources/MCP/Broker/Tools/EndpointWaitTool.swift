@@ -42,7 +42,11 @@ struct EndpointWaitTool: BrokerTool {
                         try await waitForEvent(event, filter: filter, principal: principal)
                     }
                 } ?? nil
-        } catch { found = nil }
+        } catch let error as ToolError {
+            throw error
+        } catch {
+            found = nil
+        }
         guard let found else {
             let message =
                 "no endpoint that matches \"\(SanitizedText(filter, limit: 60))\" was \(event.rawValue) within \(seconds) s"
@@ -67,13 +71,23 @@ struct EndpointWaitTool: BrokerTool {
         await probeMatching(filter, for: principal)
         let (start, changes) = await registry.changes()
         guard case .snapshot(let endpoints, _) = start else { return nil }
-        let matcher = EndpointEventMatcher(event, filter: filter, endpoints: endpoints.filter(principal.canSee))
-        if let endpoint = matcher.match { return endpoint }
-        return try await withThrowingTaskGroup(of: Endpoint?.self) { group in
+        let matcher = EndpointEventMatcher(event, endpoints: endpoints.filter(principal.canSee))
+        var meant: EndpointID?
+        switch await directory.match(filter, for: principal) {
+        case .one(let endpoint):
+            if matcher.isSatisfied(by: endpoint) { return endpoints.first { $0.id == endpoint.id } ?? endpoint }
+            meant = endpoint.id
+        case .unapproved(let endpoint): if matcher.isSatisfied(by: endpoint) { return endpoint }
+        case .several(let matching): throw EndpointDirectory.ambiguous(filter, matching)
+        case .none: break
+        }
+        return try await withThrowingTaskGroup(of: Endpoint?.self) { [meant] group in
             group.addTask {
                 var matcher = matcher
                 for await change in changes where principal.canSee(change.endpoint) {
-                    if let endpoint = matcher.handle(change) { return endpoint }
+                    guard let endpoint = matcher.handle(change) else { continue }
+                    if endpoint.id == meant { return endpoint }
+                    if try await isMeant(endpoint, by: filter, for: principal) { return endpoint }
                 }
                 return nil
             }
@@ -85,6 +99,20 @@ struct EndpointWaitTool: BrokerTool {
             }
             defer { group.cancelAll() }
             return try await group.next() ?? nil
+        }
+    }
+
+    /// Returns whether the text means an endpoint that has changed during the wait.
+    ///
+    /// - Throws: `ToolError` if the text matches this endpoint and others.
+    private func isMeant(_ endpoint: Endpoint, by filter: String, for principal: Principal) async throws -> Bool {
+        switch await directory.match(filter, for: principal) {
+        case .one(let found), .unapproved(let found): return found.id == endpoint.id
+        // The endpoint has been removed.
+        case .none: return endpoint.matches(filter)
+        case .several(let matching):
+            guard matching.contains(where: { $0.id == endpoint.id }) else { return false }
+            throw EndpointDirectory.ambiguous(filter, matching)
         }
     }
 
@@ -103,7 +131,7 @@ extension Endpoint {
     fileprivate var isOnApprovedNetwork: Bool { routes.contains { $0.isApproved && $0.route.isNetwork } }
 }
 
-/// Finds one event among the changes of the endpoint list.
+/// Finds one kind of event among the changes of the endpoint list.
 struct EndpointEventMatcher: Sendable {
     /// The argument `event` of `endpoint_wait`.
     enum Event: String, CaseIterable, Sendable {
@@ -124,25 +152,21 @@ struct EndpointEventMatcher: Sendable {
     }
 
     private let event: Event
-    private let filter: String
-    private var launches: [EndpointID: Launch] = [:]
-    /// An endpoint that satisfies the event already at the start.
-    private(set) var match: Endpoint?
+    private var launches: [EndpointID: Launch]
 
-    init(_ event: Event, filter: String, endpoints: [Endpoint]) {
+    init(_ event: Event, endpoints: [Endpoint]) {
         self.event = event
-        self.filter = filter
-        for endpoint in endpoints where endpoint.matches(filter) {
-            launches[endpoint.id] = Launch(endpoint)
-            let isSatisfied = event == .online && endpoint.isOnline || event == .offline && endpoint.state == .offline
-            if isSatisfied, match == nil { match = endpoint }
-        }
+        launches = Dictionary(endpoints.map { ($0.id, Launch($0)) }) { $1 }
     }
 
-    /// Handles a change. Returns the endpoint if the change is the expected event.
+    /// Returns whether the endpoint is already in the expected state.
+    func isSatisfied(by endpoint: Endpoint) -> Bool {
+        event == .online && endpoint.isOnline || event == .offline && endpoint.state == .offline
+    }
+
+    /// Handles a change. Returns the endpoint if the change is an event of the expected kind.
     mutating func handle(_ change: EndpointChange) -> Endpoint? {
         let endpoint = change.endpoint
-        guard endpoint.matches(filter) else { return nil }
         let (before, now) = (launches[endpoint.id], Launch(endpoint))
         launches[endpoint.id] = change.kind == .removed ? nil : now
         let isMatch =

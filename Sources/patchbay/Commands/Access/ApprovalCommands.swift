@@ -18,7 +18,7 @@ struct ApproveCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("Approve this endpoint.", valueName: "endpoint"))
+    @Argument(help: ArgumentHelp("Approve this endpoint.", valueName: "endpoint"), completion: .objects(.endpoints))
     var selector: String
     @Option(help: ArgumentHelp("Approve this network address of the endpoint.", valueName: "ip"))
     var address: String?
@@ -69,7 +69,10 @@ struct UnapproveCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("Revoke the approval of this endpoint.", valueName: "endpoint"))
+    @Argument(
+        help: ArgumentHelp("Revoke the approval of this endpoint.", valueName: "endpoint"),
+        completion: .objects(.endpoints)
+    )
     var selector: String
     @OptionGroup var options: GlobalOptions
 
@@ -117,7 +120,7 @@ enum ApprovalTarget {
         among endpoints: [Endpoint]
     ) throws(CLIError) -> Endpoint {
         do throws(CLIError) {
-            return try EndpointSelector(text: word, command: command).choose(among: endpoints)
+            return try EndpointSelector(text: word, command: command, takesUnapproved: true).choose(among: endpoints)
         } catch {
             guard error.status == .notFound, let code = UserCodeArgument.code(word) else { throw error }
             throw .notFound(error.message, try: "for an access request: \(requestCommand) \(code)")

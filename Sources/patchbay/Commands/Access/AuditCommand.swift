@@ -72,6 +72,7 @@ struct AuditLogLine: Decodable {
         let grant: String?
         let ended: [String]?
         let endpoint: EndpointID?
+        let subject: String?
         let detail: String?
         let alert: Bool?
     }
@@ -85,6 +86,7 @@ struct AuditLogLine: Decodable {
         let style: ANSIStyle = event.alert == true ? .red : .bold
         let subjects = [
             event.invite.map { "invite \($0)" }, event.grant.map { "grant \($0)" }, event.endpoint.map(\.text),
+            event.subject.map { event.endpoint == nil ? "\"\($0)\"" : $0 },
         ].compactMap { $0 }
         var words = subjects + ["by \(Formatting.caller(event.who))"]
         let ended = (event.ended ?? []).filter { $0 != event.grant && $0 != event.invite }

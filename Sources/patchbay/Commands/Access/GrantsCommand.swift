@@ -22,11 +22,11 @@ struct GrantsCommand: AsyncParsableCommand {
     func run() async throws {
         let grants = try await options.client.grants().filter { all || $0.endReason == nil }
         try format.show(
-            ListResponse(grants),
-            ids: grants.map(\.id),
+            grants,
+            id: \.id,
             table: AccessTables.table(of: grants),
             ifEmpty: "No \(all ? "" : "valid ")grants. Create an invite with `patchbay pair`.",
-            on: options.output
+            on: options
         )
     }
 }
@@ -52,11 +52,11 @@ struct InvitesCommand: AsyncParsableCommand {
     func run() async throws {
         let invites = try await options.client.invites().filter { all || $0.endReason == nil }
         try format.show(
-            ListResponse(invites),
-            ids: invites.map(\.id),
+            invites,
+            id: \.id,
             table: AccessTables.table(of: invites),
             ifEmpty: "No \(all ? "" : "open ")invites. Create one with `patchbay pair`.",
-            on: options.output
+            on: options
         )
     }
 }
@@ -97,12 +97,12 @@ struct RequestListCommand: AsyncParsableCommand {
     func run() async throws {
         let requests = try await options.client.requests()
         try format.show(
-            ListResponse(requests),
-            ids: requests.map(\.userCode),
+            requests,
+            id: \.userCode,
             table: AccessTables.table(of: requests),
             ifEmpty: "No pending access requests.",
             footer: "Answer with `patchbay requests approve CODE` or `patchbay requests deny CODE`.",
-            on: options.output
+            on: options
         )
     }
 }

@@ -1,5 +1,4 @@
 import Client
-import FoundationEssentials
 import Glibc
 import Model
 
@@ -31,7 +30,18 @@ struct InviteRedeemer {
     private static var ownName: String {
         var host = [CChar](repeating: 0, count: 256)
         gethostname(&host, host.count - 1)
-        let user = ProcessInfo.processInfo.environment["USER"] ?? "\(geteuid())"
-        return "\(user)@\(String(decoding: host.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self))"
+        let machine = String(decoding: host.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+        return "\(userName(of: geteuid()))@\(machine)"
+    }
+
+    /// Returns the name of a user; the numeric user ID if there is none, as in some containers.
+    static func userName(of user: uid_t) -> String {
+        var entry = passwd()
+        var found: UnsafeMutablePointer<passwd>?
+        // A longer entry counts as missing.
+        var buffer = [CChar](repeating: 0, count: 16 << 10)
+        let code = getpwuid_r(user, &entry, &buffer, buffer.count, &found)
+        guard code == 0, let name = found?.pointee.pw_name else { return "\(user)" }
+        return String(cString: name)
     }
 }

@@ -49,11 +49,13 @@ struct JoinCommand: AsyncParsableCommand {
     func run() async throws {
         let words = (source == "-" ? [] : [source]) + rest
         try SecretInput.refuse(arguments: words, what: "a pairing string", command: "patchbay join -")
+        // Before the input is read: of two commands that start together with one name, one has to fail.
+        let known = (try? JoinedBrokerStore(environment: ProcessInfo.processInfo.environment).grants) ?? []
         let text = try await SecretInput.line("Pairing string (not shown): ", command: "patchbay join -")
         let argument = try PairingArgument(text)
         if case .remote(let host, let port, let pin) = argument.broker, !options.namesBroker {
             let join = RemoteJoin(host: host, port: port, pin: pin, invite: argument.invite, grantName: name)
-            return try await run(join)
+            return try await run(join, known: known)
         }
         if brokerName != nil {
             throw CLIError.usage(
@@ -79,11 +81,11 @@ struct JoinCommand: AsyncParsableCommand {
         )
     }
 
-    private func run(_ join: RemoteJoin) async throws {
+    private func run(_ join: RemoteJoin, known: Set<String>) async throws {
         let output = options.output
         if prints { return try output.line(await join.token()) }
         let store = try JoinedBrokerStore(environment: ProcessInfo.processInfo.environment)
-        let broker = try await join.join(as: brokerName, in: store)
+        let broker = try await join.join(as: brokerName, in: store, known: known)
         try output.line("Joined \(broker.name): \(AccessTables.line(broker.grant)).")
         try output.line("Use it with --broker \(broker.name): patchbay list --broker \(broker.name)")
     }

@@ -26,18 +26,21 @@ struct PairCommand: AsyncParsableCommand {
     @OptionGroup var permissions: PermissionOptions
     @OptionGroup var target: InviteUseOptions
     @Option(
-        help: ArgumentHelp("Expire the invite after this time: 90s, 10m, up to 24h. Default: 10m.", valueName: "time")
+        help: ArgumentHelp("Expire the invite after this time: 90s, 10m, up to 24h. Default: 10m.", valueName: "time"),
+        transform: { try DurationArgument.parse($0, upTo: InviteSpec.lifetimes.upperBound, as: "24h") }
     )
     var expiresIn: DurationArgument?
     @Option(help: ArgumentHelp("Allow this many redemptions, 1 to 100.", valueName: "count"))
     var uses = 1
     @Option(
         name: .customLong("grant-ttl"),
-        help: ArgumentHelp("Expire grants after this time, up to 30d. Default: 8h.", valueName: "time")
+        help: ArgumentHelp("Expire grants after this time, up to 30d. Default: 8h.", valueName: "time"),
+        transform: Self.grantTime
     )
     var grantTTL: DurationArgument?
     @Option(
-        help: ArgumentHelp("Expire grants that are unused for this time, up to 30d. Default: 2h.", valueName: "time")
+        help: ArgumentHelp("Expire grants that are unused for this time, up to 30d. Default: 2h.", valueName: "time"),
+        transform: Self.grantTime
     )
     var idleTimeout: DurationArgument?
     @Flag(help: "Print the invite and exit; the invite stays open.")
@@ -45,7 +48,12 @@ struct PairCommand: AsyncParsableCommand {
     @OptionGroup var format: JSONOption
     @OptionGroup var options: GlobalOptions
 
+    @Sendable private static func grantTime(_ argument: String) throws -> DurationArgument {
+        try DurationArgument.parse(argument, upTo: InviteSpec.grantLifetimes.upperBound, as: "30d")
+    }
+
     func validate() throws {
+        if !InviteSpec.allowedUses.contains(uses) { throw ValidationError("--uses must be 1 to 100.") }
         if target.isDevice, permissions.isLimited {
             throw ValidationError("--device gives only endpoint.register; leave out the other limits and scopes.")
         }
@@ -97,13 +105,13 @@ struct PairCommand: AsyncParsableCommand {
         try output.line(
             PairingInstructions.text(issued, string: string, width: output.width, isColoured: output.isColoured)
         )
+        try output.line(Self.summary(of: issued.invite))
     }
 
     private func keepOpen(_ issued: IssuedInvite, client: PatchbayClient, output: Console) async throws {
         let isJSON = format.json
         let statusLine = StatusLine(errors: .errors(), isShown: output.isTerminal && !isJSON)
         try show(issued, output)
-        if !isJSON { try output.line(Self.summary(of: issued.invite)) }
         let monitor = InviteMonitor(client: client, issued: issued) { grant in
             statusLine.clear()
             if isJSON { return try output.jsonLine(PairEvent(event: "joined", grant: grant)) }
@@ -129,9 +137,11 @@ struct PairCommand: AsyncParsableCommand {
         if !format.json { try? options.output.line("Closed: the invite is revoked.") }
     }
 
-    private static func summary(of invite: Invite) -> String {
+    /// Describes an open invite.
+    static func summary(of invite: Invite) -> String {
         let seconds = invite.expiresAt.timeIntervalSince(invite.createdAt)
-        return "Open for \(Formatting.duration(seconds)) or \(Formatting.count(invite.maxUses, "redemption"))."
+        return "The invite \(invite.id) is open for \(Formatting.duration(seconds)), until "
+            + "\(Formatting.clock(invite.expiresAt)), or \(Formatting.count(invite.maxUses, "redemption"))."
     }
 
     /// The error for an invite that could not be revoked.

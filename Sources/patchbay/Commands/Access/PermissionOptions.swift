@@ -17,7 +17,8 @@ struct PermissionOptions: ParsableArguments {
     var scopes: [Scope] = []
     @Option(
         name: [.short, .customLong("endpoint")],
-        help: ArgumentHelp("Limit the grant to this endpoint; repeatable.", valueName: "id")
+        help: ArgumentHelp("Limit the grant to this endpoint; repeatable.", valueName: "id"),
+        completion: .objects(.endpoints)
     )
     var endpoints: [String] = []
     @Option(
@@ -29,7 +30,11 @@ struct PermissionOptions: ParsableArguments {
     var isReadOnly = false
     @Option(
         name: .customLong("tool"),
-        help: ArgumentHelp("Limit the grant to this tool of each app; repeatable.", valueName: "tool")
+        help: ArgumentHelp(
+            "Limit the grant to this tool of each app; repeatable.",
+            discussion: "The name is not checked, because an app may have the tool later.",
+            valueName: "tool"
+        )
     )
     var tools: [String] = []
 
@@ -74,37 +79,36 @@ struct PermissionOptions: ParsableArguments {
 
 extension Scope: ExpressibleByArgument {}
 
-/// A duration on the command line: `90`, `90s`, `10m`, `8h`, `30d`. A number without a unit means seconds.
+/// A duration on the command line, as in the configuration file: `90s`, `10m`, `8h`, `30d`.
 struct DurationArgument: ExpressibleByArgument, Equatable {
     /// The duration in seconds.
     let count: Int
 
-    private static let units: [Character: Int] = ["s": 1, "m": 60, "h": 3_600, "d": 86_400]
-
     init?(argument: String) {
-        guard let last = argument.last else { return nil }
-        let unit = Self.units[last]
-        let digits = unit == nil ? argument[...] : argument.dropLast()
-        guard digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int(digits), number > 0 else {
-            return nil
-        }
-        let (count, overflows) = number.multipliedReportingOverflow(by: unit ?? 1)
-        guard !overflows else { return nil }
-        self.count = count
+        guard let duration = DurationText(argument), duration.seconds > 0 else { return nil }
+        count = duration.seconds
     }
 
-    /// Parses a duration from one second to a maximum.
+    /// Parses a duration.
     ///
     /// - Parameters:
     ///   - argument: The text of the command line.
+    ///   - minimum: The minimum in seconds.
     ///   - maximum: The maximum in seconds.
     ///   - name: The maximum as text.
     /// - Returns: The duration.
     /// - Throws: `ValidationError`, with the format and the range.
-    static func parse(_ argument: String, upTo maximum: Int, as name: String) throws -> Self {
-        guard let duration = Self(argument: argument), duration.count <= maximum else {
-            throw ValidationError("Enter a time such as 90s or 10m, from 1s to \(name).")
+    static func parse(
+        _ argument: String,
+        from minimum: Int = 1,
+        upTo maximum: Int,
+        as name: String
+    ) throws -> Self {
+        guard let duration = DurationText(argument), (minimum...maximum).contains(duration.seconds) else {
+            throw ValidationError("Enter a time such as 90s or 10m, from \(minimum)s to \(name).")
         }
-        return duration
+        return Self(count: duration.seconds)
     }
+
+    private init(count: Int) { self.count = count }
 }

@@ -16,7 +16,7 @@ struct RevokeCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("Revoke these grants or invites.", valueName: "id"))
+    @Argument(help: ArgumentHelp("Revoke these grants or invites.", valueName: "id"), completion: .objects(.grants))
     var ids: [String] = []
     @Flag(help: "Revoke all grants and all open invites.")
     var all = false

@@ -30,11 +30,11 @@ struct AdvertisementListCommand: AsyncParsableCommand {
     func run() async throws {
         let advertisements = try await options.client.advertisements()
         try format.show(
-            ListResponse(advertisements),
-            ids: advertisements.map(\.id),
+            advertisements,
+            id: \.id,
             table: Self.table(of: advertisements),
             ifEmpty: "No advertisements. Publish a service with `patchbay advertise`.",
-            on: options.output
+            on: options
         )
     }
 
@@ -71,7 +71,10 @@ struct AdvertisementRemoveCommand: AsyncParsableCommand {
         discussion: "  patchbay advertisements rm a1 a2"
     )
 
-    @Argument(help: ArgumentHelp("Remove these advertisements.", valueName: "id"))
+    @Argument(
+        help: ArgumentHelp("Remove these advertisements.", valueName: "id"),
+        completion: .objects(.advertisements)
+    )
     var ids: [String]
     @OptionGroup var options: GlobalOptions
 
@@ -94,7 +97,7 @@ struct AdvertisementSetCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("Change this advertisement.", valueName: "id"))
+    @Argument(help: ArgumentHelp("Change this advertisement.", valueName: "id"), completion: .objects(.advertisements))
     var id: String
     @Argument(help: ArgumentHelp("Set the TXT record: key=value, key= or key.", valueName: "key=value"))
     var txt: [String] = []

@@ -34,7 +34,10 @@ struct DebugLaunchOptions: ParsableArguments {
 
 /// The app of a `patchbay debug` command.
 struct DebugAppOptions: ParsableArguments {
-    @Argument(help: ArgumentHelp("Use the app with this endpoint.", valueName: "endpoint"))
+    @Argument(
+        help: ArgumentHelp("Use the app with this endpoint.", valueName: "endpoint"),
+        completion: .objects(.endpoints)
+    )
     var selector: String
     @OptionGroup var options: GlobalOptions
 

@@ -58,13 +58,14 @@ struct RemoveCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("Remove this endpoint.", valueName: "endpoint"))
+    @Argument(help: ArgumentHelp("Remove this endpoint.", valueName: "endpoint"), completion: .objects(.endpoints))
     var selector: String
     @OptionGroup var options: GlobalOptions
 
     func run() async throws {
         let list = try await options.client.endpoints()
-        let endpoint = try EndpointSelector(text: selector, command: "patchbay rm").choose(among: list.endpoints)
+        let named = EndpointSelector(text: selector, command: "patchbay rm", takesUnapproved: true)
+        let endpoint = try named.choose(among: list.endpoints)
         try await options.client.removeEndpoint(endpoint.id)
         try options.output.line("Removed \(endpoint.id).")
         let left = try await options.client.tunnels().filter { $0.spec.target == .endpoint(endpoint.id) }

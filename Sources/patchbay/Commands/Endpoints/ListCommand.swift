@@ -51,7 +51,8 @@ struct ListCommand: AsyncParsableCommand {
             table: EndpointTableView.table(of: list.endpoints),
             ifEmpty: emptyMessage,
             footer: notes.isEmpty ? nil : notes.joined(separator: "\n"),
-            on: output
+            on: output,
+            hint: options.hint
         )
     }
 

@@ -15,7 +15,7 @@ struct ShowCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("Show this endpoint.", valueName: "endpoint"))
+    @Argument(help: ArgumentHelp("Show this endpoint.", valueName: "endpoint"), completion: .objects(.endpoints))
     var selector: String
     @Flag(help: "Probe the endpoint first.")
     var probe = false
@@ -25,7 +25,8 @@ struct ShowCommand: AsyncParsableCommand {
     func run() async throws {
         let client = try options.client
         let list = try await client.endpoints()
-        var endpoint = try EndpointSelector(text: selector, command: "patchbay show").choose(among: list.endpoints)
+        let named = EndpointSelector(text: selector, command: "patchbay show", takesUnapproved: true)
+        var endpoint = try named.choose(among: list.endpoints)
         if probe { endpoint = try await client.probe(endpoint.id) }
         let output = options.output
         let urls = try await VMServiceText.urls(of: endpoint, client)
@@ -103,13 +104,13 @@ struct ShowCommand: AsyncParsableCommand {
         let details = approval.map {
             "by \(Formatting.caller($0.approvedBy)) \(Formatting.ago($0.approvedAt, now: now)), \(Formatting.place($0))"
         }
+        let command = ApprovalPolicy.command(toApprove: endpoint)
         return switch endpoint.approval {
         case .approved: details.map { "approved \($0)" } ?? "approved"
         case .pending:
-            endpoint.state == .blocked
-                ? "blocked: cannot be approved" : "pending: not connected until `patchbay approve \(endpoint.id)`"
+            endpoint.state == .blocked ? "blocked: cannot be approved" : "pending: not connected until `\(command)`"
         case .changed:
-            "changed: approved \(details ?? "for another host or app"); to approve again: `patchbay approve \(endpoint.id)`"
+            "changed: approved \(details ?? "for another host or app"); to approve again: `\(command)`"
         }
     }
 

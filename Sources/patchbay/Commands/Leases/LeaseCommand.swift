@@ -18,7 +18,10 @@ struct LeaseCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("Lease this endpoint, by ID, name, app or phone UDID.", valueName: "endpoint"))
+    @Argument(
+        help: ArgumentHelp("Lease this endpoint, by ID, name, app or phone UDID.", valueName: "endpoint"),
+        completion: .objects(.endpoints)
+    )
     var selector: String
     @Option(
         name: .customLong("for"),
@@ -62,7 +65,7 @@ struct LeaseCommand: AsyncParsableCommand {
         if format.json { return try options.output.document(lease) }
         try options.output.line(
             "Leased \(LeaseTableView.target(of: lease)) until \(Formatting.clock(lease.expiresAt)). "
-                + "End it with `patchbay unlease \(lease.endpoint)`."
+                + options.hint.completed("End it with `patchbay unlease \(lease.endpoint)`.")
         )
     }
 }
@@ -86,11 +89,11 @@ struct LeasesCommand: AsyncParsableCommand {
     func run() async throws {
         let leases = try await options.client.leases()
         try format.show(
-            ListResponse(leases),
-            ids: leases.map(\.id),
+            leases,
+            id: \.id,
             table: LeaseTableView.table(of: leases),
             ifEmpty: "No leases. Take one with `patchbay lease ENDPOINT`.",
-            on: options.output
+            on: options
         )
     }
 }
@@ -108,7 +111,10 @@ struct UnleaseCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("End the lease of this endpoint, or with this ID.", valueName: "endpoint"))
+    @Argument(
+        help: ArgumentHelp("End the lease of this endpoint, or with this ID.", valueName: "endpoint"),
+        completion: .objects(.endpoints)
+    )
     var selector: String
     @OptionGroup var options: GlobalOptions
 

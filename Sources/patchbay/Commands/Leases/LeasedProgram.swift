@@ -23,46 +23,47 @@ struct LeasedProgram: Sendable {
     ///   program; `ExitCode` with the status of the program.
     func run() async throws {
         let lease = try await client.takeLease(spec)
-        let result: Result<(status: CInt, lease: Lease), any Error>
+        let result: Result<CInt, any Error>
         do { result = .success(try await runProgram(under: lease)) } catch { result = .failure(error) }
-        let last = (try? result.get().lease) ?? lease
-        var isLost = last.id != lease.id
-        do { try await client.endLease(last.id) } catch {
-            if Self.showsLoss(error) {
-                isLost = true
-            } else {
+        var loss: ClientError?
+        do { try await client.endLease(lease.id) } catch {
+            loss = Self.loss(from: error)
+            if loss == nil {
                 try? Console.errors().line("warning: the lease of \(spec.endpoint) could not be ended: \(error)")
             }
         }
-        let status = try result.get().status
-        if isLost { throw Self.loss(of: spec.endpoint, status: status) }
+        let status = try result.get()
+        if let loss { throw Self.loss(of: spec.endpoint, because: loss, status: status) }
         guard status == 0 else { throw ExitCode(status) }
     }
 
-    /// Returns whether the failure to end a lease shows that the lease had ended before: there is no such lease, a broker
-    /// that started meanwhile gave its ID to another client, or the grant of this client has ended.
-    static func showsLoss(_ error: any Error) -> Bool {
-        switch error as? ClientError {
-        case .refused(let problem): [.notFound, .unauthorized, .forbidden].contains(problem.code)
-        case .keyRefused: true
-        default: false
-        }
+    /// Returns the failure to renew or end a lease if it shows that the lease had ended before: there is no such lease,
+    /// a broker that started meanwhile gave its ID to another client, or the grant of this client has ended.
+    static func loss(from error: any Error) -> ClientError? {
+        guard let error = error as? ClientError else { return nil }
+        let isLoss =
+            switch error {
+            case .refused(let problem): [.notFound, .unauthorized, .forbidden].contains(problem.code)
+            case .keyRefused: true
+            default: false
+            }
+        return isLoss ? error : nil
     }
 
     /// Returns the error for a lease that ended before the program. A failure of the program stays the exit code.
-    static func loss(of endpoint: EndpointID, status: CInt) -> CLIError {
+    static func loss(of endpoint: EndpointID, because reason: ClientError, status: CInt) -> CLIError {
         CLIError(
             status: .temporary,
-            message: "the lease of \(endpoint) ended during the command: other clients may have used it",
+            message: "other clients may have used \(endpoint) during the command: \(reason)",
             hint: "patchbay lease \(endpoint) --wait 5m -- COMMAND",
             exitCode: status == 0 ? nil : status
         )
     }
 
-    /// Returns the exit status of the program, and the lease after the last renewal.
-    private func runProgram(under lease: Lease) async throws -> (status: CInt, lease: Lease) {
+    /// Returns the exit status of the program.
+    private func runProgram(under lease: Lease) async throws -> CInt {
         let process = try SignalForwarder.forwarding { try Self.start(words) }
-        return await withTaskGroup(of: Lease.self) { group in
+        return await withTaskGroup(of: Void.self) { group in
             group.addTask { await renew(lease) }
             let status = await BlockingThread.value {
                 var status: CInt = 0
@@ -71,25 +72,21 @@ struct LeasedProgram: Sendable {
             }
             group.cancelAll()
             // WIFEXITED, WEXITSTATUS and WTERMSIG of wait(2) are macros. Shells report a signal as 128 and its number.
-            let code = status & 0x7F == 0 ? status >> 8 & 0xFF : 128 + (status & 0x7F)
-            return (code, await group.next() ?? lease)
+            return status & 0x7F == 0 ? status >> 8 & 0xFF : 128 + (status & 0x7F)
         }
     }
 
-    /// Renews the lease at half of its length, until the task is cancelled.
-    ///
-    /// - Returns: The last lease. It has another ID if the first lease ended.
-    private func renew(_ lease: Lease) async -> Lease {
-        var last = lease
-        let seconds = spec.seconds ?? LeaseSpec.standardSeconds
-        let renewal = LeaseSpec(endpoint: spec.endpoint, seconds: seconds, note: spec.note)
-        while (try? await Task.sleep(for: .milliseconds(seconds * 500))) != nil {
-            do { last = try await client.takeLease(renewal) } catch {
+    /// Renews the lease at half of its length, until the task is cancelled or the lease has ended.
+    private func renew(_ lease: Lease) async {
+        let renewal = LeaseSpec(endpoint: spec.endpoint, seconds: lease.seconds, note: spec.note, renew: lease.id)
+        // Half of the length leaves time for a second attempt after a failure.
+        while (try? await Task.sleep(for: .milliseconds(lease.seconds * 500))) != nil {
+            do { _ = try await client.takeLease(renewal) } catch {
                 guard !Task.isCancelled else { break }
                 try? Console.errors().line("warning: the lease could not be renewed: \(error)")
+                if Self.loss(from: error) != nil { break }
             }
         }
-        return last
     }
 
     /// Starts a program that shares the standard streams of this process.

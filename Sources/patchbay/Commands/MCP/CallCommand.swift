@@ -19,25 +19,30 @@ struct CallCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("Call a tool of this endpoint.", valueName: "endpoint"))
+    @Argument(
+        help: ArgumentHelp("Call a tool of this endpoint.", valueName: "endpoint"),
+        completion: .objects(.endpoints)
+    )
     var selector: String
-    @Argument(help: ArgumentHelp("Call this tool.", valueName: "tool"))
+    @Argument(help: ArgumentHelp("Call this tool.", valueName: "tool"), completion: .objects(.tools))
     var tool: String
     @Argument(help: ArgumentHelp("Pass these arguments to the tool.", valueName: "key=value"))
     var words: [String] = []
     @Option(help: ArgumentHelp("Pass a JSON object as arguments; - reads standard input.", valueName: "json"))
     var jsonArgs: String?
     @Option(
-        help: ArgumentHelp("Wait this long for an unreachable app, 0 to 60. Default: 10.", valueName: "seconds")
+        help: ArgumentHelp("Wait this long for an unreachable app, 0s to 1m. Default: 10s.", valueName: "time"),
+        transform: { try DurationArgument.parse($0, from: 0, upTo: 60, as: "1m") }
     )
-    var wait: Int?
+    var wait: DurationArgument?
     @Option(
         help: ArgumentHelp(
-            "Limit the duration of the call, 1 to 120. Default: 15 without progress.",
-            valueName: "seconds"
-        )
+            "Limit the duration of the call, 1s to 2m. Default: 15s without progress.",
+            valueName: "time"
+        ),
+        transform: { try DurationArgument.parse($0, upTo: 120, as: "2m") }
     )
-    var timeout: Int?
+    var timeout: DurationArgument?
     @Option(
         name: [.customLong("max-px"), .customLong("max-pixels")],
         help: ArgumentHelp(
@@ -57,8 +62,6 @@ struct CallCommand: AsyncParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
-        if let wait, !(0...60).contains(wait) { throw ValidationError("--wait must be 0 to 60 seconds.") }
-        if let timeout, !(1...120).contains(timeout) { throw ValidationError("--timeout must be 1 to 120 seconds.") }
         if let maxPixels, !(0...4_096).contains(maxPixels) { throw ValidationError("--max-px must be 0 to 4096.") }
     }
 
@@ -141,8 +144,8 @@ struct CallCommand: AsyncParsableCommand {
                 tool,
                 of: id,
                 arguments: arguments,
-                wait: wait,
-                timeout: timeout,
+                wait: wait?.count,
+                timeout: timeout?.count,
                 maxPixels: maxPixels
             )
         } catch let error as ClientError {

@@ -21,7 +21,7 @@ struct MCPCommand: AsyncParsableCommand {
             """
     )
 
-    @Option(help: ArgumentHelp("Serve the tools of this endpoint.", valueName: "id"))
+    @Option(help: ArgumentHelp("Serve the tools of this endpoint.", valueName: "id"), completion: .objects(.endpoints))
     var endpoint: String?
     @Flag(help: "Serve the tools of all apps; requires `[mcp] all = true` in the broker's configuration.")
     var all = false

@@ -15,9 +15,12 @@ struct ToolsCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("List the tools of this endpoint.", valueName: "endpoint"))
+    @Argument(
+        help: ArgumentHelp("List the tools of this endpoint.", valueName: "endpoint"),
+        completion: .objects(.endpoints)
+    )
     var selector: String
-    @Argument(help: ArgumentHelp("Show this tool.", valueName: "tool"))
+    @Argument(help: ArgumentHelp("Show this tool.", valueName: "tool"), completion: .objects(.tools))
     var tool: String?
     @OptionGroup var format: JSONOption
     @OptionGroup var options: GlobalOptions

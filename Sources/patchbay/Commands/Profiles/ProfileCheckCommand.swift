@@ -18,15 +18,20 @@ struct ProfileCheckCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("Check this profile.", valueName: "file"))
+    @Argument(help: ArgumentHelp("Check this profile.", valueName: "file"), completion: .file(extensions: ["toml"]))
     var file: String
-    @Option(name: [.short, .long], help: ArgumentHelp("Try the profile on this endpoint.", valueName: "id"))
+    @Option(
+        name: [.short, .long],
+        help: ArgumentHelp("Try the profile on this endpoint.", valueName: "id"),
+        completion: .objects(.endpoints)
+    )
     var endpoint: String?
     @Option(name: [.short, .long], help: ArgumentHelp("Try the profile on this port of a phone.", valueName: "port"))
     var port: Int?
     @Option(
         name: [.short, .long],
-        help: ArgumentHelp("Use the port of this phone; optional if one phone is attached.", valueName: "phone")
+        help: ArgumentHelp("Use the port of this phone; optional if one phone is attached.", valueName: "phone"),
+        completion: .objects(.devices)
     )
     var device: String?
     @OptionGroup var format: JSONOption

@@ -36,11 +36,11 @@ struct ProfileListCommand: AsyncParsableCommand {
     func run() async throws {
         let profiles = try await options.client.profiles()
         try format.show(
-            ListResponse(profiles),
-            ids: profiles.map(\.name),
+            profiles,
+            id: \.name,
             table: Self.table(of: profiles),
             ifEmpty: "No profiles. `make install` installs those of Patchbay.",
-            on: options.output
+            on: options
         )
     }
 

@@ -9,8 +9,13 @@ struct BrokersCommand: AsyncParsableCommand {
         abstract: "List the joined brokers on other machines.",
         discussion: """
             Asks each broker whether it is reachable and the grant is still valid. `patchbay join -` adds a broker, and \
-            `patchbay leave NAME` removes it. KEY is the beginning of the pin in `patchbay remote status`. `--nearby` \
-            lists the brokers that advertise themselves on the network; an advertisement proves nothing.
+            `patchbay leave NAME` removes it. KEY is the beginning of the pin in `patchbay remote status`.
+
+            STATE is reachable, grant-ended (expired or revoked), other-key (another key than when you joined), \
+            key-missing (the key file on this machine), or unreachable.
+
+            `--nearby` asks a broker of yours for the brokers that advertise themselves on its network. It needs \
+            avahi-daemon there. An advertisement proves nothing.
 
               patchbay brokers
               patchbay brokers --nearby
@@ -42,13 +47,40 @@ struct BrokersCommand: AsyncParsableCommand {
     }
 
     private func showNearby(joined: [JoinedBroker]) async throws {
-        let rows = try await options.client.nearbyBrokers().map { NearbyBrokerRow($0, joined: joined) }
+        let client = try options.client
+        let rows: [NearbyBrokerRow]
+        do { rows = try await client.nearbyBrokers().map { NearbyBrokerRow($0, joined: joined) } } catch {
+            guard let error = error as? ClientError, case .brokerNotRunning = error else { throw error }
+            throw Self.noLocalBroker(error)
+        }
+        if rows.isEmpty, let failure = Self.browsingFailure(try await client.status().sources) { throw failure }
         try format.show(
             NearbyBrokerRows(brokers: rows),
             ids: rows.map(\.broker.name.text),
             table: NearbyBrokerRow.table(of: rows),
             ifEmpty: "No broker advertises itself on the network. A broker does so with `patchbay remote on`.",
             on: options.output
+        )
+    }
+
+    /// The error without a broker on this machine, because this command does not browse the network itself.
+    static func noLocalBroker(_ error: ClientError) -> CLIError {
+        CLIError(
+            status: ExitStatus(for: error),
+            message: "--nearby asks the broker of this machine, and \(error)",
+            hint: error.hint
+        )
+    }
+
+    /// The error for an empty list of a broker that does not browse the network; nil if it does.
+    static func browsingFailure(_ sources: [SourceStatus]) -> CLIError? {
+        guard let bonjour = sources.first(where: { $0.name == "bonjour" }),
+            bonjour.state == .missing || bonjour.state == .off
+        else { return nil }
+        return CLIError(
+            status: .temporary,
+            message: "the broker cannot browse the network: \(Console.plain(bonjour.detail))",
+            hint: bonjour.hint ?? "set discovery.enabled = true in its configuration"
         )
     }
 

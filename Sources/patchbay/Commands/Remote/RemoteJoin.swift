@@ -30,19 +30,48 @@ struct RemoteJoin {
     /// - Parameters:
     ///   - name: The name; nil for one that is made from the host.
     ///   - store: The joined brokers.
+    ///   - known: The grants of the brokers that were joined when the command started. A broker with one of them is
+    ///     joined again.
     /// - Returns: The joined broker.
-    /// - Throws: `CLIError` before the invite is sent, if the name is not possible or another broker has it.
-    func join(as name: String?, in store: JoinedBrokerStore) async throws -> JoinedBroker {
+    /// - Throws: `CLIError` before the invite is sent, if the name is not possible, another broker has it, or another
+    ///   process stored it meanwhile.
+    func join(as name: String?, in store: JoinedBrokerStore, known: Set<String>) async throws -> JoinedBroker {
         let name = name ?? JoinedBroker.defaultName(for: host)
         try store.prepare()
-        let existing = try store.find(name)
-        if let existing, existing.pin != pin {
+        return try await store.locked {
+            try await join(as: name, in: store, existing: existing(name, in: store, known))
+        }
+    }
+
+    /// Returns the broker with the name, to join it again.
+    private func existing(
+        _ name: String,
+        in store: JoinedBrokerStore,
+        _ known: Set<String>
+    ) throws(CLIError) -> JoinedBroker? {
+        guard let existing = try store.find(name) else { return nil }
+        guard known.contains(existing.grant.id) else {
+            throw CLIError(
+                status: .usage,
+                message: "the name \(name) exists: another patchbay join stored it meanwhile; the invite was not sent",
+                hint: "patchbay join - --as NAME, or patchbay brokers"
+            )
+        }
+        guard existing.pin == pin else {
             throw CLIError(
                 status: .usage,
                 message: "\(name) is the name of another broker, at \(existing.address); the invite was not sent",
                 hint: "patchbay join - --as NAME, or patchbay leave \(name)"
             )
         }
+        return existing
+    }
+
+    private func join(
+        as name: String,
+        in store: JoinedBrokerStore,
+        existing: JoinedBroker?
+    ) async throws -> JoinedBroker {
         let security: ClientTLS
         do { security = try ClientTLS(identity: store.keyFile(of: name).loadOrCreate()) } catch {
             throw CLIError(ofKey: error)

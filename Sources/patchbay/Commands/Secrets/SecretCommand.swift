@@ -31,7 +31,10 @@ struct SecretSetCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("Store the secret of this endpoint.", valueName: "endpoint"))
+    @Argument(
+        help: ArgumentHelp("Store the secret of this endpoint.", valueName: "endpoint"),
+        completion: .objects(.endpoints)
+    )
     var selector: String
     @Argument(help: .hidden)
     var rest: [String] = []
@@ -76,7 +79,10 @@ struct SecretRemoveCommand: AsyncParsableCommand {
         discussion: "  patchbay secret rm shop-test-iphone"
     )
 
-    @Argument(help: ArgumentHelp("Delete the secret of this endpoint.", valueName: "endpoint"))
+    @Argument(
+        help: ArgumentHelp("Delete the secret of this endpoint.", valueName: "endpoint"),
+        completion: .objects(.endpoints)
+    )
     var selector: String
     @OptionGroup var options: GlobalOptions
 

@@ -22,7 +22,8 @@ struct SecretScanCommand: AsyncParsableCommand {
 
     @Option(
         name: [.short, .long],
-        help: ArgumentHelp("Store the tokens for this endpoint, not for the app with the URL's port.", valueName: "id")
+        help: ArgumentHelp("Store the tokens for this endpoint, not for the app with the URL's port.", valueName: "id"),
+        completion: .objects(.endpoints)
     )
     var endpoint: String?
     @OptionGroup var options: GlobalOptions

@@ -99,14 +99,18 @@ struct SecretUploadQueue {
         if let selector {
             do { return .success(try selector.choose(among: endpoints)) } catch { return .failure(error) }
         }
-        let matching = endpoints.filter { $0.kind == .appreveal && $0.routes.contains { $0.port == port } }
-        if let only = matching.first, matching.count == 1 { return .success(only) }
-        let command = "patchbay secret scan --endpoint ID"
-        return matching.isEmpty
-            ? .failure(.notFound("no AppReveal app with port \(port) is listed", try: "patchbay list"))
-            : .failure(
-                .usage("port \(port) matches \(matching.count) endpoints; select one with --endpoint", try: command)
+        switch EndpointMatch(endpoints.filter { $0.kind == .appreveal && $0.routes.contains { $0.port == port } }) {
+        // The broker refuses a secret for an unapproved endpoint, and its error names the address.
+        case .one(let only), .unapproved(let only): return .success(only)
+        case .none: return .failure(.notFound("no AppReveal app with port \(port) is listed", try: "patchbay list"))
+        case .several(let found):
+            return .failure(
+                .usage(
+                    "port \(port) matches \(found.count) endpoints; select one with --endpoint",
+                    try: "patchbay secret scan --endpoint ID"
+                )
             )
+        }
     }
 
     private static func launch(of endpoint: Endpoint, _ port: UInt16) -> String {

@@ -29,12 +29,14 @@ struct ForwardCommand: AsyncParsableCommand {
     var pairs: [String] = []
     @Option(
         name: [.short, .long],
-        help: ArgumentHelp("Forward to this phone; optional if one phone is attached.", valueName: "phone")
+        help: ArgumentHelp("Forward to this phone; optional if one phone is attached.", valueName: "phone"),
+        completion: .objects(.devices)
     )
     var device: String?
     @Option(
         name: [.short, .long],
-        help: ArgumentHelp("Forward to this endpoint; each connection uses the best route.", valueName: "id")
+        help: ArgumentHelp("Forward to this endpoint; each connection uses the best route.", valueName: "id"),
+        completion: .objects(.endpoints)
     )
     var endpoint: String?
     @Option(
@@ -136,7 +138,7 @@ struct ForwardCommand: AsyncParsableCommand {
             },
             failed: { failure in
                 if format.json { return try output.jsonLine(failure) }
-                try? errors.line("\(failure.tunnel): \(failure.detail)")
+                try? errors.line("\(failure.tunnel): \(options.hint.completed(failure.detail))")
             }
         )
     }

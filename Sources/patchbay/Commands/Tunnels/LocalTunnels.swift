@@ -10,14 +10,14 @@ import Tunnels
 struct LocalTunnels {
     let client: PatchbayClient
 
-    /// Opens the tunnels, all or none, and keeps them open until the task is cancelled.
+    /// Opens the tunnels, all or none, and keeps them open until the task is cancelled or the grant ends.
     ///
     /// - Parameters:
     ///   - specs: The tunnels to open.
     ///   - opened: Called once, when all tunnels listen.
     ///   - failed: Called for each failed connection.
     /// - Throws: `ClientError.refused` if the broker allows no stream to a target, or if a tunnel cannot listen;
-    ///   `CancellationError`.
+    ///   `CLIError` when the grant ends; `CancellationError`.
     func run(
         _ specs: [TunnelSpec],
         opened: ([Tunnel]) async throws -> Void,
@@ -27,7 +27,7 @@ struct LocalTunnels {
         do {
             let table = try await TunnelTable(dialer: StreamDialer(client: client))
             try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { try await table.run() }
+                group.addTask { try await run(table) }
                 let events = await table.events()
                 try await opened(try await table.createEphemeral(specs))
                 for await event in events {
@@ -36,11 +36,37 @@ struct LocalTunnels {
                         TunnelConnectionFailure(tunnel: tunnel, reason: failure.reason, detail: failure.description)
                     )
                 }
-                group.cancelAll()
+                try await group.waitForAll()
             }
             try Task.checkCancellation()
         } catch let error as TunnelError {
             throw ClientError.refused(error.problem)
+        }
+    }
+
+    /// Runs the tunnels until the task is cancelled or the grant ends.
+    private func run(_ table: TunnelTable) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await table.run() }
+            // Through ssh there is no grant.
+            if case .remote = client.address { group.addTask { try await waitForEndOfGrant() } }
+            defer { group.cancelAll() }
+            try await group.next()
+        }
+    }
+
+    /// Waits until the broker ends its events for this client and refuses to send more.
+    private func waitForEndOfGrant() async throws {
+        do {
+            try await RetryingStream { _ in }.run { answered in
+                try await client.streamEvents { _ in answered() }
+            }
+        } catch ClientError.refused(let problem) where problem.code == .unauthorized {
+            throw CLIError(
+                status: .notPermitted,
+                message: "the grant was revoked or has expired, so the tunnels are closed: \(problem.detail)",
+                hint: problem.hint
+            )
         }
     }
 }

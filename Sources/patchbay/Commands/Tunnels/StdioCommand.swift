@@ -18,7 +18,8 @@ struct StdioCommand: AsyncParsableCommand {
     )
 
     @Argument(
-        help: ArgumentHelp("Connect to UDID:PORT, to PORT of the only phone, or to an endpoint.", valueName: "target")
+        help: ArgumentHelp("Connect to UDID:PORT, to PORT of the only phone, or to an endpoint.", valueName: "target"),
+        completion: .objects(.streamTargets)
     )
     var target: String
     @OptionGroup var options: GlobalOptions
@@ -111,6 +112,7 @@ struct StdioCommand: AsyncParsableCommand {
             case .relayed(.reset):
                 isReset = true
                 group.addTask {
+                    // The broker closes the socket before it sends the reason. Without a reason, it has ended.
                     try await ContinuousClock().sleep(for: .seconds(1))
                     return .brokerDisconnected
                 }

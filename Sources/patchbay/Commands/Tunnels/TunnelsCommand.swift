@@ -36,11 +36,11 @@ struct TunnelListCommand: AsyncParsableCommand {
     func run() async throws {
         let tunnels = try await options.client.tunnels()
         try format.show(
-            ListResponse(tunnels),
-            ids: tunnels.map(\.id),
+            tunnels,
+            id: \.id,
             table: TunnelTableView.table(of: tunnels),
             ifEmpty: "No tunnels. Open one to the attached phone with `patchbay forward 9876`.",
-            on: options.output
+            on: options
         )
     }
 }
@@ -52,7 +52,7 @@ struct TunnelShowCommand: AsyncParsableCommand {
         discussion: "  patchbay tunnels show t3"
     )
 
-    @Argument(help: ArgumentHelp("Show this tunnel.", valueName: "id"))
+    @Argument(help: ArgumentHelp("Show this tunnel.", valueName: "id"), completion: .objects(.tunnels))
     var id: String
     @OptionGroup var format: JSONOption
     @OptionGroup var options: GlobalOptions
@@ -80,7 +80,7 @@ struct TunnelRemoveCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("Remove these tunnels.", valueName: "id"))
+    @Argument(help: ArgumentHelp("Remove these tunnels.", valueName: "id"), completion: .objects(.tunnels))
     var ids: [String] = []
     @Flag(help: "Remove all tunnels.")
     var all = false

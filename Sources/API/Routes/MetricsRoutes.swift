@@ -1,0 +1,61 @@
+import AccessControl
+import FoundationEssentials
+import Hummingbird
+import Metrics
+import Model
+import NIOCore
+
+/// `/metrics`: the metrics in Prometheus' text format.
+enum MetricsRoutes {
+    /// Answers an owner, and a grant that may see every endpoint. The metrics count objects and name none of them.
+    @Sendable static func show(_ request: APIRequest) async throws -> Response {
+        guard request.principal.canSeeAllEndpoints else {
+            throw Problem(.forbidden, "the metrics are about all endpoints, and the grant is limited to some")
+        }
+        await StateMetrics.update(request.services)
+        return Response(
+            status: .ok,
+            headers: [.contentType: "text/plain; version=0.0.4; charset=utf-8"],
+            body: ResponseBody(byteBuffer: ByteBuffer(string: request.services.metrics.text))
+        )
+    }
+}
+
+/// The metrics as text. Other modules record them with swift-metrics.
+package protocol MetricsProvider: Sendable {
+    var text: String { get }
+}
+
+/// The metrics of the current state, which are read at each request.
+enum StateMetrics {
+    static func update(_ services: APIServices) async {
+        let status = await services.status()
+        set(.build, 1, [("version", status.version)])
+        set(.start, status.startedAt.timeIntervalSince1970.rounded())
+        for state in ["online", "suspect", "offline", "blocked"] {
+            set(.endpoints, Double(status.endpoints[state] ?? 0), [("state", state)])
+        }
+        set(.devices, Double(status.devices))
+        set(.tunnels, Double(status.tunnels))
+        set(.streams, Double(status.streams ?? 0))
+        set(.leases, Double(services.leases.count))
+        set(.storageProblems, Double(await services.storageProblems().count))
+        for source in status.sources where source.state != .off {
+            set(.sources, source.state == .ok ? 1 : 0, [("source", source.name)])
+        }
+    }
+
+    private static func set(_ metric: MetricDefinition, _ value: Double, _ dimensions: [(String, String)] = []) {
+        Gauge(label: metric.name, dimensions: dimensions).record(value)
+    }
+}
+
+/// The metrics of refused requests.
+enum RefusalMetrics {
+    static func refused(_ problem: Problem) {
+        Counter(label: MetricDefinition.refusals.name, dimensions: [("reason", problem.code.rawValue)]).increment()
+        guard problem.code == .limit || problem.code == .slowDown else { return }
+        let limit = problem.code == .limit ? "api" : "attempts"
+        Counter(label: MetricDefinition.limits.name, dimensions: [("limit", limit)]).increment()
+    }
+}

@@ -1,0 +1,80 @@
+import API
+import Model
+
+/// The configuration in effect, and the one that the next start would use.
+///
+/// A reload applies the keys that are reloadable. The other keys keep their value until a restart.
+actor ConfigurationStore: ConfigurationProvider {
+    /// A value that does not come from the configuration file.
+    struct Override: Sendable {
+        /// The key, such as `broker.socket`.
+        let key: String
+        /// The value as text.
+        let value: String
+        let source: ConfigurationEntry.Source
+        /// The option or the variable; nil for a default that depends on the environment.
+        let place: String?
+    }
+
+    /// The keys that a reload changed, by the time at which they apply.
+    struct Changes: Equatable, Sendable {
+        var applied: [String] = []
+        var needRestart: [String] = []
+    }
+
+    private(set) var effective: Configuration
+    /// The file as it was last read.
+    private var loaded: LoadedConfiguration
+    private let overrides: [String: Override]
+
+    init(_ loaded: LoadedConfiguration, overrides: [Override]) {
+        self.loaded = loaded
+        effective = loaded.configuration
+        self.overrides = Dictionary(overrides.map { ($0.key, $0) }) { first, _ in first }
+    }
+
+    /// Adopts a valid file: its reloadable keys become effective.
+    func adopt(_ new: LoadedConfiguration) -> Changes {
+        var changes = Changes()
+        let old = effective
+        for key in ConfigurationKey.all where overrides[key.name]?.source.isAboveFile != true {
+            guard key.value(old) != key.value(new.configuration) else { continue }
+            if key.isReloadable { changes.applied.append(key.name) } else { changes.needRestart.append(key.name) }
+        }
+        loaded = new
+        if overrides["broker.log_level"]?.source.isAboveFile != true {
+            effective.broker.logLevel = new.configuration.broker.logLevel
+        }
+        effective.audit = new.configuration.audit
+        effective.endpoints = new.configuration.endpoints
+        return changes
+    }
+
+    func entries() -> [ConfigurationEntry] { ConfigurationKey.all.map(entry) }
+
+    private func entry(of key: ConfigurationKey) -> ConfigurationEntry {
+        let override = overrides[key.name]
+        if let override, override.source.isAboveFile || loaded.lines[key.name] == nil {
+            return ConfigurationEntry(
+                key: key.name,
+                value: "\"\(override.value)\"",
+                source: override.source,
+                place: override.place
+            )
+        }
+        let value = key.shownValue(in: effective)
+        let next = key.shownValue(in: loaded.configuration)
+        var entry = ConfigurationEntry(key: key.name, value: value, source: .default)
+        if let line = loaded.lines[key.name], let file = loaded.configuration.file {
+            entry.source = .file
+            entry.place = "\(file):\(line)"
+        }
+        if value != next { entry.pending = next ?? "default" }
+        return entry
+    }
+}
+
+extension ConfigurationEntry.Source {
+    /// True if a value of this source replaces the value of the file.
+    fileprivate var isAboveFile: Bool { self == .option }
+}

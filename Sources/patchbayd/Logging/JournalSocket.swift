@@ -1,0 +1,85 @@
+import Glibc
+import SystemIO
+
+/// Sends log entries with fields to systemd's journal (the native protocol of systemd-journald(8)): one datagram for each
+/// entry.
+final class JournalSocket: Sendable {
+    static let standardPath = "/run/systemd/journal/socket"
+    /// The maximum size of a datagram in bytes. Longer entries go to standard error.
+    private static let limit = 64 << 10
+
+    private let descriptor: CInt
+    private let path: String
+
+    init?(path: String = standardPath) {
+        descriptor = socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { return nil }
+        self.path = path
+    }
+
+    deinit { close(descriptor) }
+
+    /// True if systemd connected a descriptor with the journal: `$JOURNAL_STREAM` has its device and inode
+    /// (systemd.exec(5)).
+    static func isJournal(_ descriptor: CInt, _ environment: [String: String]) -> Bool {
+        guard let stream = environment["JOURNAL_STREAM"], let file = FileIdentity(of: descriptor) else { return false }
+        return stream == "\(file.device):\(file.inode)"
+    }
+
+    /// Sends an entry without waiting.
+    ///
+    /// - Returns: False if the journal does not accept the entry, for example because it restarts.
+    func send(_ line: LogLine, priority: Int) -> Bool {
+        let bytes = Self.datagram(line, priority: priority)
+        guard bytes.count <= Self.limit else { return false }
+        var target = sockaddr_un()
+        target.sun_family = sa_family_t(AF_UNIX)
+        let name = Array(path.utf8)
+        guard name.count < MemoryLayout.size(ofValue: target.sun_path) else { return false }
+        withUnsafeMutableBytes(of: &target.sun_path) { $0.copyBytes(from: name) }
+        let count = withUnsafePointer(to: &target) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                sendto(
+                    descriptor,
+                    bytes,
+                    bytes.count,
+                    CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT),
+                    $0,
+                    socklen_t(MemoryLayout<sockaddr_un>.size)
+                )
+            }
+        }
+        return count == bytes.count
+    }
+
+    /// Encodes an entry. Each field of the entry becomes `PATCHBAY_NAME`.
+    static func datagram(_ line: LogLine, priority: Int) -> [UInt8] {
+        var bytes: [UInt8] = []
+        append("MESSAGE", line.text, to: &bytes)
+        append("PRIORITY", "\(priority)", to: &bytes)
+        append("SYSLOG_IDENTIFIER", "patchbayd", to: &bytes)
+        append("PATCHBAY_EVENT", line.message, to: &bytes)
+        for field in line.fields { append("PATCHBAY_\(name(field.name))", field.value, to: &bytes) }
+        return bytes
+    }
+
+    /// Appends `NAME=value`, or the binary form for a value with a line break: the name, the length as 64 bits in
+    /// little-endian order, and the value.
+    private static func append(_ name: String, _ value: String, to bytes: inout [UInt8]) {
+        bytes += name.utf8
+        if value.utf8.contains(UInt8(ascii: "\n")) {
+            bytes.append(UInt8(ascii: "\n"))
+            withUnsafeBytes(of: UInt64(value.utf8.count).littleEndian) { bytes += $0 }
+        } else {
+            bytes.append(UInt8(ascii: "="))
+        }
+        bytes += value.utf8
+        bytes.append(UInt8(ascii: "\n"))
+    }
+
+    /// The journal accepts capitals, digits and underscores, and at most 64 characters.
+    private static func name(_ name: String) -> String {
+        let text = name.uppercased().map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" }
+        return String(text.prefix(55))
+    }
+}
