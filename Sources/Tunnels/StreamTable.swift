@@ -104,7 +104,8 @@ package final class TargetStream: RelayObserver {
         var target = Optional(target)
         // The lock is held while the relay takes the sockets, so that `closeIfNetwork` cannot miss the stream.
         state.withLock { state in
-            guard !state.isClosed, !(state.usesNetwork && state.isNetworkClosed), let client = client.take(), let target = target.take()
+            guard !state.isClosed, !(state.usesNetwork && state.isNetworkClosed), let client = client.take(),
+                let target = target.take()
             else { return }
             state.isRelayed = true
             connections.adopt(client: client, target: target, observer: self)
