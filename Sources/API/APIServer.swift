@@ -191,7 +191,12 @@ package final class APIServer: Service {
                         for try await connection in connections {
                             let executor = EventLoopTaskExecutor(connection.channel.eventLoop)
                             group.addTask(executorPreference: executor) { [logger] in
-                                await http.handle(value: connection, logger: logger)
+                                // An orderly end of TLS may wait some seconds for the client.
+                                await withTaskCancellationHandler {
+                                    await http.handle(value: connection, logger: logger)
+                                } onCancel: {
+                                    _ = connection.channel.reset()
+                                }
                             }
                         }
                     } catch {

@@ -1,6 +1,6 @@
 /// The endpoint that a person or an agent means by a text.
 ///
-/// A full ID always selects its endpoint. Any other text is a short name and has to match one endpoint only. Any machine
+/// A full ID, written in lower case, always selects its endpoint. Any other text is a short name and has to match one endpoint only. Any machine
 /// on the link can announce names, so an unapproved endpoint counts only if no other endpoint matches.
 package enum EndpointMatch: Hashable, Sendable {
     case none
@@ -17,7 +17,9 @@ package enum EndpointMatch: Hashable, Sendable {
         let id = text.lowercased()
         let parts = endpoints.flatMap { $0.combinedWith ?? [] }
         if let named = (parts + endpoints).first(where: { $0.isCalled(id) }) {
-            self = .one(named)
+            // IDs are in lower case. A text in another case may be the name of another endpoint.
+            let others = text == id ? [] : endpoints.filter { $0.id != named.id && matches($0) }
+            if others.isEmpty { self = .one(named) } else { self.init([named] + others) }
             return
         }
         self.init(endpoints.filter(matches))
@@ -26,7 +28,9 @@ package enum EndpointMatch: Hashable, Sendable {
     /// - Parameter all: The endpoints that match by anything but a full ID.
     package init(_ all: [Endpoint]) {
         let approved = all.filter { $0.approval != .pending }
-        let found = approved.isEmpty ? all : approved
+        // A registered app chose its name, and no owner has compared it with the others.
+        let isOwnersChoice = approved.contains { $0.sources != [.registration] }
+        let found = isOwnersChoice ? approved : all
         self =
             switch (found.first, found.count) {
             case (let only?, 1): approved.isEmpty ? .unapproved(only) : .one(only)

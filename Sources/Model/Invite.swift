@@ -145,7 +145,7 @@ package struct IssuedInvite: Sendable, Codable {
 package struct RedemptionSpec: Sendable, Codable {
     /// The invite token `pbi_…`.
     package let token: String
-    /// A random key of 22 to 1,024 letters or digits, known only to the client.
+    /// A random key of 16 to 1,024 bytes, known only to the client.
     ///
     /// The same key returns the same grant again within a minute. At the remote listener, the TLS key of the client
     /// replaces this one.

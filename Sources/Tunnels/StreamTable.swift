@@ -85,6 +85,8 @@ package final class TargetStream: RelayObserver {
         var isRelayed = false
         /// True if network connections were closed since the start of the dial.
         var isNetworkClosed = false
+        /// True after `close()`, which may come before the relay has the sockets.
+        var isClosed = false
     }
 
     let target: TunnelTarget
@@ -100,7 +102,10 @@ package final class TargetStream: RelayObserver {
     }
 
     /// Closes the stream with RST in both directions. When it returns, the stream relays no more bytes.
-    package func close() async { await connections.closeConnections(of: self) }
+    package func close() async {
+        state.withLock { $0.isClosed = true }
+        await connections.closeConnections(of: self)
+    }
 
     fileprivate func willDial(_ route: Route) { state.withLock { $0.usesNetwork = route.isNetwork } }
 
@@ -109,7 +114,8 @@ package final class TargetStream: RelayObserver {
         var target = Optional(target)
         // The lock is held while the relay takes the sockets, so that `closeIfNetwork` cannot miss the stream.
         state.withLock { state in
-            guard !(state.usesNetwork && state.isNetworkClosed), let client = client.take(), let target = target.take()
+            guard !state.isClosed, !(state.usesNetwork && state.isNetworkClosed), let client = client.take(),
+                let target = target.take()
             else { return }
             state.isRelayed = true
             connections.adopt(client: client, target: target, observer: self)

@@ -133,6 +133,9 @@ enum BrokerAddressArgument {
                 throw .usage(error.description, try: error.hint ?? "--broker ssh://user@host")
             }
         }
+        if let near = suggestion(for: text) {
+            throw .usage("\"\(SanitizedText(text))\" is not a broker address", try: "--broker \(near)")
+        }
         var address = text[...]
         if address.hasPrefix("http://") { address = address.dropFirst("http://".count) }
         if address.hasSuffix("/") { address = address.dropLast() }
@@ -152,5 +155,15 @@ enum BrokerAddressArgument {
                 hint: "patchbay brokers lists the names; --broker ssh://\(SanitizedText(host)) needs none"
             )
         }
+    }
+
+    /// Returns the broker that was probably meant by `LAB`, `SSH://lab` or `anna@lab`; nil for any other text.
+    private static func suggestion(for text: String) -> String? {
+        let name = text.lowercased()
+        if name != text, JoinedBroker.isName(name) { return name }
+        let hasScheme = name.hasPrefix(SSHDestination.scheme)
+        guard hasScheme || text.contains("@") else { return nil }
+        let address = SSHDestination.scheme + (hasScheme ? text.dropFirst(SSHDestination.scheme.count) : text[...])
+        return (try? SSHDestination(address)) == nil ? nil : address
     }
 }

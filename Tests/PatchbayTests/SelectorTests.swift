@@ -68,6 +68,25 @@ import Testing
         }
     }
 
+    @Test func `a text in another case than an ID may be the name of another endpoint`() throws {
+        let other = SampleEndpoints.endpoint("lab", on: "Test iPhone-2", name: "Shop-Test-iPhone")
+        let selector = EndpointSelector(text: "Shop-Test-iPhone", command: "patchbay rm")
+        #expect(throws: CLIError.self) { try selector.choose(among: [shop, other]) }
+        #expect(try selector.choose(among: [shop, till]).id == shop.id)
+        #expect(try choose("shop-test-iphone").id == shop.id)
+    }
+
+    @Test func `a registered app does not take a short name from an unapproved app`() throws {
+        var registered = SampleEndpoints.endpoint("com.example.shop", on: "evil")
+        registered.sources = [.registration]
+        var pending = shopOnMac
+        pending.approval = .pending
+        let selector = EndpointSelector(text: "com.example.shop", command: "patchbay call")
+        #expect(throws: CLIError.self) { try selector.choose(among: [registered, pending]) }
+        #expect(try selector.choose(among: [registered, till]).id == registered.id)
+        #expect(throws: CLIError.self) { try selector.choose(among: [registered, shop]) }
+    }
+
     @Test func `a short name selects an approved endpoint, whatever unapproved ones are called`() throws {
         var pending = SampleEndpoints.endpoint("shop", on: "t", name: "till")
         pending.approval = .pending

@@ -25,6 +25,7 @@ import Testing
         #expect(status.name == "debuglink" && status.state == .ok && status.hint == nil)
         #expect(status.detail == "listens on 127.0.0.1:4711, 1 app connected, 1 without a message yet")
         #expect(SourceStatus.debugLinkOff.state == .off)
+        #expect(SourceStatus.debugLinkOff.detail.hasPrefix("turned off"))
     }
 
     @Test func `the status has the other debugger, and the reason for the last refusal`() {

@@ -57,7 +57,7 @@ enum OpenAPISchemas {
             "limits":{"type":"array","items":{"type":"string"}},
             "lease":{"$ref":"#/components/schemas/Lease"},
             "firstSeenAt":{"$ref":"#/components/schemas/Date"},"lastSeenAt":{"$ref":"#/components/schemas/Date"}}},
-        "RegistrationSpec":{"type":"object","required":["app","port","protocol"],"properties":{
+        "RegistrationSpec":{"type":"object","required":["app","port","protocol"],"additionalProperties":false,"properties":{
           "app":{"type":"string","description":"the bundle identifier"},"version":{"type":"string"},
           "port":{"type":"integer","minimum":1024,"maximum":65535},
           "protocol":{"type":"string","description":"appreveal, mcp, the name of a profile, or another kind of endpoint"},
@@ -257,7 +257,7 @@ extension OpenAPISchemas {
           "schema":{"const":1},"invites":{"type":"array","items":{"$ref":"#/components/schemas/Invite"}}}},
         "RedemptionSpec":{"type":"object","required":["token","client","name"],"properties":{
           "token":{"$ref":"#/components/schemas/InviteToken"},
-          "client":{"type":"string","description":"22 to 1,024 random characters that only the client knows"},
+          "client":{"type":"string","description":"16 to 1,024 bytes that only the client knows; use 32 random letters and digits"},
           "name":{"type":"string"},"permissions":{"$ref":"#/components/schemas/Permissions"}}},
         "Grant":{"type":"object",
           "required":["id","name","permissions","binding","createdAt","expiresAt","lastUsedAt","idleSeconds"],"properties":{

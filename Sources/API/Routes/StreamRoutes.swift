@@ -33,7 +33,8 @@ enum StreamRoutes {
         let target = try request.streamTarget()
         try await request.authorizeConnection(to: target)
         try requireUpgrade(request.httpRequest.headers)
-        try await withGracefulShutdownHandler {
+        // A cancellation means that the listener closes, as at `remote off`.
+        try await withTaskCancellationOrGracefulShutdownHandler {
             try await request.whileConnected {
                 try await services.tunnels.streams.open(target) { stream in
                     if let grant = request.principal.grant {
@@ -45,7 +46,7 @@ enum StreamRoutes {
             }
             // The last bytes of the target may still be on their way to the client.
             try await channel.closeFuture.get()
-        } onGracefulShutdown: {
+        } onCancelOrGracefulShutdown: {
             _ = channel.reset()
         }
         request.deferredResponse.set { _ in }

@@ -143,7 +143,13 @@ extension AccessError {
     /// The error as an HTTP problem. All errors of a wrong token give the same response, byte for byte.
     var problem: Problem {
         switch self {
-        case .refused, .notAToken: Problem(.unauthorized, AccessError.refused.description, hint: "patchbay join -")
+        case .refused, .notAToken:
+            Problem(
+                .unauthorized,
+                AccessError.refused.description,
+                hint: "ask an owner for a new invite (patchbay pair, with --bearer for a token on another machine), "
+                    + "then patchbay join -"
+            )
         case .inviteEnded: Problem(.unauthorized, description, hint: Problem.newInviteHint)
         case .tooManyAttempts: Problem(.limit, description)
         case .slowDown: Problem(.slowDown, description)

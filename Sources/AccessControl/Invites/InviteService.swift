@@ -160,7 +160,7 @@ extension Permissions {
 extension RedemptionSpec {
     func check() throws(AccessError) {
         guard (16...1_024).contains(client.utf8.count) else {
-            throw .outOfRange("a client key has 16 to 1024 bytes; use 32 random bytes")
+            throw .outOfRange("a client key has 16 to 1,024 bytes; use 32 random letters and digits")
         }
     }
 }

@@ -8,7 +8,7 @@ extension SourceStatus {
     static let debugLinkOff = SourceStatus(
         name: "debuglink",
         state: .off,
-        detail: "turned on by debuglink.enabled = true"
+        detail: "turned off; debuglink.enabled = true turns it on"
     )
 
     /// Describes a running state debugger.

@@ -83,7 +83,7 @@ import Testing
             try await RawAnnouncement.send(RawAnnouncement.service("'good'", port: 7), on: host)
 
             _ = try await list.first("the good one is listed") { $0.name.text == "good" }
-            try await broker.daemon.waitForLine("name=nowhere reason=it advertises port 0")
+            try await broker.daemon.waitForLine("name=nowhere reason=\"it advertises port 0\"")
             try await eventually("the refusal is counted") {
                 try await broker.ask("status").contains { $0.contains(" refused") }
             }

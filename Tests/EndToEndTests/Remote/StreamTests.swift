@@ -153,6 +153,19 @@ import Testing
         }
     }
 
+    @Test func `turning the remote listener off resets its open streams`() async throws {
+        try await withBed { bed in
+            let app = try EchoServer(in: bed.scratch)
+            let (_, port) = try await bed.forward("-e", try await bed.add("App", port: app.port))
+            let client = try await bed.echoed(by: port)
+
+            _ = try await bed.broker.ask("remote", "off")
+
+            await #expect(throws: SocketStream.Failure(code: ECONNRESET)) { try await client.receiveSome() }
+            #expect(!(try await bed.broker.ask("status", "--json").joined().contains(#""streams""#)))
+        }
+    }
+
     @Test func `a revocation ends a forward without a connection, also after a restart of the broker`() async throws {
         try await withBed { bed in
             let (forward, _) = try await bed.forward("0:22", "-d", Self.phone)

@@ -131,4 +131,13 @@ import Testing
         let error = #expect(throws: CLIError.self) { try BrokerAddressArgument.address(text) }
         #expect(error?.status == status)
     }
+
+    @Test(arguments: [
+        ("root@10.9.0.1", "ssh://root@10.9.0.1"), ("SSH://lab", "ssh://lab"),
+        ("Ssh://anna@lab:22", "ssh://anna@lab:22"), ("LAB", "lab"), ("a b@c", "127.0.0.1:7282"),
+    ])
+    func `a mistyped broker address is answered with the address that was meant`(text: String, near: String) {
+        let error = #expect(throws: CLIError.self) { try BrokerAddressArgument.address(text) }
+        #expect(error?.status == .usage && error?.hint == "--broker \(near)")
+    }
 }

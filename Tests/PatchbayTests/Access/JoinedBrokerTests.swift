@@ -11,6 +11,18 @@ import Testing
 @Suite struct JoinedBrokerTests {
     private static let pin = PairingSample.pin(1)
 
+    @Test func `a broker that answers 429 is throttled, and its row has the seconds`() {
+        let detail = "too many wrong tokens from this client; try again in 25 s"
+        let throttled = BrokerRow(broker("lab"), BrokerAnswer(ClientError.refused(Problem(.limit, detail))))
+        let ended = BrokerAnswer(ClientError.refused(Problem(.unauthorized, "the token is wrong")))
+        let away = BrokerAnswer(ClientError.noListener(address: "192.168.1.7:7283"))
+
+        let table = BrokerRow.table(of: [throttled], now: SampleEndpoints.date).text(width: nil, isColoured: false)
+        #expect(table.hasSuffix("throttled: \(detail)"), "\(table)")
+        #expect(throttled.state == .throttled && ended.state == .grantEnded && away.state == .unreachable)
+        #expect(ended.detail == nil && away.detail == nil)
+    }
+
     private func broker(_ name: String, host: String = "192.168.1.7", token: String? = nil) -> JoinedBroker {
         JoinedBroker(name: name, host: host, port: 7_283, pin: Self.pin, grant: PairingSample.grant, token: token)
     }

@@ -80,6 +80,7 @@ import Testing
     @Test func `a pairing string without its end is called incomplete`() {
         let error = #expect(throws: CLIError.self) { try PairingArgument("PATCHBAY:1:192.168.1.7:7283:PIN") }
         #expect(error?.message == "the pairing string is invalid: it is incomplete; copy the whole string")
+        #expect(error?.hint == "paste the whole string again, or ask for a new one: patchbay pair --remote")
     }
 
     @Test func `the error for a missing local broker says that the string is for the broker's own machine`() {

@@ -27,7 +27,9 @@ struct InviteUseOptions: ParsableArguments {
     var use: InviteUse? { isDevice ? .device : isBearer ? .bearer : isRemote ? .remote : nil }
 
     func validate() throws {
-        if isBearer, isDevice { throw ValidationError("--bearer and --device exclude each other.") }
+        if [isRemote, isBearer, isDevice].count(where: \.self) > 1 {
+            throw ValidationError("--remote, --bearer and --device exclude each other.")
+        }
         guard let host else { return }
         guard use != nil else { throw ValidationError("--host needs --remote, --bearer or --device.") }
         guard PairingString.isHost(host) else {

@@ -167,7 +167,7 @@ struct PairingArgument {
     private static func invalid(_ reason: String) -> CLIError {
         .usage(
             "the pairing string is invalid: \(reason)",
-            try: "run patchbay pair on the broker's machine for a new one"
+            try: "paste the whole string again, or ask for a new one: patchbay pair --remote"
         )
     }
 }

@@ -89,13 +89,23 @@ struct LeasedProgram: Sendable {
         }
     }
 
-    /// Starts a program that shares the standard streams of this process.
+    /// Starts a program that shares the standard streams of this process, with no signal blocked or ignored.
     private static func start(_ words: [String]) throws -> pid_t {
         let environment = ProcessInfo.processInfo.environment.map { "\($0.key)=\($0.value)" }
         let (arguments, variables) = (words.map { strdup($0) } + [nil], environment.map { strdup($0) } + [nil])
         defer { for text in arguments + variables { free(text) } }
+        // A thread of the concurrency runtime blocks most signals, and this process ignores SIGPIPE.
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        posix_spawnattr_setflags(&attributes, CShort(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        posix_spawnattr_setsigmask(&attributes, &signals)
+        sigaddset(&signals, SIGPIPE)
+        posix_spawnattr_setsigdefault(&attributes, &signals)
         var process: pid_t = 0
-        let code = posix_spawnp(&process, words[0], nil, nil, arguments, variables)
+        let code = posix_spawnp(&process, words[0], nil, &attributes, arguments, variables)
         guard code == 0 else {
             throw CLIError(
                 status: .error,

@@ -12,7 +12,8 @@ struct BrokersCommand: AsyncParsableCommand {
             `patchbay leave NAME` removes it. KEY is the beginning of the pin in `patchbay remote status`.
 
             STATE is reachable, grant-ended (expired or revoked), other-key (another key than when you joined), \
-            key-missing (the key file on this machine), or unreachable.
+            key-missing (the key file on this machine), throttled (too many requests; the rest says how long), or \
+            unreachable.
 
             `--nearby` asks a broker of yours for the brokers that advertise themselves on its network. It needs \
             avahi-daemon there. An advertisement proves nothing.
@@ -35,8 +36,8 @@ struct BrokersCommand: AsyncParsableCommand {
         let store = try JoinedBrokerStore(environment: ProcessInfo.processInfo.environment)
         let brokers = try store.all
         if nearby { return try await showNearby(joined: brokers) }
-        let states = await Self.states(of: brokers, store)
-        let rows = brokers.map { BrokerRow($0, states[$0.name] ?? .unreachable) }
+        let answers = await Self.answers(of: brokers, store)
+        let rows = brokers.map { BrokerRow($0, answers[$0.name] ?? BrokerAnswer(.unreachable)) }
         try format.show(
             BrokerList(brokers: rows),
             ids: rows.map(\.name),
@@ -85,25 +86,22 @@ struct BrokersCommand: AsyncParsableCommand {
     }
 
     /// Asks all brokers at once.
-    private static func states(of brokers: [JoinedBroker], _ store: JoinedBrokerStore) async -> [String: BrokerState] {
-        await withTaskGroup(of: (String, BrokerState).self) { group in
-            for broker in brokers { group.addTask { (broker.name, await state(of: broker, store)) } }
+    private static func answers(
+        of brokers: [JoinedBroker],
+        _ store: JoinedBrokerStore
+    ) async -> [String: BrokerAnswer] {
+        await withTaskGroup(of: (String, BrokerAnswer).self) { group in
+            for broker in brokers { group.addTask { (broker.name, await answer(of: broker, store)) } }
             return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
         }
     }
 
-    private static func state(of broker: JoinedBroker, _ store: JoinedBrokerStore) async -> BrokerState {
+    private static func answer(of broker: JoinedBroker, _ store: JoinedBrokerStore) async -> BrokerAnswer {
         do {
             _ = try await store.client(of: broker, timeout: timeout).ownGrant()
-            return .reachable
-        } catch ClientError.refused(let problem) where problem.code == .unauthorized {
-            return .grantEnded
-        } catch ClientError.otherKey {
-            return .otherKey
-        } catch is CLIError {
-            return .keyMissing
+            return BrokerAnswer(.reachable)
         } catch {
-            return .unreachable
+            return BrokerAnswer(error)
         }
     }
 }
@@ -117,7 +115,33 @@ enum BrokerState: String, Encodable {
     case otherKey = "other-key"
     /// The key file of this client is missing or unusable.
     case keyMissing = "key-missing"
+    /// The broker answers with 429, for example after many requests with a grant that has ended.
+    case throttled
     case unreachable
+}
+
+/// The answer of a joined broker.
+struct BrokerAnswer {
+    let state: BrokerState
+    /// The reason of a throttled broker and the time until the next attempt.
+    let detail: String?
+
+    init(_ state: BrokerState, detail: String? = nil) {
+        self.state = state
+        self.detail = detail
+    }
+
+    /// The answer that an error of a request stands for.
+    init(_ error: any Error) {
+        switch error {
+        case ClientError.refused(let problem) where problem.code == .unauthorized: self.init(.grantEnded)
+        case ClientError.refused(let problem) where problem.status == 429:
+            self.init(.throttled, detail: Console.plain(problem.detail))
+        case ClientError.otherKey: self.init(.otherKey)
+        case is CLIError: self.init(.keyMissing)
+        default: self.init(.unreachable)
+        }
+    }
 }
 
 /// The output of `patchbay brokers --json`.
@@ -135,14 +159,17 @@ struct BrokerRow: Encodable {
     let grant: String
     let expiresAt: Date
     let state: BrokerState
+    /// The reason for the state `throttled`, with the seconds to wait.
+    let detail: String?
 
-    init(_ broker: JoinedBroker, _ state: BrokerState) {
+    init(_ broker: JoinedBroker, _ answer: BrokerAnswer) {
         name = broker.name
         address = broker.address.description
         pin = broker.pin
         grant = broker.grant.id
         expiresAt = broker.grant.expiresAt
-        self.state = state
+        state = answer.state
+        detail = answer.detail
     }
 
     /// The number of letters of a pin in the table.
@@ -157,7 +184,10 @@ struct BrokerRow: Encodable {
             [
                 .init(row.name, .bold), .init(row.address), .init("\(row.pin)".prefix(pinPrefix) + "…", .dim),
                 .init(row.grant), .init(Formatting.from(now, to: row.expiresAt)),
-                .init(row.state.rawValue, row.state == .reachable ? .green : .yellow),
+                .init(
+                    row.state.rawValue + (row.detail.map { ": \($0)" } ?? ""),
+                    row.state == .reachable ? .green : .yellow
+                ),
             ]
         }
         return table
