@@ -64,12 +64,20 @@ package struct UsbmuxDialer: Dialer {
     package func plan(for route: Route) async -> ConnectPlan? {
         guard case .usb(let route) = route, route.port != 0, let handle = try? await monitor.handle(of: route.udid)
         else { return nil }
-        return client.plan(
+        var plan = client.plan(
             deviceID: handle.deviceID,
             route: route,
             session: handle.session,
             linkChecker: handle.linkChecker
         )
+        plan?.reason = { failure in
+            // `dial` tries again after every other result.
+            guard case .rejected(let code) = failure, case let result = UsbmuxResult(code: code),
+                result == .refused || result == .badCommand
+            else { return nil }
+            return await self.failure(.result(result, request: "Connect"), at: route)
+        }
+        return plan
     }
 
     /// Converts an error of usbmuxd to the error that tunnels and probes report.

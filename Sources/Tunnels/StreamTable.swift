@@ -39,7 +39,7 @@ package final class StreamTable: Sendable {
         defer { streams.withLock { $0[id] = nil } }
         do {
             let start = ContinuousClock.now
-            let connection = try await connect(to: target, willDial: stream.willDial)
+            let connection = try await dependencies.dialer.dial(target, willDial: stream.willDial)
             metrics.connected(after: ContinuousClock.now - start)
             try stream.relay(try await client(stream), connection)
         } catch {
@@ -48,16 +48,6 @@ package final class StreamTable: Sendable {
             throw error
         }
         await stream.waitForEnd()
-    }
-
-    /// Connects by the target's plan on the relay's thread, or dials the routes in order.
-    private func connect(to target: TunnelTarget, willDial: @Sendable (Route) -> Void) async throws -> Connection {
-        let snapshot = try await dependencies.dialer.snapshot(of: target)
-        if let plan = snapshot.plan, !snapshot.hasOtherRoutes {
-            willDial(plan.route)
-            if let connection = try await dependencies.relay.connect(plan) { return connection }
-        }
-        return try await dependencies.dialer.dial(target, willDial: willDial)
     }
 
     /// Closes the streams to these targets that use the network. USB streams stay.

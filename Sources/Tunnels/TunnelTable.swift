@@ -55,13 +55,14 @@ package actor TunnelTable {
         clock: any Clock<Duration> = PollerClock(),
         logger: Logger
     ) async throws(TunnelError) {
+        let relay = Relay(idle: idle)
         try await self.init(
-            dialer: RouteDialer(resolver: resolver, dialer: dialer),
+            dialer: RouteDialer(resolver: resolver, dialer: RelayDialer(dialer, relay: relay)),
+            relay: relay,
             store: store,
             check: check,
             policy: policy,
             limits: limits,
-            idle: idle,
             clock: clock,
             logger: logger
         )
@@ -70,6 +71,7 @@ package actor TunnelTable {
     /// Does the same with a dialer that finds the routes itself. Without a logger, nothing is logged.
     package init(
         dialer: any TargetDialer,
+        relay: Relay? = nil,
         store: TunnelStore? = nil,
         check: ClientOwnerCheck? = nil,
         policy: (any ConnectionPolicy)? = nil,
@@ -82,7 +84,7 @@ package actor TunnelTable {
         records = TunnelIndex(sockets: limits.sockets)
         dependencies = TunnelDependencies(
             dialer: dialer,
-            relay: Relay(idle: idle),
+            relay: relay ?? Relay(idle: idle),
             ownerCheck: check ?? ClientOwnerCheck(logger: logger),
             policy: policy,
             connectionLimit: TunnelConnectionLimiter(limit: limits.connections),

@@ -42,16 +42,11 @@ struct UsbmuxServerConnection: Sendable {
             case .send(let bytes): try await send(bytes, to: socket)
             case .dial(let device, let port):
                 let pendingDial = PendingDial()
-                let target = TunnelTarget.device(udid: device.device.udid, port: port)
-                let route = Route.usb(USBRoute(udid: device.device.udid, port: port))
-                let failure = await pendingDial.dial(for: socket) {
-                    [dialer, policy, relay] () async throws -> Connection in
-                    let user = UnixPeer.user(of: socket)
+                let (udid, dialer) = (device.device.udid, RelayDialer(dialer, relay: relay))
+                let failure = await pendingDial.dial(for: socket) { [policy] () async throws -> Connection in
+                    let (target, user) = (TunnelTarget.device(udid: udid, port: port), UnixPeer.user(of: socket))
                     if let refusal = await policy?.check(of: target, for: nil, owner: user)() { throw refusal }
-                    if let plan = await dialer.plan(for: route), let connection = try await relay.connect(plan) {
-                        return connection
-                    }
-                    return try await dialer.dial(route)
+                    return try await dialer.dial(.usb(USBRoute(udid: udid, port: port)))
                 }
                 guard failure != nil || pendingDial.isFilled else { return nil }
                 try await send(session.connectCompleted(failure), to: socket)

@@ -57,15 +57,16 @@ import Testing
         #expect(evaluate(reply + [1]) == .accepted(length: reply.count))
     }
 
-    @Test func `every other reply is rejected`() {
+    @Test func `every other reply is rejected, a result with its code`() {
+        for code in [1, 2, 3] as [UInt32] { #expect(evaluate(MuxMessage.result(code)) == .rejected(code: code)) }
         let others = [
-            MuxMessage.result(1), MuxMessage.result(2), MuxMessage.result(3), MuxMessage.result(0, tag: 77),
-            MuxMessage.buid(), UsbmuxMessage(tag: 1, body: .result(.badVersion)).encoded,
+            MuxMessage.result(0, tag: 77),
+            MuxMessage.buid(),
             UsbmuxHeader(length: .max, version: 1, kind: 8, tag: 1).encoded,
             UsbmuxHeader(length: 3, version: 1, kind: 8, tag: 1).encoded,
             Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8),
         ]
-        for other in others { #expect(evaluate(other) == .rejected) }
+        for other in others { #expect(evaluate(other) == .rejected(code: nil)) }
     }
 
     @Test func `the plan of a route has the DeviceID of now, and an absent device has none`() async throws {

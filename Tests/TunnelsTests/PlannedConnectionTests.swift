@@ -45,19 +45,18 @@ struct PlannedConnectionTests {
         }
 
         func plan(for route: Route) async -> ConnectPlan? {
+            let handshake = ConnectPlan.Handshake(
+                request: Array("R".utf8),
+                evaluate: { bytes in
+                    if bytes.count < 2 { return .incomplete }
+                    return bytes.prefix(2).elementsEqual("OK".utf8) ? .accepted(length: 2) : .rejected(code: nil)
+                },
+                verify: { [verify] _ in verify() }
+            )
             var plan = ConnectPlan(
                 route: route,
                 address: .unix(path: path),
-                handshake: !hasHandshake
-                    ? nil
-                    : ConnectPlan.Handshake(
-                        request: Array("R".utf8),
-                        evaluate: { bytes in
-                            if bytes.count < 2 { return .incomplete }
-                            return bytes.prefix(2).elementsEqual("OK".utf8) ? .accepted(length: 2) : .rejected
-                        },
-                        verify: { [verify] _ in verify() }
-                    ),
+                handshake: hasHandshake ? handshake : nil,
                 timeout: timeout,
                 timeoutError: DialError(.timedOut, "no reply"),
                 limitKey: ConnectLimitKey(server: .unix(path: path), device: 1),
@@ -257,17 +256,43 @@ struct PlannedConnectionTests {
     }
 
     @Test func `a listener that opens during the connect is found before a byte of the client is sent`() async throws {
-        try await withTunnel(route: Self.network, hasHandshake: false, serve: { Self.waitForEnd($0) }) {
-            table,
-            tunnel,
-            dialer in
+        let serve: @Sendable (CInt) -> Void = { Self.waitForEnd($0) }
+        try await withTunnel(route: Self.network, hasHandshake: false, serve: serve) { _, tunnel, dialer in
             dialer.allowedChecks.withLock { $0 = 1 }
             let address = try fixture.address(tunnel)
 
             #expect(await SocketStream.isReset(by: address))
-            #expect(dialer.allowedChecks.withLock { $0 } == -1)
+            // The dial on a task makes the third check.
+            #expect(dialer.allowedChecks.withLock { $0 } == -2)
             #expect(dialer.dials.withLock { $0 } == 1)
         }
+    }
+
+    @Test func `a task that dials with the relay reads the bytes after the reply itself`() async throws {
+        try await withTunnel(serve: Self.answer("OKhello")) { table, _, dialer in
+            let connection = try await RelayDialer(dialer, relay: table.relay).dial(Self.route)
+
+            #expect(connection.initialBytes.isEmpty)
+            let stream = SocketStream(owning: Descriptor(owning: connection.release().number))
+            #expect(try await stream.receive(5) == Array("hello".utf8))
+            #expect(dialer.dials.withLock { $0 } == 0)
+        }
+    }
+
+    @Test func `a refused connect of a task gives the reason without another attempt`() async throws {
+        struct OnlyPlans: Dialer {
+            func dial(_ route: Route) async throws -> Connection { throw DialError(.failed, "dialed again") }
+            func plan(for route: Route) async -> ConnectPlan? { await NetworkDialer().plan(for: route) }
+        }
+        let listener = try Listener(on: .ipv4(INADDR_LOOPBACK, port: 0))
+        let route = Route.network(NetworkRoute(address: "127.0.0.1", port: listener.address.port ?? 0))
+        listener.close()
+        let relay = Relay()
+        let error = await #expect(throws: DialError.self) {
+            _ = try await RelayDialer(OnlyPlans(), relay: relay).dial(route).release()
+        }
+        #expect(error?.reason == .refused)
+        await relay.stop()
     }
 
     private static func waitForEnd(_ number: CInt) {

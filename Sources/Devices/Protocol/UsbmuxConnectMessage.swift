@@ -39,10 +39,12 @@ enum UsbmuxConnectMessage {
         decoder.append(bytes.prefix(max(length, UsbmuxHeader.size)))
         do {
             guard let message = try decoder.next() else { return .incomplete }
-            let isOK = try message.tag == UsbmuxConnection.tag && UsbmuxReply(message) == .result(.ok)
-            return isOK ? .accepted(length: length) : .rejected
+            guard message.tag == UsbmuxConnection.tag, case .result(let result) = try UsbmuxReply(message) else {
+                return .rejected(code: nil)
+            }
+            return result == .ok ? .accepted(length: length) : .rejected(code: result.code)
         } catch {
-            return .rejected
+            return .rejected(code: nil)
         }
     }
 

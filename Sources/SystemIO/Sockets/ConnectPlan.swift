@@ -3,8 +3,8 @@ package import Model
 /// The way in which an event loop opens a stream to one route, without a task.
 ///
 /// A plan is an immutable snapshot: the address and the peer's identity were looked up before. The loop connects, makes
-/// the handshake, and verifies the peer. A failed plan says nothing final about the route, because the snapshot may be
-/// old. The caller then dials with `Dialer.dial`, which looks everything up again and gives the reason.
+/// the handshake, and verifies the peer. If a failure has no `reason`, the snapshot may be old. The caller then dials with
+/// `Dialer.dial`, which looks everything up again.
 package struct ConnectPlan: Sendable {
     /// The first messages of a stream, before the peer's own bytes.
     package struct Handshake: Sendable {
@@ -13,7 +13,8 @@ package struct ConnectPlan: Sendable {
             case incomplete
             /// The reply has this length in bytes. The peer's own bytes follow.
             case accepted(length: Int)
-            case rejected
+            /// The reply is a refusal, with the peer's code if it has one.
+            case rejected(code: UInt32?)
         }
 
         package let request: [UInt8]
@@ -33,6 +34,13 @@ package struct ConnectPlan: Sendable {
         }
     }
 
+    package enum Failure: Error, Hashable, Sendable {
+        /// The connect failed with this errno.
+        case system(CInt)
+        /// The peer refused the handshake with this code.
+        case rejected(code: UInt32)
+    }
+
     package let route: Route
     package let address: SocketAddress
     /// Nil if the connection itself is the stream.
@@ -48,6 +56,8 @@ package struct ConnectPlan: Sendable {
     /// Returns a permit for a new stream, before the connection; nil if none is free. The stream keeps the permit until
     /// its close.
     package var acquirePermit: (@Sendable () -> (any Sendable)?)?
+    /// Returns the final reason for a failure; nil if only `Dialer.dial` can give one.
+    package var reason: (@Sendable (Failure) async -> DialError?)?
     /// Returns false if the address may not be used now. Called before the connection and after it.
     package var isAllowed: (@Sendable () -> Bool)?
     /// Returns a value that the connected stream keeps until its close.

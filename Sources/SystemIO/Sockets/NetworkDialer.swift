@@ -41,6 +41,10 @@ package struct NetworkDialer: Dialer {
             timeout: limit,
             timeoutError: DialError(.timedOut, "\(SocketError.timedOut(address))")
         )
+        plan.reason = { failure in
+            guard case .system(let code) = failure else { return nil }
+            return Self.failure(.failed(call: "connect", on: "\(address)", code: code), address)
+        }
         if network.registration != nil { plan.isAllowed = { !address.isOwnListener } }
         return plan
     }

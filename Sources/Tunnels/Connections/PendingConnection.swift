@@ -22,8 +22,8 @@ final class PendingConnection {
     /// The time at which the place at the server is released.
     var placeRelease: ContinuousClock.Instant?
     var dialRequest: DialRequest?
-    /// The target's bytes after the handshake.
-    var initialBytes: [UInt8] = []
+    /// The reason for which the plan failed, as far as it is known.
+    private(set) var failure: ConnectPlan.Failure?
     /// True if the approval of network routes was revoked during the dial.
     var isRevoked = false
     /// True if the client has the response of a rejection.
@@ -33,7 +33,6 @@ final class PendingConnection {
     var dialStart: ContinuousClock.Instant
 
     private let peer: SocketAddress?
-    private var reply: [UInt8] = []
 
     init(
         _ client: consuming Descriptor,
@@ -143,7 +142,7 @@ final class PendingConnection {
         return RelayTarget(
             number: number,
             halfClose: plan.halfClose,
-            initialBytes: initialBytes,
+            initialBytes: [],
             permit: permits.count > 1 ? permits : permits.first,
             linkChecker: plan.linkChecker,
             usesNetwork: plan.route.isNetwork
@@ -155,7 +154,6 @@ final class PendingConnection {
         plan = nil
         target = nil
         permit = nil
-        reply = []
     }
 }
 
@@ -216,7 +214,7 @@ extension PendingConnection {
         guard let result = try? plan.address.withRaw({ Glibc.connect(number, $0, $1) }) else { return .planFailed }
         let code = result == 0 ? 0 : errno
         // An interrupted connect continues in the background (connect(2)).
-        guard [0, EINPROGRESS, EINTR].contains(code) else { return code == EAGAIN ? .queueFull : .planFailed }
+        guard [0, EINPROGRESS, EINTR].contains(code) else { return code == EAGAIN ? .queueFull : failed(code) }
         let isTCP = plan.address.port != nil
         if isTCP { RelaySocket.setOptions(number) }
         target = RelaySocket(connected: socket, isTCP: isTCP, isConnecting: code != 0)
@@ -229,7 +227,8 @@ extension PendingConnection {
         target?.handleEvents(events)
         switch state.phase {
         case .connecting:
-            if target?.errorCode != nil || target?.isHungUp == true { return .planFailed }
+            if let code = target?.errorCode { return failed(code) }
+            if target?.isHungUp == true { return .planFailed }
             return target?.isWritable == true ? connected() : nil
         case .handshaking: return readReply(pool)
         default: return nil
@@ -241,9 +240,16 @@ extension PendingConnection {
         guard plan.handshake == nil else { return .connected(hasHandshake: true) }
         // A connect to an unused local port can connect to itself if the kernel chooses the same local port
         // (simultaneous open, RFC 9293, section 3.5). No process listens there then.
-        let isSelf = plan.address.port != nil && SocketAddress.local(of: number) == SocketAddress.peer(of: number)
+        if plan.address.port != nil, SocketAddress.local(of: number) == SocketAddress.peer(of: number) {
+            return failed(ECONNREFUSED)
+        }
         // A listener of this process may have opened since the first check.
-        return isSelf || plan.isAllowed?() == false ? .planFailed : .connected(hasHandshake: false)
+        return plan.isAllowed?() == false ? .planFailed : .connected(hasHandshake: false)
+    }
+
+    private func failed(_ code: CInt) -> ConnectionState.Event {
+        failure = .system(code)
+        return .planFailed
     }
 
     /// Sends the request of the handshake. It fits into the send buffer of a new socket.
@@ -253,19 +259,18 @@ extension PendingConnection {
         return sent == request.count ? nil : .planFailed
     }
 
-    /// Reads the reply of the handshake.
+    /// Reads the reply of the handshake. The target's bytes after it stay in the socket.
     private func readReply(_ pool: RelayBufferPool) -> ConnectionState.Event? {
         guard let handshake = plan?.handshake, let number = target?.number else { return .planFailed }
-        guard target?.isReadable == true else { return nil }
-        let count = target?.receive(into: pool.scratch) ?? 0
-        guard count > 0 else { return target?.isAtEnd == true ? .planFailed : nil }
-        let bytes = UnsafeRawBufferPointer(rebasing: pool.scratch[..<count])
-        reply.append(contentsOf: bytes)
-        switch reply.withUnsafeBytes(handshake.evaluate) {
-        case .incomplete: return nil
-        case .rejected: return .planFailed
+        let count = target?.peek(into: pool.scratch) ?? 0
+        guard count > 0 else { return count < 0 && (errno == EAGAIN || errno == EINTR) ? nil : .planFailed }
+        switch handshake.evaluate(UnsafeRawBufferPointer(rebasing: pool.scratch[..<count])) {
+        case .incomplete: return target?.isEnding == true ? .planFailed : nil
+        case .rejected(let code):
+            failure = code.map { .rejected(code: $0) }
+            return .planFailed
         case .accepted(let length):
-            initialBytes = Array(reply[length...])
+            _ = target?.receive(into: UnsafeMutableRawBufferPointer(rebasing: pool.scratch[..<length]))
             return handshake.verify(number) ? .verified : .planFailed
         }
     }

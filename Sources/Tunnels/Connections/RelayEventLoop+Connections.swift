@@ -241,7 +241,8 @@ extension RelayEventLoop {
         remove(pending)
         pending.abandonPlan()
         pending.client = nil
-        pending.request?.complete(failure.map { .failure($0) } ?? .success(nil))
+        let error: (any Error)? = failure == nil ? pending.failure : failure
+        pending.request?.complete(error.map { .failure($0) } ?? .success(nil))
         metrics?.connectionClosed()
     }
 

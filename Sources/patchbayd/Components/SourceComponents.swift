@@ -11,7 +11,7 @@ import Tunnels
 /// The sources of sightings, and the parts that connect to what the sources found.
 struct SourceComponents: Sendable {
     let discovery: DiscoverySources
-    let dialer: CompositeDialer
+    let dialer: RelayDialer
     let attachedDevices = AttachedDevices()
     let brokers = NearbyBrokers()
     let tunnels: TunnelTable
@@ -51,7 +51,7 @@ struct SourceComponents: Sendable {
             bonjour: sources.bonjour,
             logger: logger
         )
-        let dialer = CompositeDialer(
+        let planner = CompositeDialer(
             network: NetworkDialer(),
             usb: sources.devices?.dialer,
             debugTools: debugLink?.tools
@@ -64,13 +64,14 @@ struct SourceComponents: Sendable {
         let tunnels = try await DaemonError.reading { () async throws(TunnelError) in
             try await TunnelTable(
                 resolver: resolver,
-                dialer: dialer,
+                dialer: planner,
                 store: TunnelStore(directory: state.directory, health: state.health, logger: logger),
                 policy: LeasePolicy(registry: registry, leases: state.leases),
                 limits: limits,
                 logger: logger
             )
         }
+        let dialer = RelayDialer(planner, relay: tunnels.relay)
         prober = LivenessProber(
             store: RegistryLivenessStore(
                 registry: registry,
@@ -79,13 +80,13 @@ struct SourceComponents: Sendable {
                 clients: clients
             ),
             dialer: dialer,
-            isInUse: { dialer.uses.contains($0) }
+            isInUse: { planner.uses.contains($0) }
         )
         let ports = sources.devices.map { _ in
             DevicePortScanner(
                 ports: ProbePorts(configuration.devices.probePorts, profiles: profiles.profiles),
                 dialer: dialer,
-                isInUse: { dialer.uses.contains($0) },
+                isInUse: { planner.uses.contains($0) },
                 isWatched: { clients.hasRecentClient() },
                 logger: logger
             )
@@ -96,7 +97,7 @@ struct SourceComponents: Sendable {
         self.profiles = ProfileLibrary(
             catalog: profiles,
             resolver: resolver,
-            checker: ProfileChecker(dialer: dialer, isInUse: { dialer.uses.contains($0) })
+            checker: ProfileChecker(dialer: dialer, isInUse: { planner.uses.contains($0) })
         )
 
         var services: [any Service] = []
@@ -115,7 +116,8 @@ struct SourceComponents: Sendable {
             ]
         }
         if let devices = sources.devices, let ports {
-            let directory = DeviceDirectory(of: devices, dialer: devices.dialer, logger: logger)
+            let lockdownDialer = RelayDialer(devices.dialer, relay: tunnels.relay)
+            let directory = DeviceDirectory(of: devices, dialer: lockdownDialer, logger: logger)
             services += [
                 devices, directory,
                 DeviceEventForwarder(
