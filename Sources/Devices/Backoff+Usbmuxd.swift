@@ -7,11 +7,6 @@ extension Backoff {
     /// The first pause is short because a bound socket appears in its directory a moment before it listens.
     static var reconnecting: Backoff { Backoff(from: .milliseconds(5), to: .seconds(1)) }
 
-    /// The pauses while usbmuxd's accept queue is full: 1 ms at first, 50 ms at most.
-    ///
-    /// The queue holds 5 connections in version 1.1.1. The kernel does not report when there is room again.
-    static var queueFull: Backoff { Backoff(from: .milliseconds(1), to: .milliseconds(50)) }
-
     /// Waits for the next pause or a change. Returns true if the watch reported a change. Ends early when cancelled.
     mutating func wait(orChangeOf watcher: DirectoryWatcher?, clock: any Clock<Duration>) async -> Bool {
         let length = next()

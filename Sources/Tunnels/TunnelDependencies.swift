@@ -5,7 +5,7 @@ import SystemIO
 
 /// The parts that all tunnels of a table share. Creates the counters and the listeners of new tunnels.
 struct TunnelDependencies: Sendable {
-    let dialer: any TargetDialer
+    let planner: any TargetPlanner
     let relay: Relay
     let ownerCheck: ClientOwnerCheck
     let policy: (any ConnectionPolicy)?
@@ -20,7 +20,7 @@ struct TunnelDependencies: Sendable {
     func metrics(of id: String) -> TunnelMetrics {
         TunnelMetrics(
             id: id,
-            failureSentence: dialer.failureSentence,
+            failureSentence: planner.failureSentence,
             connectionLimit: connectionLimit,
             totals: totals,
             feed: feed
@@ -31,7 +31,7 @@ struct TunnelDependencies: Sendable {
     ///
     /// - Throws: The reason why the target cannot be reached.
     func target(of entry: TunnelEntry) async throws(DialError) -> TargetSnapshot {
-        var target = try await dialer.snapshot(of: entry.spec.target)
+        var target = try await planner.snapshot(of: entry.spec.target)
         if let policy {
             target.refusal = await policy.check(of: entry.spec.target, for: entry.holder, owner: entry.owner)
         }

@@ -133,8 +133,8 @@ final class TunnelListener: Sendable {
         await request.run { [self] in
             let generation = dependencies.routeGeneration.current
             do {
-                dependencies.relay.dialed(request.token, .success(try await dial()))
-                if request.hadPlan { await report(.outdated) }
+                dependencies.relay.dialed(request.token, .success(try await connect(request)))
+                if request.attempt != nil { await report(.outdated) }
             } catch is CancellationError {
             } catch {
                 let failure = error as? DialError ?? DialError(.failed, "the target could not be reached: \(error)")
@@ -144,16 +144,14 @@ final class TunnelListener: Sendable {
         }
     }
 
-    private func dial() async throws -> RelayTarget {
+    private func connect(_ request: DialRequest) async throws -> RelayTarget {
         let (target, owner) = (configuration.spec.target, configuration.owner)
         if let refusal = await dependencies.policy?.check(of: target, for: holder, owner: owner)() { throw refusal }
-        let usesNetwork = Atomic(false)
-        let connection = try await dependencies.dialer.dial(target) { route in
-            usesNetwork.store(route.isNetwork, ordering: .relaxed)
-        }
-        var dialed = RelayTarget(connection)
-        dialed.usesNetwork = usesNetwork.load(ordering: .relaxed)
-        return dialed
+        var plans = try await dependencies.planner.snapshot(of: target).plans
+        if request.isRace, plans.count > 1 { plans.removeFirst() }
+        // The failure says nothing about a route that has changed since.
+        let isSame = request.attempt.map { $0.route == plans[0].route } == true
+        return try await dependencies.relay.connect(plans, after: isSame ? request.attempt?.failure : nil)
     }
 
     private func log(_ message: Logger.Message, _ metadata: Logger.Metadata) {

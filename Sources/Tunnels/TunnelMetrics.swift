@@ -15,7 +15,7 @@ final class TunnelMetrics: RelayObserver {
     }
 
     private let id: String
-    /// `TargetDialer.failureSentence`.
+    /// `TargetPlanner.failureSentence`.
     private let failureSentence: String
     private let connectionLimit: TunnelConnectionLimiter
     private let totals: RelayTotals

@@ -1,7 +1,7 @@
 import Glibc
 package import Logging
 package import Model
-package import SystemIO
+import SystemIO
 
 /// The list of tunnels; runs their listeners, and keeps their states and the state file current.
 ///
@@ -34,57 +34,30 @@ package actor TunnelTable {
     /// Loads the saved tunnels and listens on their addresses. `run()` serves them.
     ///
     /// - Parameters:
-    ///   - resolver: Resolves a target for each connection.
-    ///   - dialer: Dials the resolved routes.
+    ///   - planner: Plans the streams to a target.
+    ///   - relay: Connects and relays; the table stops it. Nil for a new one.
     ///   - store: Persists tunnels; nil disables persistence.
     ///   - check: Checks the client's UID; nil uses the kernel's socket table.
     ///   - policy: Decides about each connection; nil allows all.
     ///   - limits: The limits of the table.
-    ///   - idle: The idle timeout of `Relay`.
     ///   - clock: Measures the intervals in `limits`.
-    ///   - logger: The operator's log.
+    ///   - logger: The operator's log; without it, nothing is logged.
     /// - Throws: `TunnelError.notRead` if saved tunnels exist and cannot be read.
     package init(
-        resolver: any RouteResolver,
-        dialer: any Dialer,
-        store: TunnelStore?,
-        check: ClientOwnerCheck? = nil,
-        policy: (any ConnectionPolicy)? = nil,
-        limits: TunnelLimits = TunnelLimits(),
-        idle: Duration = .seconds(5),
-        clock: any Clock<Duration> = PollerClock(),
-        logger: Logger
-    ) async throws(TunnelError) {
-        let relay = Relay(idle: idle)
-        try await self.init(
-            dialer: RouteDialer(resolver: resolver, dialer: RelayDialer(dialer, relay: relay)),
-            relay: relay,
-            store: store,
-            check: check,
-            policy: policy,
-            limits: limits,
-            clock: clock,
-            logger: logger
-        )
-    }
-
-    /// Does the same with a dialer that finds the routes itself. Without a logger, nothing is logged.
-    package init(
-        dialer: any TargetDialer,
+        planner: any TargetPlanner,
         relay: Relay? = nil,
         store: TunnelStore? = nil,
         check: ClientOwnerCheck? = nil,
         policy: (any ConnectionPolicy)? = nil,
         limits: TunnelLimits = TunnelLimits(),
-        idle: Duration = .seconds(5),
         clock: any Clock<Duration> = PollerClock(),
         logger: Logger = Logger(label: "tunnels") { _ in SwiftLogNoOpLogHandler() }
     ) async throws(TunnelError) {
         self.store = store
         records = TunnelIndex(sockets: limits.sockets)
         dependencies = TunnelDependencies(
-            dialer: dialer,
-            relay: relay ?? Relay(idle: idle),
+            planner: planner,
+            relay: relay ?? Relay(),
             ownerCheck: check ?? ClientOwnerCheck(logger: logger),
             policy: policy,
             connectionLimit: TunnelConnectionLimiter(limit: limits.connections),

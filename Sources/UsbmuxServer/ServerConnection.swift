@@ -42,8 +42,8 @@ struct UsbmuxServerConnection: Sendable {
             case .send(let bytes): try await send(bytes, to: socket)
             case .dial(let device, let port):
                 let pendingDial = PendingDial()
-                let (udid, dialer) = (device.device.udid, RelayDialer(dialer, relay: relay))
-                let failure = await pendingDial.dial(for: socket) { [policy] () async throws -> Connection in
+                let udid = device.device.udid
+                let failure = await pendingDial.dial(for: socket) { [dialer, policy] () async throws -> Connection in
                     let (target, user) = (TunnelTarget.device(udid: udid, port: port), UnixPeer.user(of: socket))
                     if let refusal = await policy?.check(of: target, for: nil, owner: user)() { throw refusal }
                     return try await dialer.dial(.usb(USBRoute(udid: udid, port: port)))

@@ -74,16 +74,20 @@ import Testing
             let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [(41, Phones.one)]) }
             try await withMonitor(at: fake.address) { monitor in
                 try await eventually("the phone is listed") { await monitor.devices().count == 1 }
-                func plan(_ udid: String) async throws -> ConnectPlan? {
-                    await monitor.dialer.plan(for: .usb(USBRoute(udid: try #require(UDID(udid)), port: 80)))
+                func plan(_ udid: String) async throws -> ConnectPlan {
+                    try await monitor.planner.plan(for: .usb(USBRoute(udid: try #require(UDID(udid)), port: 80)))
                 }
 
-                let present = try #require(try await plan(Phones.one))
+                let present = try await plan(Phones.one)
 
-                #expect(present.address == .unix(path: fake.path) && present.halfClose == .destroys)
-                #expect(present.handshake?.request == UsbmuxConnectMessage.request(deviceID: 41, port: 80))
+                guard case .socket(let address, let handshake?) = present.method else {
+                    Issue.record("the plan has no handshake")
+                    return
+                }
+                #expect(address == .unix(path: fake.path) && present.halfClose == .destroys)
+                #expect(handshake.request == UsbmuxConnectMessage.request(deviceID: 41, port: 80))
                 #expect(present.limitKey?.device == 41 && present.linkChecker != nil)
-                #expect(try await plan(Phones.two)?.address == nil)
+                await #expect(throws: DialError.self) { _ = try await plan(Phones.two) }
             }
         }
     }

@@ -99,9 +99,7 @@ private final class FakePublisher: AdvertisementPublisher {
     ) async throws {
         let logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         let tunnels = try await TunnelTable(
-            resolver: NoRoutes(),
-            dialer: FakeDialer.silent(),
-            store: nil,
+            planner: RoutePlanner(resolver: NoRoutes(), planner: FakeDialer.silent()),
             logger: logger
         )
         let readvertiser = Readvertiser(

@@ -3,7 +3,7 @@ import Synchronization
 package import SystemIO
 
 /// A dialer with the behaviour of a test; it reports the beginning and the end of each dial.
-package final class FakeDialer: Dialer {
+package final class FakeDialer: Dialer, ConnectPlanner {
     /// The number of dials, at the beginning of each one.
     package let begun = AsyncStream.makeStream(of: Int.self)
     /// An element for each dial that returned or threw.
@@ -12,7 +12,6 @@ package final class FakeDialer: Dialer {
     package let peers: AsyncStream<SocketStream>
     private let behaviour: @Sendable (Route) async throws -> Connection
     private let dialed = Mutex<[Route]>([])
-    private let planned = Mutex<[Route]>([])
 
     package convenience init(_ behaviour: @escaping @Sendable (Route) async throws -> Connection) {
         self.init(peers: AsyncStream { $0.finish() }, behaviour)
@@ -44,12 +43,9 @@ package final class FakeDialer: Dialer {
     /// The dialed routes in order.
     package var routes: [Route] { dialed.withLock { $0 } }
 
-    /// The routes that a plan was requested for, in order. There is never a plan.
-    package var plannedRoutes: [Route] { planned.withLock { $0 } }
-
-    package func plan(for route: Route) async -> ConnectPlan? {
-        planned.withLock { $0.append(route) }
-        return nil
+    /// Returns a plan that dials.
+    package func plan(for route: Route) -> ConnectPlan {
+        ConnectPlan(route: route) { [self] in try await dial(route) }
     }
 
     package func dial(_ route: Route) async throws -> Connection {

@@ -11,7 +11,7 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(1)))
 struct ClientAuthorizerTests {
     private let fixture = TunnelTableFixture()
-    private let dialer = FakeDialer { try await NetworkDialer().dial($0) }
+    private let dialer = FakeDialer { try await NetworkPlanner().dial($0) }
     private let evil = Array("GET / HTTP/1.1\r\nHost: localhost\r\nOrigin: null\r\n\r\n".utf8)
 
     private func spec(anyUser: Bool = false, browsers: Bool = false) -> TunnelSpec {
@@ -35,9 +35,7 @@ struct ClientAuthorizerTests {
         let echo = try EchoServer()
         fixture.resolver.set(.success([echo.route]))
         let table = try await TunnelTable(
-            resolver: fixture.resolver,
-            dialer: dialer,
-            store: nil,
+            planner: RoutePlanner(resolver: fixture.resolver, planner: dialer),
             check: check,
             policy: policy,
             limits: TunnelLimits(inspection: limits),

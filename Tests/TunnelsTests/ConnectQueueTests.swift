@@ -4,9 +4,11 @@ import Testing
 @testable import Tunnels
 
 @Suite struct ConnectQueueTests {
-    private func key(_ device: UInt32) -> ConnectLimitKey {
-        ConnectLimitKey(server: .unix(path: "/run/usbmuxd"), device: device)
-    }
+    private final class Server: Sendable {}
+
+    private let server = Server()
+
+    private func key(_ device: UInt32) -> ConnectLimitKey { ConnectLimitKey(server: server, device: device) }
 
     private func token(_ index: Int) -> ConnectionToken { ConnectionToken(index: index, generation: 1) }
 

@@ -58,7 +58,7 @@ import Testing
 
         #expect(state.handle(.inspected(.silent), now: at(0)) == .wait)
         #expect(state.deadline == at(20))
-        #expect(state.handle(.deadlineReached(timeoutError: nil), now: at(20)) == .inspect)
+        #expect(state.handle(.deadlineReached, now: at(20)) == .inspect)
         #expect(state.handle(.inspected(.silent), now: at(20)) == .selectPlan)
     }
 
@@ -78,7 +78,7 @@ import Testing
         #expect(state.deadline == at(500))
         var other = state
         #expect(state.handle(.clientEnded, now: at(2)) == .end(nil))
-        #expect(other.handle(.deadlineReached(timeoutError: nil), now: at(500)) == .end(nil))
+        #expect(other.handle(.deadlineReached, now: at(500)) == .end(nil))
     }
 
     @Test func `a full accept queue is tried again with growing delays until the timeout`() {
@@ -95,13 +95,13 @@ import Testing
             delays.append(deadline - now)
             now = deadline
             if now < at(1_000) {
-                #expect(state.handle(.deadlineReached(timeoutError: failure), now: now) == .connect)
+                #expect(state.handle(.deadlineReached, now: now) == .connect)
             }
         }
 
         #expect(delays.prefix(3) == [.milliseconds(1), .milliseconds(2), .milliseconds(4)])
         #expect(delays.allSatisfy { $0 <= .milliseconds(50) })
-        #expect(state.handle(.deadlineReached(timeoutError: failure), now: now) == .end(failure))
+        #expect(state.handle(.deadlineReached, now: now) == .dial)
     }
 
     @Test func `without a plan, and after a failed one, the target is dialed on a task`() {
@@ -115,14 +115,29 @@ import Testing
         #expect(other.handle(.dialFailed(failure), now: start) == .end(failure))
     }
 
-    @Test func `a slow network address is not awaited if there are other routes`() {
+    @Test func `a slow network address races with the other routes, and the first stream is used`() {
         var single = connecting()
         var several = connecting(hasOtherRoutes: true)
 
         #expect(single.deadline == at(1_000))
-        #expect(single.handle(.deadlineReached(timeoutError: failure), now: at(1_000)) == .end(failure))
+        #expect(single.handle(.dialed, now: start) == .wait)
         #expect(several.deadline == at(250))
-        #expect(several.handle(.deadlineReached(timeoutError: failure), now: at(250)) == .dial)
+        #expect(several.handle(.deadlineReached, now: at(250)) == .race)
+        #expect(several.deadline == at(1_000))
+        var (own, other, failed) = (several, several, several)
+        #expect(own.handle(.connected(hasHandshake: false), now: at(300)) == .relay)
+        #expect(other.handle(.dialed, now: at(300)) == .relay)
+        #expect(failed.handle(.planFailed, now: at(300)) == .abandonPlan)
+        #expect(failed.handle(.dialed, now: at(400)) == .relay)
+    }
+
+    @Test func `a race that the other routes lose leaves the connect as it is`() {
+        var state = connecting(hasOtherRoutes: true)
+        _ = state.handle(.deadlineReached, now: at(250))
+
+        #expect(state.handle(.dialFailed(failure), now: at(300)) == .wait)
+        #expect(state.phase == .connecting && state.deadline == at(1_000))
+        #expect(state.handle(.deadlineReached, now: at(1_000)) == .dial)
     }
 
     @Test func `a device that does not answer the request is a timeout`() {
@@ -130,7 +145,7 @@ import Testing
         _ = state.handle(.connected(hasHandshake: true), now: at(1))
 
         #expect(state.phase == .handshaking && state.deadline == at(1_000))
-        #expect(state.handle(.deadlineReached(timeoutError: failure), now: at(1_000)) == .end(failure))
+        #expect(state.handle(.deadlineReached, now: at(1_000)) == .dial)
     }
 
     @Test func `a client that disconnects ends the connection in every phase, without a failure`() {

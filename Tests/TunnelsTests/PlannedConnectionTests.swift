@@ -14,9 +14,9 @@ struct PlannedConnectionTests {
     private static let route = Route.usb(USBRoute(udid: TunnelTableFixture.udid, port: 1))
     private static let network = Route.network(NetworkRoute(address: "192.0.2.1", port: 1))
 
-    /// A dialer with a plan to a unix socket. Its request is "R", and the replies are "OK" and "NO".
-    private final class PlanDialer: Dialer {
-        let dials = Mutex(0)
+    /// Plans streams to a unix socket. The request is "R", and the replies are "OK" and "NO".
+    private final class FakePlanner: ConnectPlanner {
+        let failures = Mutex<[ConnectPlan.Failure]>([])
         /// The open permits, and the most of them at one time.
         let permits = Mutex((open: 0, most: 0))
         /// The number of checks of the address that succeed.
@@ -31,36 +31,34 @@ struct PlannedConnectionTests {
         }
 
         private final class Permit: Sendable {
-            private let dialer: PlanDialer
-            init(_ dialer: PlanDialer) {
-                self.dialer = dialer
-                dialer.permits.withLock { $0 = ($0.open + 1, max($0.most, $0.open + 1)) }
+            private let planner: FakePlanner
+            init(_ planner: FakePlanner) {
+                self.planner = planner
+                planner.permits.withLock { $0 = ($0.open + 1, max($0.most, $0.open + 1)) }
             }
-            deinit { dialer.permits.withLock { $0.open -= 1 } }
+            deinit { planner.permits.withLock { $0.open -= 1 } }
         }
 
-        func dial(_ route: Route) async throws -> Connection {
-            dials.withLock { $0 += 1 }
-            throw DialError(.refused, "dialed on a task")
-        }
-
-        func plan(for route: Route) async -> ConnectPlan? {
+        /// The plan of port 2 leads to another server, which accepts no connection.
+        func plan(for route: Route) -> ConnectPlan {
             let handshake = ConnectPlan.Handshake(
                 request: Array("R".utf8),
                 evaluate: { bytes in
                     if bytes.count < 2 { return .incomplete }
-                    return bytes.prefix(2).elementsEqual("OK".utf8) ? .accepted(length: 2) : .rejected(code: nil)
+                    return bytes.prefix(2).elementsEqual("OK".utf8) ? .accepted(length: 2) : .rejected(code: 7)
                 },
                 verify: { [verify] _ in verify() }
             )
             var plan = ConnectPlan(
                 route: route,
-                address: .unix(path: path),
-                handshake: hasHandshake ? handshake : nil,
+                method: .socket(.unix(path: route.port == 2 ? path + "2" : path), hasHandshake ? handshake : nil),
                 timeout: timeout,
-                timeoutError: DialError(.timedOut, "no reply"),
-                limitKey: ConnectLimitKey(server: .unix(path: path), device: 1),
-                acquirePermit: { [self] in Permit(self) }
+                limitKey: ConnectLimitKey(server: self, device: 1),
+                acquirePermit: { [self] in Permit(self) },
+                recover: { [self] failure, _ throws(DialError) in
+                    failures.withLock { $0.append(failure) }
+                    throw DialError(failure == .timedOut ? .timedOut : .refused, "port \(route.port)")
+                }
             )
             plan.isAllowed = { [self] in
                 allowedChecks.withLock { left in
@@ -74,23 +72,27 @@ struct PlannedConnectionTests {
 
     /// Runs a tunnel to a server on a unix socket.
     private func withTunnel(
-        route: Route = Self.route,
+        routes: [Route] = [Self.route],
         timeout: Duration = .seconds(10),
         hasHandshake: Bool = true,
+        backlog: CInt = 128,
+        pause: Duration = .zero,
         verify: @escaping @Sendable () -> Bool = { true },
         serve: @escaping @Sendable (CInt) -> Void,
-        _ body: (TunnelTable, Tunnel, PlanDialer) async throws -> Void
+        _ body: (TunnelTable, Tunnel, FakePlanner) async throws -> Void
     ) async throws {
         try await withScratchFolder { scratch in
             let path = scratch.file("server")
-            let server = try LoopbackServer(unixPath: path, backlog: 128, pause: .zero, serve: serve)
+            let server = try LoopbackServer(unixPath: path, backlog: backlog, pause: pause, serve: serve)
             scratch.atEnd { server.stop() }
-            let dialer = PlanDialer(path, timeout: timeout, hasHandshake: hasHandshake, verify: verify)
-            fixture.resolver.set(.success([route]))
-            let table = try await fixture.table(dialer)
+            let silent = try Listener(on: .unix(path: path + "2"))
+            let planner = FakePlanner(path, timeout: timeout, hasHandshake: hasHandshake, verify: verify)
+            fixture.resolver.set(.success(routes))
+            let table = try await fixture.table(planner)
             try await fixture.running(table) {
-                try await body(table, try await table.create(fixture.spec()), dialer)
+                try await body(table, try await table.create(fixture.spec()), planner)
             }
+            silent.close()
         }
     }
 
@@ -108,37 +110,91 @@ struct PlannedConnectionTests {
     }
 
     @Test func `a reply may come in pieces, and the target's bytes after it reach the client first`() async throws {
-        try await withTunnel(serve: Self.answer("O", "Khel", "lo")) { table, tunnel, dialer in
+        try await withTunnel(serve: Self.answer("O", "Khel", "lo")) { table, tunnel, planner in
             let client = try await SocketStream.connect(to: try fixture.address(tunnel))
             try await client.send([7])
 
             #expect(try await client.receive(6) == Array("hello".utf8) + [7])
-            #expect(dialer.dials.withLock { $0 } == 0)
+            #expect(planner.failures.withLock { $0 } == [])
             client.finish()
-            try await eventually("the permit is released") { dialer.permits.withLock { $0.open } == 0 }
+            try await eventually("the permit is released") { planner.permits.withLock { $0.open } == 0 }
             #expect(await table.list().first?.statistics.failures == [:])
         }
     }
 
-    @Test func `a rejected plan and another peer lead to a dial on a task, which gives the reason`() async throws {
-        for (reply, isVerified) in [("NO", true), ("OK", false)] {
-            try await withTunnel(verify: { isVerified }, serve: Self.answer(reply)) { table, tunnel, dialer in
+    @Test func `a rejection and another peer are failures, whose reason is counted after one attempt`() async throws {
+        let cases: [(String, Bool, ConnectPlan.Failure)] = [("NO", true, .rejected(code: 7)), ("OK", false, .closed)]
+        for (reply, isVerified, failure) in cases {
+            try await withTunnel(verify: { isVerified }, serve: Self.answer(reply)) { table, tunnel, planner in
                 let address = try fixture.address(tunnel)
                 #expect(await SocketStream.isReset(by: address))
-                #expect(dialer.dials.withLock { $0 } == 1)
+                #expect(planner.failures.withLock { $0 } == [failure])
                 #expect(await table.list().first?.statistics.failures == ["refused": 1])
-                #expect(dialer.permits.withLock { $0.open } == 0)
+                #expect(planner.permits.withLock { $0.open } == 0)
             }
         }
     }
 
     @Test func `a server without a reply is a timeout`() async throws {
-        try await withTunnel(timeout: .milliseconds(100), serve: { Self.waitForEnd($0) }) { table, tunnel, dialer in
+        try await withTunnel(timeout: .milliseconds(100), serve: { Self.waitForEnd($0) }) { table, tunnel, planner in
             let address = try fixture.address(tunnel)
             #expect(await SocketStream.isReset(by: address))
             #expect(await table.list().first?.statistics.failures == ["timedOut": 1])
-            #expect(dialer.dials.withLock { $0 } == 0)
-            #expect(dialer.permits.withLock { $0.open } == 0)
+            #expect(planner.permits.withLock { $0.open } == 0)
+        }
+    }
+
+    @Test func `a full accept queue is tried again`() async throws {
+        let serve = Self.answer("OK")
+        try await withTunnel(backlog: 0, pause: .milliseconds(20), serve: serve) { _, tunnel, planner in
+            let address = try fixture.address(tunnel)
+            try await withThrowingTaskGroup(of: [UInt8].self) { group in
+                for _ in 0..<16 {
+                    group.addTask {
+                        let client = try await SocketStream.connect(to: address)
+                        try await client.send([9])
+                        return try await client.receive(1)
+                    }
+                }
+                for try await answer in group { #expect(answer == [9]) }
+            }
+            #expect(planner.failures.withLock { $0 } == [])
+        }
+    }
+
+    /// The first route of each test answers after the delay of RFC 8305, or never.
+    @Test(arguments: [(first: 1, second: 2), (first: 2, second: 1)])
+    func `routes of the network race, and the stream of the first one that answers is used`(
+        first: UInt16,
+        second: UInt16
+    ) async throws {
+        let serve: @Sendable (CInt) -> Void = { number in
+            if first == 1 { usleep(400_000) }
+            Self.answer("OK")(number)
+        }
+        let routes = [first, second].map { Route.network(NetworkRoute(address: "192.0.2.1", port: $0)) }
+        try await withTunnel(routes: routes, timeout: .seconds(50), serve: serve) { _, tunnel, planner in
+            let client = try await SocketStream.connect(to: try fixture.address(tunnel))
+            try await client.send([9])
+
+            #expect(try await client.receive(1) == [9])
+            #expect(planner.failures.withLock { $0 } == [])
+            try await eventually("the other attempt has ended") { planner.permits.withLock { $0.open } == 1 }
+        }
+    }
+
+    @Test func `a target whose routes all fail has the reason of the best one`() async throws {
+        let routes = [1, 2].map { Route.network(NetworkRoute(address: "192.0.2.1", port: $0)) }
+        let serve = Self.answer("NO")
+        try await withTunnel(routes: routes, timeout: .milliseconds(400), serve: serve) { table, _, planner in
+            let error = await #expect(throws: DialError.self) {
+                try await table.streams.open(fixture.target) { _ in
+                    Issue.record("there is no stream")
+                    return Descriptor(owning: try LoopbackSocketPair().release().0)
+                }
+            }
+            #expect(error?.reason == .refused && error?.description == "port 1; then port 2")
+            #expect(planner.failures.withLock { $0 } == [.rejected(code: 7), .timedOut])
         }
     }
 
@@ -150,7 +206,7 @@ struct PlannedConnectionTests {
             pending.withLock { $0.now -= 1 }
             Self.answer("OK")(number)
         }
-        try await withTunnel(serve: serve) { _, tunnel, dialer in
+        try await withTunnel(serve: serve) { _, tunnel, planner in
             let address = try fixture.address(tunnel)
             try await withThrowingTaskGroup(of: [UInt8].self) { group in
                 for _ in 0..<64 {
@@ -163,7 +219,7 @@ struct PlannedConnectionTests {
                 for try await answer in group { #expect(answer == [9]) }
             }
             #expect(pending.withLock { $0.most } <= 4)
-            #expect(dialer.dials.withLock { $0 } == 0)
+            #expect(planner.failures.withLock { $0 } == [])
         }
     }
 
@@ -173,10 +229,10 @@ struct PlannedConnectionTests {
             while !gate.withLock({ $0 }) { usleep(2_000) }
             Self.answer("OK")(number)
         }
-        try await withTunnel(route: Self.network, serve: serve) { table, tunnel, dialer in
+        try await withTunnel(routes: [Self.network], serve: serve) { table, tunnel, planner in
             let client = try await SocketStream.connect(to: try fixture.address(tunnel))
             try await client.send([1])
-            try await eventually("the connect has begun") { dialer.permits.withLock { $0.open } == 1 }
+            try await eventually("the connect has begun") { planner.permits.withLock { $0.open } == 1 }
 
             await table.closeNetworkConnections(of: [tunnel.id])
             gate.withLock { $0 = true }
@@ -187,21 +243,21 @@ struct PlannedConnectionTests {
     }
 
     @Test func `a client that resets during the connect gives up its permit`() async throws {
-        try await withTunnel(serve: { Self.waitForEnd($0) }) { table, tunnel, dialer in
+        try await withTunnel(serve: { Self.waitForEnd($0) }) { table, tunnel, planner in
             var client: SocketStream? = try await SocketStream.connect(to: try fixture.address(tunnel))
-            try await eventually("the connect has begun") { dialer.permits.withLock { $0.open } == 1 }
+            try await eventually("the connect has begun") { planner.permits.withLock { $0.open } == 1 }
             client?.makeAbortive()
             client = nil
 
             try await eventually("the connection is closed") { await table.list().first?.statistics.open == 0 }
-            #expect(dialer.permits.withLock { $0.open } == 0)
+            #expect(planner.permits.withLock { $0.open } == 0)
             #expect(await table.list().first?.statistics.failures == [:])
             _ = client
         }
     }
 
     @Test func `a stream of the API uses the same connector`() async throws {
-        try await withTunnel(serve: Self.answer("OK")) { table, _, dialer in
+        try await withTunnel(serve: Self.answer("OK")) { table, _, planner in
             let (started, continuation) = AsyncStream.makeStream(of: SocketStream.self)
             async let opened: Void = table.streams.open(fixture.target) { _ in
                 let (inner, outer) = try LoopbackSocketPair().release()
@@ -215,12 +271,12 @@ struct PlannedConnectionTests {
                 break
             }
             try await opened
-            #expect(dialer.dials.withLock { $0 } == 0)
+            #expect(planner.failures.withLock { $0 } == [])
         }
     }
 
     @Test func `a stream of the API whose task is cancelled ends its connect`() async throws {
-        try await withTunnel(serve: { Self.waitForEnd($0) }) { table, _, dialer in
+        try await withTunnel(serve: { Self.waitForEnd($0) }) { table, _, planner in
             await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask {
                     try await table.streams.open(fixture.target) { _ in
@@ -228,13 +284,13 @@ struct PlannedConnectionTests {
                         return Descriptor(owning: try LoopbackSocketPair().release().0)
                     }
                 }
-                try? await eventually("the connect has begun") { dialer.permits.withLock { $0.open } == 1 }
+                try? await eventually("the connect has begun") { planner.permits.withLock { $0.open } == 1 }
                 group.cancelAll()
                 await #expect(throws: CancellationError.self) { try await group.next() }
             }
 
-            try await eventually("the permit is released") { dialer.permits.withLock { $0.open } == 0 }
-            #expect(dialer.dials.withLock { $0 } == 0)
+            try await eventually("the permit is released") { planner.permits.withLock { $0.open } == 0 }
+            #expect(planner.failures.withLock { $0 } == [])
             #expect(table.streams.statistics.open == 0 && table.streams.statistics.failures.isEmpty)
         }
     }
@@ -257,42 +313,25 @@ struct PlannedConnectionTests {
 
     @Test func `a listener that opens during the connect is found before a byte of the client is sent`() async throws {
         let serve: @Sendable (CInt) -> Void = { Self.waitForEnd($0) }
-        try await withTunnel(route: Self.network, hasHandshake: false, serve: serve) { _, tunnel, dialer in
-            dialer.allowedChecks.withLock { $0 = 1 }
+        try await withTunnel(routes: [Self.network], hasHandshake: false, serve: serve) { _, tunnel, planner in
+            planner.allowedChecks.withLock { $0 = 1 }
             let address = try fixture.address(tunnel)
 
             #expect(await SocketStream.isReset(by: address))
-            // The dial on a task makes the third check.
-            #expect(dialer.allowedChecks.withLock { $0 } == -2)
-            #expect(dialer.dials.withLock { $0 } == 1)
+            #expect(planner.allowedChecks.withLock { $0 } == -1)
+            #expect(planner.failures.withLock { $0 } == [.forbidden])
         }
     }
 
     @Test func `a task that dials with the relay reads the bytes after the reply itself`() async throws {
-        try await withTunnel(serve: Self.answer("OKhello")) { table, _, dialer in
-            let connection = try await RelayDialer(dialer, relay: table.relay).dial(Self.route)
+        try await withTunnel(serve: Self.answer("OKhello")) { table, _, planner in
+            let connection = try await RelayDialer(planner, relay: table.relay).dial(Self.route)
 
             #expect(connection.initialBytes.isEmpty)
             let stream = SocketStream(owning: Descriptor(owning: connection.release().number))
             #expect(try await stream.receive(5) == Array("hello".utf8))
-            #expect(dialer.dials.withLock { $0 } == 0)
+            #expect(planner.failures.withLock { $0 } == [])
         }
-    }
-
-    @Test func `a refused connect of a task gives the reason without another attempt`() async throws {
-        struct OnlyPlans: Dialer {
-            func dial(_ route: Route) async throws -> Connection { throw DialError(.failed, "dialed again") }
-            func plan(for route: Route) async -> ConnectPlan? { await NetworkDialer().plan(for: route) }
-        }
-        let listener = try Listener(on: .ipv4(INADDR_LOOPBACK, port: 0))
-        let route = Route.network(NetworkRoute(address: "127.0.0.1", port: listener.address.port ?? 0))
-        listener.close()
-        let relay = Relay()
-        let error = await #expect(throws: DialError.self) {
-            _ = try await RelayDialer(OnlyPlans(), relay: relay).dial(route).release()
-        }
-        #expect(error?.reason == .refused)
-        await relay.stop()
     }
 
     private static func waitForEnd(_ number: CInt) {

@@ -13,7 +13,7 @@ struct TunnelIndexTests {
 
     private let fixture = TunnelTableFixture()
     private let dependencies = TunnelDependencies(
-        dialer: RouteDialer(resolver: NoRoutes(), dialer: NetworkDialer()),
+        planner: RoutePlanner(resolver: NoRoutes(), planner: NetworkPlanner()),
         relay: Relay(),
         ownerCheck: ClientOwnerCheck(logger: TunnelTableFixture.quiet),
         policy: nil,

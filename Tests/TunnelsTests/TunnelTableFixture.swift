@@ -16,16 +16,15 @@ struct TunnelTableFixture {
     static let udid = UDID(Phones.one).unsafelyUnwrapped
 
     func table(
-        _ dialer: any Dialer = NetworkDialer(),
+        _ planner: any ConnectPlanner = NetworkPlanner(),
         store: TunnelStore? = nil,
         limits: TunnelLimits = TunnelLimits(listenRetryInterval: .milliseconds(20))
     ) async throws -> TunnelTable {
         try await TunnelTable(
-            resolver: resolver,
-            dialer: dialer,
+            planner: RoutePlanner(resolver: resolver, planner: planner),
+            relay: Relay(idle: .milliseconds(150)),
             store: store,
             limits: limits,
-            idle: .milliseconds(150),
             logger: Self.quiet
         )
     }

@@ -70,7 +70,7 @@ import Tunnels
             }
 
             #expect(policy.requests.withLock { $0 } == [.device(udid: device.udid, port: 22 << 8)])
-            #expect(dialer.routes.isEmpty && dialer.plannedRoutes.isEmpty)
+            #expect(dialer.routes.isEmpty)
         }
     }
 

@@ -10,40 +10,15 @@ package protocol UsbmuxClient: Sendable {
     /// Returns the devices that usbmuxd shows now, in its order. Throws `UsbmuxError`.
     func listDevices() async throws -> [UsbmuxDeviceRecord]
 
-    /// Opens a stream to a TCP port of a device.
-    ///
-    /// A DeviceID is valid only within one run of usbmuxd. A caller that stored one must verify afterwards that the
-    /// same run answered.
-    ///
-    /// - Throws: `UsbmuxError`, or `CancellationError`.
-    func connect(deviceID: UInt32, port: UInt16) async throws -> Connection
+    /// Plans a stream to a TCP port of a device.
+    func plan(for route: USBRoute, to handle: DeviceMonitor.Handle, recover: @escaping ConnectPlan.Recovery)
+        -> ConnectPlan
 
-    /// Plans the stream that `connect` opens.
-    ///
-    /// - Parameters:
-    ///   - deviceID: The device.
-    ///   - route: The route to the device's port.
-    ///   - session: The run of usbmuxd in which the DeviceID is valid.
-    ///   - linkChecker: Classifies the end of the stream.
-    /// - Returns: The plan; nil if only `connect` can open the stream.
-    func plan(
-        deviceID: UInt32,
-        route: USBRoute,
-        session: UsbmuxdInstance,
-        linkChecker: any LinkChecker
-    ) -> ConnectPlan?
+    /// The limit of the streams of these plans.
+    var connectionLimit: UsbmuxConnectionLimiter { get }
 
     /// Returns the identifier of this machine that usbmuxd gives to devices. Throws `UsbmuxError`.
     func readBUID() async throws -> String
-}
-
-extension UsbmuxClient {
-    package func plan(
-        deviceID: UInt32,
-        route: USBRoute,
-        session: UsbmuxdInstance,
-        linkChecker: any LinkChecker
-    ) -> ConnectPlan? { nil }
 }
 
 /// An error of a request to usbmuxd.

@@ -1,11 +1,25 @@
 package import Model
 
-/// The way in which an event loop opens a stream to one route, without a task.
+/// Makes plans for streams to routes.
+package protocol ConnectPlanner: Sendable {
+    /// Returns the way to open a stream to a route now.
+    ///
+    /// - Throws: The reason why the route cannot be dialed.
+    func plan(for route: Route) async throws(DialError) -> ConnectPlan
+}
+
+/// The way in which the connector opens a stream to one route.
 ///
-/// A plan is an immutable snapshot: the address and the peer's identity were looked up before. The loop connects, makes
-/// the handshake, and verifies the peer. If a failure has no `reason`, the snapshot may be old. The caller then dials with
-/// `Dialer.dial`, which looks everything up again.
+/// A plan is an immutable snapshot: the address and the peer's identity were looked up before. The connector connects,
+/// makes the handshake, and verifies the peer. After a failure, `recover` gives the reason or a new plan.
 package struct ConnectPlan: Sendable {
+    package enum Method: Sendable {
+        /// connect(2) on the connector's thread. Without a handshake, the connection itself is the stream.
+        case socket(SocketAddress, Handshake? = nil)
+        /// A call on a task, for streams that no connect(2) of this process opens.
+        case task(@Sendable () async throws -> Connection)
+    }
+
     /// The first messages of a stream, before the peer's own bytes.
     package struct Handshake: Sendable {
         package enum Result: Hashable, Sendable {
@@ -18,7 +32,7 @@ package struct ConnectPlan: Sendable {
         }
 
         package let request: [UInt8]
-        /// Evaluates every byte received so far. Called on the loop's thread.
+        /// Evaluates every byte received so far. Called on the connector's thread.
         package let evaluate: @Sendable (UnsafeRawBufferPointer) -> Result
         /// True if the expected peer accepted the connected socket. Called after the reply.
         package let verify: @Sendable (CInt) -> Bool
@@ -39,62 +53,75 @@ package struct ConnectPlan: Sendable {
         case system(CInt)
         /// The peer refused the handshake with this code.
         case rejected(code: UInt32)
+        /// The peer closed without a reply, gave an invalid one, or is not the expected peer.
+        case closed
+        case timedOut
+        /// No permit became free before the timeout.
+        case noPermit
+        /// `isAllowed` returned false.
+        case forbidden
     }
 
-    package let route: Route
-    package let address: SocketAddress
-    /// Nil if the connection itself is the stream.
-    package let handshake: Handshake?
+    /// Decides about a failed attempt; the first attempt is number 1. Returns the plan of the next attempt.
+    package typealias Recovery = @Sendable (Failure, _ attempt: Int) async throws(DialError) -> ConnectPlan
+
+    /// Nil if the planner does not know the route.
+    package let route: Route?
+    package let method: Method
     package let halfClose: Connection.HalfClose
     package let linkChecker: (any LinkChecker)?
     /// The time for the connection and the handshake.
     package let timeout: Duration
-    /// The error for a connection or a handshake that exceeds the timeout.
-    package let timeoutError: DialError
     /// Plans with the same key share the limits of connects in flight; nil if there is no limit.
     package let limitKey: ConnectLimitKey?
+    package let recover: Recovery
     /// Returns a permit for a new stream, before the connection; nil if none is free. The stream keeps the permit until
     /// its close.
     package var acquirePermit: (@Sendable () -> (any Sendable)?)?
-    /// Returns the final reason for a failure; nil if only `Dialer.dial` can give one.
-    package var reason: (@Sendable (Failure) async -> DialError?)?
     /// Returns false if the address may not be used now. Called before the connection and after it.
     package var isAllowed: (@Sendable () -> Bool)?
     /// Returns a value that the connected stream keeps until its close.
     package var retained: (@Sendable () -> any Sendable)?
 
     package init(
-        route: Route,
-        address: SocketAddress,
-        handshake: Handshake? = nil,
+        route: Route?,
+        method: Method,
         halfClose: Connection.HalfClose = .propagates,
         linkChecker: (any LinkChecker)? = nil,
         timeout: Duration,
-        timeoutError: DialError,
         limitKey: ConnectLimitKey? = nil,
-        acquirePermit: (@Sendable () -> (any Sendable)?)? = nil
+        acquirePermit: (@Sendable () -> (any Sendable)?)? = nil,
+        recover: @escaping Recovery
     ) {
         self.route = route
-        self.address = address
-        self.handshake = handshake
+        self.method = method
         self.halfClose = halfClose
         self.linkChecker = linkChecker
         self.timeout = timeout
-        self.timeoutError = timeoutError
         self.limitKey = limitKey
         self.acquirePermit = acquirePermit
+        self.recover = recover
     }
+
+    /// Creates a plan for a stream that `open` opens. `open` has its own timeout and retries.
+    package init(route: Route?, opening open: @escaping @Sendable () async throws -> Connection) {
+        self.init(route: route, method: .task(open), timeout: .zero) { failure, _ throws(DialError) in
+            throw DialError(.failed, "the target could not be reached: \(failure)")
+        }
+    }
+
+    package var usesNetwork: Bool { route?.isNetwork == true }
 }
 
 /// The server and the device whose connects in flight are limited.
 package struct ConnectLimitKey: Hashable, Sendable {
-    /// The address of the server that accepts the connections, such as usbmuxd.
-    package let server: String
+    /// The server that accepts the connections, such as a run of usbmuxd.
+    package let server: ObjectIdentifier
     /// The device behind the server.
     package let device: UInt32
 
-    package init(server: SocketAddress, device: UInt32) {
-        self.server = "\(server)"
+    package init(server: AnyObject, device: UInt32) {
+        self.server = ObjectIdentifier(server)
         self.device = device
     }
 }

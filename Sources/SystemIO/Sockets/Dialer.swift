@@ -2,22 +2,12 @@ package import Model
 
 /// Opens a byte stream to a route.
 ///
-/// The protocol hides the transport from tunnels and probes. Implementations: `NetworkDialer`, the usbmuxd dialer in
-/// Devices, and the dialer in patchbayd that selects one of them.
+/// The protocol hides the transport from probes and clients. `RelayDialer` connects by the plans of a `ConnectPlanner`.
 package protocol Dialer: Sendable {
     /// Opens a stream.
     ///
     /// - Throws: `DialError`; a cancelled task aborts the dial immediately.
     func dial(_ route: Route) async throws -> Connection
-
-    /// Returns the plan for a stream to the route as things are now.
-    ///
-    /// Nil if only `dial` can open the stream, or if the route cannot be dialed now; `dial` gives the reason.
-    func plan(for route: Route) async -> ConnectPlan?
-}
-
-extension Dialer {
-    package func plan(for route: Route) async -> ConnectPlan? { nil }
 }
 
 /// An established stream to a target.
@@ -54,30 +44,6 @@ package struct Connection: ~Copyable, Sendable {
         self.initialBytes = initialBytes
         self.permit = permit
         self.linkChecker = linkChecker
-    }
-
-    /// Returns the same stream with a link checker.
-    package consuming func checked(by linkChecker: any LinkChecker) -> Connection {
-        let (halfClose, initialBytes, permit) = (halfClose, initialBytes, permit)
-        return Connection(
-            descriptor: descriptor,
-            halfClose: halfClose,
-            initialBytes: initialBytes,
-            permit: permit,
-            linkChecker: linkChecker
-        )
-    }
-
-    /// Returns the same stream, which also retains a value until its close.
-    package consuming func retaining(_ use: any Sendable) -> Connection {
-        let (halfClose, initialBytes, permit, linkChecker) = (halfClose, initialBytes, permit, linkChecker)
-        return Connection(
-            descriptor: descriptor,
-            halfClose: halfClose,
-            initialBytes: initialBytes,
-            permit: permit.map { [$0, use] as [any Sendable] } ?? use,
-            linkChecker: linkChecker
-        )
     }
 
     /// Returns the descriptor, and its ownership, with the properties and the permit.

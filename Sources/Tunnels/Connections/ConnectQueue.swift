@@ -16,7 +16,7 @@ struct ConnectQueue {
         fileprivate(set) var holdsServer = true
     }
 
-    private var servers: [String: Int] = [:]
+    private var servers: [ObjectIdentifier: Int] = [:]
     private var devices: [ConnectLimitKey: Int] = [:]
     private var waiting: [(token: ConnectionToken, key: ConnectLimitKey)] = []
 

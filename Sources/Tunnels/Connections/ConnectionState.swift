@@ -19,7 +19,7 @@ struct ConnectionState {
         case connecting
         /// The peer has the request and has not replied.
         case handshaking
-        /// `TargetDialer` dials on a task.
+        /// The routes are planned again and connected on a task.
         case dialing
         /// The client has the response of a rejection. Its close is awaited.
         case rejecting
@@ -42,24 +42,23 @@ struct ConnectionState {
         /// The client closed both directions and left no bytes.
         case clientDisconnected
         case inspected(Inspection)
-        /// The target has a plan. With other routes, a slow network address is not awaited.
+        /// The target has a plan. A slow network address does not delay its other routes.
         case planned(timeout: Duration, hasOtherRoutes: Bool)
-        /// The target has no plan, or the plan is outdated.
+        /// The target has no plan for the event loop, or the plan is outdated.
         case notPlanned
         /// The policy refuses the connection.
         case refused(DialError)
         case placeFree
         case connected(hasHandshake: Bool)
-        /// The server's accept queue is full (EAGAIN of connect(2)).
+        /// The server's accept queue is full (EAGAIN of connect(2)), or no permit is free.
         case queueFull
-        /// The plan failed. `TargetDialer` finds out why.
         case planFailed
         case verified
         case dialed
         case dialFailed(DialError)
         /// The approval of the network route was revoked.
         case networkRevoked
-        case deadlineReached(timeoutError: DialError?)
+        case deadlineReached
         case clientEnded
     }
 
@@ -71,6 +70,10 @@ struct ConnectionState {
         case connect
         case sendRequest
         case dial
+        /// Connect the other routes too, on a task.
+        case race
+        /// Give up the plan, because a task connects the other routes.
+        case abandonPlan
         /// Hand both sockets to the relay.
         case relay
         case respond(BrowserGuard.Refusal)
@@ -80,9 +83,6 @@ struct ConnectionState {
         case wait
     }
 
-    /// The delay before the next address is tried too (RFC 8305, section 5).
-    static let attemptDelay = Duration.milliseconds(250)
-
     private(set) var phase = Phase.checking
     /// The time at which the machine needs `deadlineReached`; nil if it needs none.
     private(set) var deadline: Instant?
@@ -90,8 +90,13 @@ struct ConnectionState {
     private let inspects: Bool
     private let timeouts: InspectionTimeouts
     private var connectDeadline: Instant?
-    private var hasOtherRoutes = false
-    private var retryDelay = Backoff(from: .milliseconds(1), to: .milliseconds(50))
+    /// The time at which the other routes are tried too; nil if there are none, or if they are.
+    private var raceStart: Instant?
+    /// The time of the next attempt at a full accept queue.
+    private var retryTime: Instant?
+    /// True while a task connects the other routes.
+    private var isRacing = false
+    private var retryDelay = Backoff.queueFull
 
     /// - Parameters:
     ///   - inspects: True if the client's first bytes are inspected before the dial.
@@ -117,7 +122,7 @@ struct ConnectionState {
             return end(nil)
         case (_, .clientDisconnected): return end(nil)
         case (_, .networkRevoked): return end(Self.revoked)
-        case (_, .refused(let failure)), (_, .dialFailed(let failure)): return end(failure)
+        case (_, .refused(let failure)), (.dialing, .dialFailed(let failure)): return end(failure)
         case (.dialing, .dialed): return .relay
         case (.dialing, _): return .wait
         default: return handleWhileConnecting(event, now)
@@ -158,33 +163,52 @@ struct ConnectionState {
     private mutating func handleWhileConnecting(_ event: Event, _ now: Instant) -> Action {
         switch event {
         case .planned(let timeout, let hasOtherRoutes):
-            self.hasOtherRoutes = hasOtherRoutes
-            connectDeadline = now + (hasOtherRoutes ? min(timeout, Self.attemptDelay) : timeout)
-            deadline = connectDeadline
-            return .awaitPlace
+            connectDeadline = now + timeout
+            raceStart = hasOtherRoutes ? now + Relay.attemptDelay : nil
+            return wait(.awaitPlace)
         case .placeFree:
             phase = .connecting
             return .connect
         case .queueFull:
-            deadline = min(now + retryDelay.next(), connectDeadline ?? .now)
-            return .wait
+            retryTime = now + retryDelay.next()
+            return wait(.wait)
         case .connected(true):
             phase = .handshaking
-            deadline = connectDeadline
-            return .sendRequest
+            return wait(.sendRequest)
         case .connected(false), .verified: return .relay
+        case .dialed where isRacing: return .relay
+        case .dialFailed:
+            isRacing = false
+            return .wait
         case .notPlanned, .planFailed: return dial()
-        case .deadlineReached(let timeoutError):
-            if let connectDeadline, now < connectDeadline { return phase == .connecting ? .connect : .wait }
-            return hasOtherRoutes ? dial() : end(timeoutError)
+        case .deadlineReached: return handleDeadline(now)
         default: return .wait
         }
+    }
+
+    private mutating func handleDeadline(_ now: Instant) -> Action {
+        if let connectDeadline, now >= connectDeadline { return dial() }
+        if let raceStart, now >= raceStart {
+            (self.raceStart, isRacing) = (nil, true)
+            return wait(.race)
+        }
+        guard let retryTime, now >= retryTime else { return wait(.wait) }
+        self.retryTime = nil
+        return wait(.connect)
+    }
+
+    /// Sets the next deadline.
+    private mutating func wait(_ action: Action) -> Action {
+        deadline = connectDeadline
+        if let raceStart { deadline = deadline.map { min($0, raceStart) } }
+        if let retryTime { deadline = deadline.map { min($0, retryTime) } }
+        return action
     }
 
     private mutating func dial() -> Action {
         phase = .dialing
         deadline = nil
-        return .dial
+        return isRacing ? .abandonPlan : .dial
     }
 
     private mutating func end(_ failure: DialError?) -> Action {

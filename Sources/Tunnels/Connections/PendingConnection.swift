@@ -22,8 +22,8 @@ final class PendingConnection {
     /// The time at which the place at the server is released.
     var placeRelease: ContinuousClock.Instant?
     var dialRequest: DialRequest?
-    /// The reason for which the plan failed, as far as it is known.
-    private(set) var failure: ConnectPlan.Failure?
+    /// The reason why the plan failed; nil before that, and after its timeout.
+    private var failure: ConnectPlan.Failure?
     /// True if the approval of network routes was revoked during the dial.
     var isRevoked = false
     /// True if the client has the response of a rejection.
@@ -135,18 +135,15 @@ final class PendingConnection {
         return client?.isAtEnd ?? true
     }
 
+    /// The reason why the plan failed.
+    var planFailure: ConnectPlan.Failure { failure ?? .timedOut }
+
     /// Returns the connected target of a plan, with its permits. The result owns the descriptor only if `target` was
     /// released.
     func connectedTarget(_ number: CInt, of plan: ConnectPlan) -> RelayTarget {
-        let permits = [permit, plan.retained?()].compactMap(\.self)
-        return RelayTarget(
-            number: number,
-            halfClose: plan.halfClose,
-            initialBytes: [],
-            permit: permits.count > 1 ? permits : permits.first,
-            linkChecker: plan.linkChecker,
-            usesNetwork: plan.route.isNetwork
-        )
+        var target = RelayTarget(number: number, halfClose: plan.halfClose)
+        target.add(plan, permit)
+        return target
     }
 
     /// Gives up what an attempt by plan holds, before a dial on a task.
@@ -162,11 +159,11 @@ extension PendingConnection {
     /// Takes the plan of the target, if it still holds.
     func selectPlan() -> ConnectionState.Event {
         if let plan = request?.plan { return .planned(timeout: plan.timeout, hasOtherRoutes: false) }
-        dialStart = .now
-        guard let target = tunnel?.target, let plan = target.plan, target.isCurrent() else { return .notPlanned }
+        guard let target = tunnel?.target, let plan = target.plans.first, case .socket = plan.method, target.isCurrent()
+        else { return .notPlanned }
         if let refusal = target.refusal() { return .refused(refusal) }
         self.plan = plan
-        return .planned(timeout: plan.timeout, hasOtherRoutes: target.hasOtherRoutes && plan.route.isNetwork)
+        return .planned(timeout: plan.timeout, hasOtherRoutes: plan.usesNetwork && target.plans.count > 1)
     }
 
     /// Takes a place, or waits for one.
@@ -204,21 +201,23 @@ extension PendingConnection {
     /// - Parameter watch: Registers a socket with epoll; false if the kernel watches no more descriptors.
     /// - Returns: Nil if the connect goes on in the background.
     func connect(watch: (CInt) -> Bool) -> ConnectionState.Event? {
-        guard let plan, plan.isAllowed?() != false else { return .planFailed }
+        guard let plan, case .socket(let address, _) = plan.method else { return failed(.closed) }
+        guard plan.isAllowed?() != false else { return failed(.forbidden) }
         if permit == nil, let acquirePermit = plan.acquirePermit {
-            guard let free = acquirePermit() else { return .planFailed }
-            permit = free
+            permit = acquirePermit()
+            failure = permit == nil ? .noPermit : nil
+            if permit == nil { return .queueFull }
         }
-        guard let socket = try? plan.address.makeSocket() else { return .planFailed }
+        guard let socket = try? address.makeSocket() else { return failed(.system(errno)) }
         let number = socket.number
-        guard let result = try? plan.address.withRaw({ Glibc.connect(number, $0, $1) }) else { return .planFailed }
+        guard let result = try? address.withRaw({ Glibc.connect(number, $0, $1) }) else { return failed(.system(EINVAL)) }
         let code = result == 0 ? 0 : errno
         // An interrupted connect continues in the background (connect(2)).
-        guard [0, EINPROGRESS, EINTR].contains(code) else { return code == EAGAIN ? .queueFull : failed(code) }
-        let isTCP = plan.address.port != nil
+        guard [0, EINPROGRESS, EINTR].contains(code) else { return code == EAGAIN ? .queueFull : failed(.system(code)) }
+        let isTCP = address.port != nil
         if isTCP { RelaySocket.setOptions(number) }
         target = RelaySocket(connected: socket, isTCP: isTCP, isConnecting: code != 0)
-        guard watch(number) else { return .planFailed }
+        guard watch(number) else { return failed(.system(errno)) }
         return code == 0 ? connected() : nil
     }
 
@@ -227,8 +226,8 @@ extension PendingConnection {
         target?.handleEvents(events)
         switch state.phase {
         case .connecting:
-            if let code = target?.errorCode { return failed(code) }
-            if target?.isHungUp == true { return .planFailed }
+            if let code = target?.errorCode { return failed(.system(code)) }
+            if target?.isHungUp == true { return failed(.closed) }
             return target?.isWritable == true ? connected() : nil
         case .handshaking: return readReply(pool)
         default: return nil
@@ -236,42 +235,46 @@ extension PendingConnection {
     }
 
     private func connected() -> ConnectionState.Event {
-        guard let plan, let number = target?.number else { return .planFailed }
-        guard plan.handshake == nil else { return .connected(hasHandshake: true) }
+        guard let plan, case .socket(let address, let handshake) = plan.method, let number = target?.number else {
+            return failed(.closed)
+        }
+        guard handshake == nil else { return .connected(hasHandshake: true) }
         // A connect to an unused local port can connect to itself if the kernel chooses the same local port
         // (simultaneous open, RFC 9293, section 3.5). No process listens there then.
-        if plan.address.port != nil, SocketAddress.local(of: number) == SocketAddress.peer(of: number) {
-            return failed(ECONNREFUSED)
+        if address.port != nil, SocketAddress.local(of: number) == SocketAddress.peer(of: number) {
+            return failed(.system(ECONNREFUSED))
         }
         // A listener of this process may have opened since the first check.
-        return plan.isAllowed?() == false ? .planFailed : .connected(hasHandshake: false)
+        return plan.isAllowed?() == false ? failed(.forbidden) : .connected(hasHandshake: false)
     }
 
-    private func failed(_ code: CInt) -> ConnectionState.Event {
-        failure = .system(code)
+    private func failed(_ failure: ConnectPlan.Failure) -> ConnectionState.Event {
+        self.failure = failure
         return .planFailed
+    }
+
+    private var handshake: ConnectPlan.Handshake? {
+        guard case .socket(_, let handshake) = plan?.method else { return nil }
+        return handshake
     }
 
     /// Sends the request of the handshake. It fits into the send buffer of a new socket.
     func sendRequest() -> ConnectionState.Event? {
-        guard let request = plan?.handshake?.request else { return .planFailed }
-        let sent = request.withUnsafeBytes { target?.send($0) }
-        return sent == request.count ? nil : .planFailed
+        let sent = handshake?.request.withUnsafeBytes { target?.send($0) == $0.count }
+        return sent == true ? nil : failed(.closed)
     }
 
     /// Reads the reply of the handshake. The target's bytes after it stay in the socket.
     private func readReply(_ pool: RelayBufferPool) -> ConnectionState.Event? {
-        guard let handshake = plan?.handshake, let number = target?.number else { return .planFailed }
+        guard let handshake, let number = target?.number else { return failed(.closed) }
         let count = target?.peek(into: pool.scratch) ?? 0
-        guard count > 0 else { return count < 0 && (errno == EAGAIN || errno == EINTR) ? nil : .planFailed }
+        guard count > 0 else { return count < 0 && (errno == EAGAIN || errno == EINTR) ? nil : failed(.closed) }
         switch handshake.evaluate(UnsafeRawBufferPointer(rebasing: pool.scratch[..<count])) {
-        case .incomplete: return target?.isEnding == true ? .planFailed : nil
-        case .rejected(let code):
-            failure = code.map { .rejected(code: $0) }
-            return .planFailed
+        case .incomplete: return target?.isEnding == true ? failed(.closed) : nil
+        case .rejected(let code): return failed(code.map { .rejected(code: $0) } ?? .closed)
         case .accepted(let length):
             _ = target?.receive(into: UnsafeMutableRawBufferPointer(rebasing: pool.scratch[..<length]))
-            return handshake.verify(number) ? .verified : .planFailed
+            return handshake.verify(number) ? .verified : failed(.closed)
         }
     }
 }

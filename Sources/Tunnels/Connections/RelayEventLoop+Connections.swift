@@ -24,7 +24,7 @@ extension RelayEventLoop {
             listeners[index] = nil
         }
         for index in connections.indices {
-            if case .pending(let pending) = connections[index], pending.tunnel === tunnel { finish(pending, nil) }
+            if case .pending(let pending) = connections[index], pending.tunnel === tunnel { finish(pending) }
         }
     }
 
@@ -104,7 +104,7 @@ extension RelayEventLoop {
         pending.timer = nil
         pending.releaseServer(&connects, now)
         guard let deadline = pending.state.deadline, now >= deadline else { return startTimer(of: pending) }
-        advance(pending, .deadlineReached(timeoutError: pending.plan?.timeoutError), now)
+        advance(pending, .deadlineReached, now)
     }
 
     /// Starts the connects that have a place now.
@@ -129,7 +129,7 @@ extension RelayEventLoop {
 
     func abandon(_ request: ConnectRequest) {
         for index in connections.indices {
-            if case .pending(let pending) = connections[index], pending.request === request { finish(pending, nil) }
+            if case .pending(let pending) = connections[index], pending.request === request { finish(pending) }
         }
     }
 
@@ -149,6 +149,8 @@ extension RelayEventLoop {
                 target.reject()
                 return advance(pending, .networkRevoked, now)
             }
+            pending.leave(&connects)
+            pending.abandonPlan()
             pending.target = RelaySocket(Descriptor(owning: target.number))
             guard watch(target.number, of: token, side: 1) else {
                 let error = SocketError.failed(call: "epoll_ctl", on: "a target", code: errno)
@@ -167,23 +169,27 @@ extension RelayEventLoop {
         case .wait: return nil
         case .checkClient: return .checked(pending.checkClient())
         case .inspect: return .inspected(pending.inspect(pool, now))
-        case .selectPlan: return pending.selectPlan()
+        case .selectPlan:
+            pending.dialStart = now
+            return pending.selectPlan()
         case .awaitPlace: return pending.enter(&connects, now)
         case .connect:
             pending.target = nil
             return pending.connect { watch($0, of: pending.token, side: 1) }
         case .sendRequest: return pending.sendRequest()
         case .dial:
+            let attempt = pending.plan.map { (route: $0.route, failure: pending.planFailure) }
             pending.leave(&connects)
-            let hadPlan = pending.plan != nil
             pending.abandonPlan()
-            guard let tunnel = pending.tunnel else {
-                finish(pending, nil)
+            guard pending.request == nil else {
+                finish(pending, failure: attempt?.failure ?? .closed)
                 return nil
             }
-            let request = DialRequest(token: pending.token, hadPlan: hadPlan)
-            pending.dialRequest = request
-            tunnel.configuration.report(.dial(request))
+            dial(DialRequest(token: pending.token, attempt: attempt), for: pending)
+        case .race: dial(DialRequest(token: pending.token, isRace: true), for: pending)
+        case .abandonPlan:
+            pending.leave(&connects)
+            pending.abandonPlan()
         case .relay: return relayByPlan(pending, now)
         case .respond(let refusal):
             pending.tunnel?.configuration.metrics.connectionFailed(DialError(.browser, "\(refusal)"))
@@ -195,9 +201,14 @@ extension RelayEventLoop {
         return nil
     }
 
+    private func dial(_ request: DialRequest, for pending: PendingConnection) {
+        pending.dialRequest = request
+        pending.tunnel?.configuration.report(.dial(request))
+    }
+
     /// Hands a connection to the relay, unless its approval was revoked since the snapshot.
     private func relayByPlan(_ pending: PendingConnection, _ now: ContinuousClock.Instant) -> ConnectionState.Event? {
-        guard let plan = pending.plan, let number = pending.target?.number else { return .planFailed }
+        guard let plan = pending.plan, let number = pending.target?.number else { return .clientDisconnected }
         if let request = pending.request {
             epoll.unwatch(number)
             let target = pending.connectedTarget(pending.target.take()?.release().release() ?? -1, of: plan)
@@ -205,7 +216,7 @@ extension RelayEventLoop {
             request.complete(.success(target))
             return nil
         }
-        if plan.route.isNetwork, pending.isRevoked || pending.tunnel?.target?.isCurrent() != true {
+        if plan.usesNetwork, pending.isRevoked || pending.tunnel?.target?.isCurrent() != true {
             return .networkRevoked
         }
         relay(pending, pending.connectedTarget(number, of: plan), now)
@@ -226,23 +237,27 @@ extension RelayEventLoop {
             pool: pool,
             now: now
         )
-        tunnel.connected(after: .now - pending.dialStart)
+        pending.dialRequest?.abandon()
+        tunnel.connected(after: now - pending.dialStart)
         leave(pending)
         process(pending.token.index, now)
     }
 
     /// Ends a connection that was not relayed.
-    func finish(_ pending: PendingConnection, _ failure: DialError?) {
+    ///
+    /// - Parameters:
+    ///   - error: The reason for the client's statistics; nil for none.
+    ///   - failure: The failure of the plan of a request; nil if the request was abandoned.
+    func finish(_ pending: PendingConnection, _ error: DialError? = nil, failure: ConnectPlan.Failure? = nil) {
         let metrics = pending.tunnel?.configuration.metrics
-        if let failure { metrics?.connectionFailed(failure) }
+        if let error { metrics?.connectionFailed(error) }
         // A rejected client has its response, which RST could discard.
         if !pending.isRejected { pending.client?.makeAbortive() }
         pending.dialRequest?.abandon()
         remove(pending)
         pending.abandonPlan()
         pending.client = nil
-        let error: (any Error)? = failure == nil ? pending.failure : failure
-        pending.request?.complete(error.map { .failure($0) } ?? .success(nil))
+        pending.request?.complete(.failure(failure ?? CancellationError()))
         metrics?.connectionClosed()
     }
 

@@ -13,12 +13,17 @@ package final class Relay: Sendable {
 
     /// Starts the relay thread.
     ///
-    /// - Parameter idle: The idle timeout for devices that cannot receive the client's EOF
-    ///   (`Connection.HalfClose.destroys`). After this time without a byte in either direction the connection is
-    ///   closed.
-    package init(idle: Duration = .seconds(5)) {
+    /// - Parameters:
+    ///   - idle: The idle timeout for devices that cannot receive the client's EOF
+    ///     (`Connection.HalfClose.destroys`). After this time without a byte in either direction the connection is
+    ///     closed.
+    ///   - linkCheckTimeout: The time after which a link check without a result counts as a lost link. usbmuxd answers
+    ///     within 1 ms. While it terminates, it keeps running for about 100 ms and answers no requests.
+    package init(idle: Duration = .seconds(5), linkCheckTimeout: Duration = .milliseconds(500)) {
         let commands = commands
-        startThread(named: "patchbay-relay") { RelayEventLoop(commands, idle: idle).run() }
+        startThread(named: "patchbay-relay") {
+            RelayEventLoop(commands, idle: idle, linkCheckTimeout: linkCheckTimeout).run()
+        }
     }
 
     /// Connects a client with a target and takes ownership of both.
@@ -31,9 +36,18 @@ package final class Relay: Sendable {
         inspector: RelayInspector? = nil,
         observer: any RelayObserver
     ) {
+        adopt(client: client, target: RelayTarget(target), inspector: inspector, observer: observer)
+    }
+
+    func adopt(
+        client: consuming Descriptor,
+        target: RelayTarget,
+        inspector: RelayInspector? = nil,
+        observer: any RelayObserver
+    ) {
         let connection = RelayCommandQueue.NewConnection(
             client: client.release(),
-            target: RelayTarget(target),
+            target: target,
             inspector: inspector,
             observer: observer
         )
@@ -83,7 +97,7 @@ package final class Relay: Sendable {
 
     /// Starts a connect by plan.
     func connect(_ request: ConnectRequest) {
-        if !commands.enqueue(.connect(request)) { request.complete(.success(nil)) }
+        if !commands.enqueue(.connect(request)) { request.complete(.failure(CancellationError())) }
     }
 
     /// Ends a connect, because its task was cancelled.
@@ -161,13 +175,21 @@ struct RelayTarget: Sendable {
     let number: CInt
     let halfClose: Connection.HalfClose
     /// Bytes that the target sent before the handover; they come first.
-    let initialBytes: [UInt8]
-    let permit: (any Sendable)?
-    let linkChecker: (any LinkChecker)?
+    var initialBytes: [UInt8] = []
+    var permit: (any Sendable)?
+    var linkChecker: (any LinkChecker)?
     var usesNetwork = false
 
     /// Closes the stream without relaying.
     func reject() { Descriptor(owning: number).reset() }
+
+    /// Adds what the plan of the stream prescribes.
+    mutating func add(_ plan: ConnectPlan, _ permit: (any Sendable)?) {
+        let permits = [self.permit, permit, plan.retained?()].compactMap(\.self)
+        self.permit = permits.count > 1 ? permits : permits.first
+        linkChecker = plan.linkChecker ?? linkChecker
+        usesNetwork = plan.usesNetwork
+    }
 }
 
 extension RelayTarget {

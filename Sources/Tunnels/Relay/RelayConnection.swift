@@ -96,8 +96,8 @@ final class RelayConnection {
     }
 
     /// Returns the link checker once, when the target has reached EOF. The caller must start the check.
-    func pendingLinkCheck(now: ContinuousClock.Instant) -> (any LinkChecker)? {
-        target.isAtEnd ? eofClassifier.begin(now: now) : nil
+    func pendingLinkCheck(until end: ContinuousClock.Instant) -> (any LinkChecker)? {
+        target.isAtEnd ? eofClassifier.begin(until: end) : nil
     }
 
     /// Handles the result of the link check.

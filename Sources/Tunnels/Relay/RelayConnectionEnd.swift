@@ -3,16 +3,13 @@ import SystemIO
 /// Decides if EOF from a target is a normal close or a lost link.
 ///
 /// usbmuxd closes the socket in the same way in both cases. At EOF, the relay therefore starts a link check and holds
-/// back the client's EOF until the result. A check without a result within 500 ms counts as a lost link.
+/// back the client's EOF until the result. A check without a result in time counts as a lost link.
 struct EOFClassifier {
     enum Result {
         case closed
         case linkLost
         case pending
     }
-
-    /// usbmuxd answers within 1 ms. While it terminates, it keeps running for about 100 ms and answers no requests.
-    private static let timeout = Duration.milliseconds(500)
 
     private enum State {
         case notNeeded
@@ -32,10 +29,11 @@ struct EOFClassifier {
 
     /// Handles EOF from the target.
     ///
+    /// - Parameter end: The time after which a missing result counts as a lost link.
     /// - Returns: The link checker if the check has to be started now; nil if it was started before or is not needed.
-    mutating func begin(now: ContinuousClock.Instant) -> (any LinkChecker)? {
+    mutating func begin(until end: ContinuousClock.Instant) -> (any LinkChecker)? {
         guard case .waitingForEOF(let linkChecker) = state else { return nil }
-        state = .checking(until: now + Self.timeout)
+        state = .checking(until: end)
         return linkChecker
     }
 

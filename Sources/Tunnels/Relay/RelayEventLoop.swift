@@ -23,6 +23,7 @@ final class RelayEventLoop {
 
     private let commands: RelayCommandQueue
     private let idle: Duration
+    private let linkCheckTimeout: Duration
     private let owners = SocketOwnerLookup()
     /// Indices of connections that used up their budget and have more bytes to move.
     private var ready: [Int] = []
@@ -30,9 +31,10 @@ final class RelayEventLoop {
     private var timers = TimerHeap()
     private var stopped: [CheckedContinuation<Void, Never>] = []
 
-    init(_ commands: RelayCommandQueue, idle: Duration) {
+    init(_ commands: RelayCommandQueue, idle: Duration, linkCheckTimeout: Duration) {
         self.commands = commands
         self.idle = idle
+        self.linkCheckTimeout = linkCheckTimeout
         epoll.watch(commands.wake.number, events: EPOLLIN.rawValue, token: Self.wakeToken)
     }
 
@@ -210,7 +212,7 @@ final class RelayEventLoop {
         connection.isQueued = false
         if connection.pump(through: pool, now: now) { queue(connection, index) }
         let token = ConnectionToken(index: index, generation: connection.generation)
-        if let linkChecker = connection.pendingLinkCheck(now: now) {
+        if let linkChecker = connection.pendingLinkCheck(until: now + linkCheckTimeout) {
             linkChecker.check { [commands] isReachable in
                 _ = commands.enqueue(.linkChecked(connection: token, isReachable: isReachable))
             }
@@ -246,6 +248,6 @@ final class RelayEventLoop {
 
     /// Closes a connection of any kind, because the loop stops.
     private func closeAny(_ index: Int) {
-        if case .pending(let pending) = connections[index] { finish(pending, nil) } else { close(index, .aborted) }
+        if case .pending(let pending) = connections[index] { finish(pending) } else { close(index, .aborted) }
     }
 }

@@ -45,15 +45,17 @@ struct SourceComponents: Sendable {
     ) async throws {
         let registry = state.registry
         let sources = try DiscoverySources(configuration: configuration, environment: environment, logger: logger)
+        let relay = Relay()
         let debugLink = try DebugLinkComponents(
             configuration.debugLink,
             registry: registry,
+            dialer: RelayDialer(NetworkPlanner(), relay: relay),
             bonjour: sources.bonjour,
             logger: logger
         )
-        let planner = CompositeDialer(
-            network: NetworkDialer(),
-            usb: sources.devices?.dialer,
+        let planner = CompositePlanner(
+            network: NetworkPlanner(),
+            usb: sources.devices?.planner,
             debugTools: debugLink?.tools
         )
         let resolver = RegistryRouteResolver(
@@ -63,15 +65,15 @@ struct SourceComponents: Sendable {
         )
         let tunnels = try await DaemonError.reading { () async throws(TunnelError) in
             try await TunnelTable(
-                resolver: resolver,
-                dialer: planner,
+                planner: RoutePlanner(resolver: resolver, planner: planner),
+                relay: relay,
                 store: TunnelStore(directory: state.directory, health: state.health, logger: logger),
                 policy: LeasePolicy(registry: registry, leases: state.leases),
                 limits: limits,
                 logger: logger
             )
         }
-        let dialer = RelayDialer(planner, relay: tunnels.relay)
+        let dialer = RelayDialer(planner, relay: relay)
         prober = LivenessProber(
             store: RegistryLivenessStore(
                 registry: registry,
@@ -116,7 +118,7 @@ struct SourceComponents: Sendable {
             ]
         }
         if let devices = sources.devices, let ports {
-            let lockdownDialer = RelayDialer(devices.dialer, relay: tunnels.relay)
+            let lockdownDialer = RelayDialer(devices.planner, relay: relay)
             let directory = DeviceDirectory(of: devices, dialer: lockdownDialer, logger: logger)
             services += [
                 devices, directory,

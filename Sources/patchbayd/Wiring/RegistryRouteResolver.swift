@@ -16,7 +16,7 @@ struct RegistryRouteResolver: RouteResolver {
     func resolve(_ target: TunnelTarget) async throws(DialError) -> ResolvedTarget {
         switch target {
         case .device(let udid, let port):
-            guard let devices else { throw CompositeDialer.devicesDisabled }
+            guard let devices else { throw CompositePlanner.devicesDisabled }
             // The dial uses the same list of devices.
             try await devices.checkReachable(udid)
             return ResolvedTarget([.usb(USBRoute(udid: udid, port: port))])
@@ -46,11 +46,11 @@ struct RegistryRouteResolver: RouteResolver {
     }
 }
 
-/// Dials a route with the dialer for its transport.
-struct CompositeDialer: Dialer {
-    let network: any Dialer
+/// Plans a stream to a route with the planner for its transport.
+struct CompositePlanner: ConnectPlanner {
+    let network: any ConnectPlanner
     /// Nil if devices are disabled in the configuration.
-    let usb: (any Dialer)?
+    let usb: (any ConnectPlanner)?
     /// Nil if the state debugger is disabled in the configuration.
     let debugTools: DebugToolServer?
     let uses = RouteUseCounter()
@@ -65,39 +65,30 @@ struct CompositeDialer: Dialer {
         "the state debugger is disabled; set debuglink.enabled = true in the configuration"
     )
 
-    func dial(_ route: Route) async throws -> Connection {
+    func plan(for route: Route) async throws(DialError) -> ConnectPlan {
         switch route {
         case .network(let inbound) where inbound.isInbound:
             guard let debugTools else { throw Self.debugLinkDisabled }
-            return try await debugTools.dial(inbound)
+            return ConnectPlan(route: route) { try await debugTools.dial(inbound) }
         case .network:
-            // Counted after the dial: attempts to reach a dead host must not stop the probes that detect it.
-            return try await network.dial(route).retaining(uses.begin(route))
+            var plan = try await network.plan(for: route)
+            // Counted after the connect: attempts to reach a dead host must not stop the probes that detect it.
+            plan.retained = { [uses] in uses.begin(route) }
+            return plan
         case .usb:
             guard let usb else { throw Self.devicesDisabled }
-            // The port is in use from the beginning of the dial, so that it is not probed at the same time.
-            let use = uses.begin(route)
-            return try await usb.dial(route).retaining(use)
+            return counted(try await usb.plan(for: route), route)
         }
     }
 
-    func plan(for route: Route) async -> ConnectPlan? {
-        switch route {
-        case .network(let inbound) where inbound.isInbound:
-            return nil
-        case .network:
-            var plan = await network.plan(for: route)
-            plan?.retained = { [uses] in uses.begin(route) }
-            return plan
-        case .usb:
-            guard var plan = await usb?.plan(for: route) else { return nil }
-            let acquire = plan.acquirePermit
-            plan.acquirePermit = { [uses] in
-                let use = uses.begin(route)
-                guard let acquire else { return use }
-                return acquire().map { [$0, use] as [any Sendable] }
-            }
-            return plan
+    /// The port is in use from the beginning of the connect, so that it is not probed at the same time.
+    private func counted(_ plan: ConnectPlan, _ route: Route) -> ConnectPlan {
+        var plan = plan
+        plan.acquirePermit = { [uses, acquire = plan.acquirePermit] in
+            let use = uses.begin(route)
+            guard let acquire else { return use }
+            return acquire().map { [$0, use] as [any Sendable] }
         }
+        return plan
     }
 }
