@@ -78,6 +78,8 @@ package struct TargetSnapshot: Sendable {
     let isCurrent: @Sendable () -> Bool
     /// Returns the reason for which the policy refuses a connection. Called on the loop's thread.
     var refusal: @Sendable () -> DialError? = { nil }
+    /// The number of route changes before the snapshot.
+    var generation: UInt64 = 0
 
     package init(_ plans: [ConnectPlan], isCurrent: @escaping @Sendable () -> Bool = { true }) {
         self.plans = plans

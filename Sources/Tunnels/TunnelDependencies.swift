@@ -16,6 +16,8 @@ struct TunnelDependencies: Sendable {
     let totals = RelayTotals()
     let feed = Broadcast<TunnelChange>(slow: .ends(after: 256))
     let routeGeneration = RouteGenerationCounter()
+    /// The events of the listeners, with the ID of their tunnel.
+    let events = AsyncStream.makeStream(of: (String, TunnelEvent).self)
 
     func metrics(of id: String) -> TunnelMetrics {
         TunnelMetrics(

@@ -8,13 +8,6 @@ import SystemIO
 /// A tunnel is desired state: it listens from its creation on, also while its target is absent. Persistent tunnels are
 /// saved before `create` returns, and keep their IDs and ports across restarts.
 package actor TunnelTable {
-    /// Work that the table passes to `run()`.
-    enum Job: Sendable {
-        case serve(TunnelListener)
-        /// Try again to listen on a tunnel's local address.
-        case retry(String)
-    }
-
     /// Relays the bytes of all tunnels; stopped at the end of `run()`.
     package nonisolated var relay: Relay { dependencies.relay }
 
@@ -24,7 +17,6 @@ package actor TunnelTable {
     var records: TunnelIndex
     var isRefreshing = false
     nonisolated let dependencies: TunnelDependencies
-    nonisolated let jobs = AsyncStream.makeStream(of: Job.self)
 
     private let store: TunnelStore?
     private var isStopping = false
@@ -170,7 +162,7 @@ package actor TunnelTable {
         guard let persisted = try await store?.load() else { return }
         records = TunnelIndex(persisted, dependencies: dependencies)
         for entry in persisted.tunnels {
-            if !reopen(entry.id) { jobs.continuation.yield(.retry(entry.id)) }
+            if !reopen(entry.id) { dependencies.events.continuation.yield((entry.id, .retry)) }
         }
         await refreshTargets()
     }
@@ -188,7 +180,7 @@ package actor TunnelTable {
     /// Tries to listen on a tunnel's local address again.
     ///
     /// - Returns: False if another retry is needed.
-    func retry(_ id: String) async -> Bool {
+    func reopenListener(of id: String) async -> Bool {
         let isDone = await serialized { () async in isStopping || records[id]?.listener != nil || reopen(id) }
         if isDone { await refreshTarget(of: id) }
         return isDone
@@ -203,7 +195,7 @@ package actor TunnelTable {
             record.listener = listener
             record.state = .unresolved
             records[id] = record
-            jobs.continuation.yield(.serve(listener))
+            start(listener, of: id)
             return true
         } catch {
             set(id, .failed(reason: error.description))
@@ -272,15 +264,29 @@ package actor TunnelTable {
                 // Another program took the address in the meantime. The tunnel is created as failed and tries again.
                 let id = insert(plan, listeners: [])
                 set(id, .failed(reason: error.description))
-                jobs.continuation.yield(.retry(id))
+                dependencies.events.continuation.yield((id, .retry))
                 return (id, true, plan.old?.id)
             }
         }
     }
 
+    private func start(_ listener: TunnelListener, of id: String) {
+        for address in listener.addresses where address.port != nil && !address.isLoopback {
+            let place = address.isUnspecified ? "an address of this machine" : "this address"
+            dependencies.logger.warning(
+                """
+                every client that reaches \(place) over the network can use the tunnel; listen on 127.0.0.1 to restrict \
+                it to its owner
+                """,
+                metadata: ["tunnel": "\(id)", "address": "\(address)"]
+            )
+        }
+        listener.start()
+    }
+
     private func insert(_ plan: TunnelPlan, listeners: [Listener]) -> String {
         let entry = records.insert(plan, listeners: listeners, dependencies: dependencies)
-        if let listener = entry.listener { jobs.continuation.yield(.serve(listener)) }
+        if let listener = entry.listener { start(listener, of: entry.id) }
         return entry.id
     }
 

@@ -1,6 +1,7 @@
 import Glibc
 import Model
 import SystemIO
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(1)))

@@ -144,7 +144,7 @@ package final class Poller: Sendable {
     private func run() -> Never {
         var events = [epoll_event](repeating: epoll_event(), count: 64)
         while true {
-            let count = epoll_wait(epoll, &events, CInt(events.count), epollTimeout)
+            let count = epoll_wait(epoll, &events, CInt(events.count), waiters.withLock { $0.epollTimeout })
             for event in events.prefix(Int(max(count, 0))) {
                 if event.data.u64 == Self.wakeToken {
                     var count: eventfd_t = 0
@@ -156,14 +156,6 @@ package final class Poller: Sendable {
             }
             fireTimers()
         }
-    }
-
-    /// The timeout of epoll_wait(2) in milliseconds.
-    private var epollTimeout: CInt {
-        guard let deadline = waiters.withLock({ $0.earliest }) else { return -1 }
-        let (seconds, attoseconds) = (deadline - .now).components
-        // Rounded up, because an early wake-up would be useless.
-        return CInt(clamping: max(0, seconds * 1_000 + attoseconds / 1_000_000_000_000_000 + 1))
     }
 
     /// Resumes every wait with a due timer.

@@ -17,6 +17,8 @@ struct PollerWaiters {
 
     /// The number of timers, including cancelled ones that are not removed yet.
     var timerCount: Int { timers.count }
+    /// The timeout of epoll_wait(2) until the first timer, which may be cancelled.
+    var epollTimeout: CInt { timers.epollTimeout }
     /// The deadline of the first timer, which may be cancelled.
     var earliest: ContinuousClock.Instant? { timers.earliest }
 
@@ -96,6 +98,14 @@ package struct TimerHeap {
 
     package var count: Int { heap.count }
     package var earliest: ContinuousClock.Instant? { heap.first?.deadline }
+
+    /// The timeout of epoll_wait(2) in milliseconds until the first deadline; -1 without one. It is rounded up, because an
+    /// early wake-up would be useless.
+    package var epollTimeout: CInt {
+        guard let earliest else { return -1 }
+        let (seconds, attoseconds) = (earliest - .now).components
+        return CInt(clamping: max(0, seconds * 1_000 + attoseconds / 1_000_000_000_000_000 + 1))
+    }
 
     package init() {}
 

@@ -41,14 +41,20 @@ final class DialRequest: Sendable {
     func abandon() { abandoned.complete(.success(())) }
 
     /// Runs `body` until it returns or the dial is abandoned.
-    func run(_ body: @escaping @Sendable () async -> Void) async {
-        await withDiscardingTaskGroup { group in
+    ///
+    /// - Throws: The error of `body`; `CancellationError` if the dial was abandoned.
+    func run(_ body: @escaping @Sendable () async throws -> RelayTarget) async throws -> RelayTarget {
+        try await withThrowingTaskGroup(of: RelayTarget?.self) { group in
+            group.addTask { try await body() }
             group.addTask { [abandoned] in
-                await body()
-                abandoned.complete(.success(()))
+                try? await abandoned.value()
+                return nil
             }
-            _ = try? await abandoned.value()
+            defer { group.cancelAll() }
+            if let target = try await group.next() ?? nil { return target }
             group.cancelAll()
+            while let result = await group.nextResult() { try? result.get()?.reject() }
+            throw CancellationError()
         }
     }
 }

@@ -5,9 +5,8 @@ import SystemIO
 
 /// The listeners of the event loop.
 extension RelayEventLoop {
-    func listen(_ configuration: TunnelConfiguration, _ target: TargetSnapshot?, _ now: ContinuousClock.Instant) {
+    func listen(_ configuration: TunnelConfiguration, _ now: ContinuousClock.Instant) {
         let tunnel = LoopTunnel(configuration)
-        tunnel.target = target
         tunnels[ObjectIdentifier(configuration.metrics)] = tunnel
         for socket in configuration.sockets {
             let index = listeners.firstIndex { $0 == nil } ?? listeners.count

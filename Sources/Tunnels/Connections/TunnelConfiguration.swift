@@ -16,7 +16,7 @@ struct TunnelConfiguration: Sendable {
     let ownerCheck: ClientOwnerCheck
     let limits: TunnelLimits
     let metrics: TunnelMetrics
-    /// Reports an event to the tunnel's listener. Called on the loop's thread.
+    /// Reports an event to the tunnel table. Called on the loop's thread.
     let report: @Sendable (TunnelEvent) -> Void
 
     /// True if only processes of the owner may connect. A listener on a non-loopback address serves clients of other
@@ -29,12 +29,14 @@ struct TunnelConfiguration: Sendable {
     func inspects(on listener: SocketAddress) -> Bool { listener.port != nil && !spec.allowBrowsers }
 }
 
-/// An event of the event loop for a tunnel's listener.
+/// An event of the event loop for the state of a tunnel.
 enum TunnelEvent: Sendable {
-    /// The first connection since the last change of the target.
-    case connected
+    /// The first connection since the last change of the target, by the snapshot with this generation.
+    case connected(UInt64)
     /// A connection needs a dial on a task.
     case dial(DialRequest)
+    /// Try again to listen on the tunnel's local address. Sent by the table.
+    case retry
     /// The process is out of descriptors. Clients wait in the accept queue.
     case outOfDescriptors(String)
     /// The listening socket accepts no clients because of the error; nil if it accepts clients again.
@@ -54,9 +56,9 @@ final class LoopTunnel {
     /// Reports a connection, once after each change of the target.
     func connected(after duration: Duration) {
         configuration.metrics.connected(after: duration)
-        guard reportsConnected else { return }
+        guard reportsConnected, let target else { return }
         reportsConnected = false
-        configuration.report(.connected)
+        configuration.report(.connected(target.generation))
     }
 }
 

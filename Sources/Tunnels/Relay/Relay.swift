@@ -78,9 +78,7 @@ package final class Relay: Sendable {
     }
 
     /// Accepts clients for a tunnel until `stopListening`.
-    func listen(_ tunnel: TunnelConfiguration, target: TargetSnapshot?) {
-        _ = commands.enqueue(.listen(tunnel, target))
-    }
+    func listen(_ tunnel: TunnelConfiguration) { _ = commands.enqueue(.listen(tunnel)) }
 
     /// Sets the target of the tunnel with these counters.
     func setTarget(_ target: TargetSnapshot?, of metrics: TunnelMetrics) {
@@ -217,7 +215,7 @@ final class RelayCommandQueue: Sendable {
     enum Command: Sendable {
         case adopt(NewConnection)
         /// Accept clients for a tunnel.
-        case listen(TunnelConfiguration, TargetSnapshot?)
+        case listen(TunnelConfiguration)
         /// The target of a tunnel has changed; nil if it has to be looked up for each connection.
         case setTarget(ObjectIdentifier, TargetSnapshot?)
         /// Close the connections of a tunnel that are not relayed yet, and accept no more.

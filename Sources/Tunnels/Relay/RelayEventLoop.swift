@@ -40,7 +40,7 @@ final class RelayEventLoop {
 
     /// Runs until the stop command.
     func run() {
-        blockSIGPIPE()
+        SplicePipe.blockSIGPIPE()
         let events = UnsafeMutableBufferPointer<epoll_event>.allocate(capacity: 256)
         defer { events.deallocate() }
         while stopped.isEmpty {
@@ -71,27 +71,10 @@ final class RelayEventLoop {
         for continuation in stopped { continuation.resume() }
     }
 
-    /// Blocks SIGPIPE on this thread.
-    ///
-    /// splice(2) to a closed socket raises SIGPIPE and has no flag like MSG_NOSIGNAL. The signal goes to the writing
-    /// thread (signal(7)).
-    private func blockSIGPIPE() {
-        var signals = sigset_t()
-        sigemptyset(&signals)
-        sigaddset(&signals, SIGPIPE)
-        pthread_sigmask(SIG_BLOCK, &signals, nil)
-    }
-
     /// The interval between the timeout checks of a connection.
     private var interval: Duration { min(idle / 4, .milliseconds(25)) }
 
-    /// The timeout of epoll_wait(2) in milliseconds.
-    private var epollTimeout: CInt {
-        guard ready.isEmpty, readyListeners.isEmpty else { return 0 }
-        guard let next = timers.earliest else { return -1 }
-        let (seconds, attoseconds) = (next - .now).components
-        return CInt(clamping: max(0, seconds * 1_000 + attoseconds / 1_000_000_000_000_000 + 1))
-    }
+    private var epollTimeout: CInt { ready.isEmpty && readyListeners.isEmpty ? timers.epollTimeout : 0 }
 
     private func execute(_ batch: consuming [RelayCommandQueue.Command], _ now: ContinuousClock.Instant) {
         // Each command is released before the next one runs. A connection's permit must not outlive a close in the same
@@ -116,7 +99,7 @@ final class RelayEventLoop {
             )
             let isWatched = watch(new.client, of: token, side: 0) && watch(new.target.number, of: token, side: 1)
             if !isWatched { close(token.index, .targetFailed(errno)) }
-        case .listen(let configuration, let target): listen(configuration, target, now)
+        case .listen(let configuration): listen(configuration, now)
         case .setTarget(let id, let target):
             tunnels[id]?.target = target
             tunnels[id]?.reportsConnected = true

@@ -74,9 +74,6 @@ import Testing
             let app = try EchoServer(in: scratch)
             app.stop()
             let client = kind.client(of: rig)
-            await #expect(throws: UsbmuxError.result(.badDevice, request: "Connect")) {
-                _ = try await client.connect(deviceID: 999, port: 1)
-            }
             try await withDeviceSource(of: rig, client) { source in
                 try await source.lists([Phones.one])
 
