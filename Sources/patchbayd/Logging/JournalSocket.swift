@@ -17,7 +17,7 @@ struct JournalSocket: Sendable {
     /// True if systemd connected a descriptor with the journal: `$JOURNAL_STREAM` has its device and inode
     /// (systemd.exec(5)).
     static func isJournal(_ descriptor: CInt, _ environment: [String: String]) -> Bool {
-        guard let stream = environment["JOURNAL_STREAM"], let file = FileIdentity(of: descriptor) else { return false }
+        guard let stream = environment["JOURNAL_STREAM"], let file = FileStatus(of: descriptor) else { return false }
         return stream == "\(file.device):\(file.inode)"
     }
 
