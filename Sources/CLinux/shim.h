@@ -21,8 +21,10 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/timex.h>
 #include <sys/types.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 extern int accept4(int, struct sockaddr *, socklen_t *, int);
@@ -97,6 +99,24 @@ static inline int CLinux_get_descriptor_limit(struct rlimit *limit)
 static inline int CLinux_set_descriptor_limit(const struct rlimit *limit)
 {
 	return setrlimit(RLIMIT_NOFILE, limit);
+}
+
+/* clock_gettime(2) in nanoseconds. In a release build, Swift may take `struct timespec` for a type of CoreFoundation, and
+ * then refuses it in a file that imports Glibc alone. */
+static inline int64_t CLinux_nanoseconds(clockid_t clock)
+{
+	struct timespec time = { 0 };
+
+	(void)clock_gettime(clock, &time);
+	return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+/* Returns 1 if a time server keeps the system clock (STA_UNSYNC of ntp_adjtime(3)), otherwise 0. */
+static inline int CLinux_clock_is_synchronized(void)
+{
+	struct timex state = { 0 };
+
+	return ntp_adjtime(&state) >= 0 && !(state.status & STA_UNSYNC);
 }
 
 /* M_ARENA_MAX of mallopt(3): the maximum number of heaps. The default is eight per core. */

@@ -4,6 +4,7 @@ import Model
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import SystemIO
 
 /// A connection to the broker for one request. Opens at the begin of the request and closes at its end.
 struct HTTPConnection: Sendable {
@@ -174,11 +175,10 @@ struct HTTPConnection: Sendable {
 
     /// The kind of file at the path; nil for a socket. connect(2) also fails with ECONNREFUSED in that case.
     private var fileKind: String? {
-        var status = stat()
-        guard case .unix(let path) = address, stat(path, &status) == 0 else { return nil }
-        return switch status.st_mode & S_IFMT {
-        case S_IFSOCK: nil
-        case S_IFDIR: "a folder"
+        guard case .unix(let path) = address, let status = FileStatus(atPath: path) else { return nil }
+        return switch status.type {
+        case .socket: nil
+        case .folder: "a folder"
         default: "a file"
         }
     }

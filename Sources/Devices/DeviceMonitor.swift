@@ -118,7 +118,8 @@ package actor DeviceMonitor: Service {
         var backoff = Backoff.reconnecting
         while !Task.isCancelled {
             // Arm the watch before the attempt, so that a socket created after a failed attempt is not missed.
-            if watcher?.arm() == true { backoff.reset() }
+            let hasChanged = watcher?.arm()
+            if hasChanged == true { backoff.reset() }
             let before = sessionCount
             do {
                 try await listen()
@@ -127,7 +128,8 @@ package actor DeviceMonitor: Service {
             } catch {
                 // Cancelled: the loop ends.
             }
-            if await backoff.wait(orChangeOf: watcher, clock: clock) { backoff.reset() }
+            let active = hasChanged == nil ? nil : watcher
+            if await backoff.wait(orChangeOf: active, clock: clock) { backoff.reset() }
         }
     }
 

@@ -26,13 +26,13 @@ struct DirectoryWatcher: Sendable {
         queue = number >= 0 ? Queue(number) : nil
     }
 
-    /// Starts watching, again if the directory was removed and recreated. Returns true if the name changed since the
-    /// last call.
-    func arm() -> Bool {
-        guard let queue else { return false }
+    /// Starts watching, again if the directory was removed and recreated.
+    ///
+    /// - Returns: True if the name changed since the last call; nil if the directory cannot be watched.
+    func arm() -> Bool? {
+        guard let queue else { return nil }
         let happened = drain(queue)
-        inotify_add_watch(queue.descriptor.number, directory, Self.mask)
-        return happened
+        return inotify_add_watch(queue.descriptor.number, directory, Self.mask) >= 0 ? happened : nil
     }
 
     /// Returns when the name changes. Only one task may wait at a time. Throws `CancellationError`.

@@ -83,6 +83,8 @@ package final class DevicePortScanner: Service {
     private let logger: Logger
     private let state = Mutex(State())
     private let continuation: AsyncStream<SightingEvent>.Continuation
+    /// A value for each change of the devices. The scanner sleeps until then while no device is connected.
+    private let deviceChanges = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
     /// - Parameters:
     ///   - ports: The probe ports, and the profiles for them.
@@ -118,6 +120,7 @@ package final class DevicePortScanner: Service {
             return gone
         }
         for sighting in gone.values { continuation.yield(.lost(sighting.id)) }
+        deviceChanges.continuation.yield()
     }
 
     /// Sets the additional ports to try: ports of apps seen on the network, which may also respond over USB.
@@ -125,13 +128,15 @@ package final class DevicePortScanner: Service {
         state.withLock { $0.extraPorts = Set(ports.sorted().prefix(Self.extraPortLimit)) }
     }
 
-    /// Tries the ports that are due every second, until graceful shutdown or cancellation.
+    /// Tries the ports that are due every second while a device is connected, until graceful shutdown or cancellation.
     package func run() async throws {
         defer { continuation.finish() }
         try? await cancelWhenGracefulShutdown { [self] in
-            while true {
-                await scan()
-                try await clock.sleep(for: PortSchedule.urgent)
+            for await _ in deviceChanges.stream {
+                while state.withLock({ !$0.devices.isEmpty }) {
+                    await scan()
+                    try await clock.sleep(for: PortSchedule.urgent)
+                }
             }
         }
     }

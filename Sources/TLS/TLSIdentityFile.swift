@@ -49,23 +49,22 @@ package struct TLSIdentityFile: Sendable {
     }
 
     private func check(_ descriptor: CInt) throws {
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else {
+        guard let status = FileStatus(of: descriptor) else {
             throw TLSError.notRead(path: path, reason: SocketError.message(for: errno))
         }
-        guard status.st_mode & S_IFMT == S_IFREG else {
+        guard status.type == .regular else {
             throw TLSError.exposed(path: path, what: "is not a regular file; remove it")
         }
-        guard status.st_uid == geteuid() else {
+        guard status.owner == geteuid() else {
             throw TLSError.exposed(
                 path: path,
-                what: "belongs to user \(status.st_uid), and this program runs as \(geteuid()); chown it"
+                what: "belongs to user \(status.owner), and this program runs as \(geteuid()); chown it"
             )
         }
-        guard status.st_mode & 0o077 == 0 else {
+        guard status.isPrivate else {
             throw TLSError.exposed(
                 path: path,
-                what: "can be opened by others (mode 0\(String(status.st_mode & 0o7777, radix: 8))); "
+                what: "can be opened by others (mode \(status.modeText)); "
                     + "chmod 600 it, or delete it and pair all clients again if another user has read it"
             )
         }

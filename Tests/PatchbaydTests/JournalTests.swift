@@ -84,7 +84,7 @@ import Testing
     }
 
     @Test func `JOURNAL_STREAM names the device and the inode of the journal's stream`() {
-        let file = FileIdentity(of: 2)
+        let file = FileStatus(of: 2)
 
         #expect(JournalSocket.isJournal(2, ["JOURNAL_STREAM": "\(file?.device ?? 0):\(file?.inode ?? 0)"]))
         #expect(!JournalSocket.isJournal(2, ["JOURNAL_STREAM": "1:1"]))

@@ -1,7 +1,7 @@
 import FoundationEssentials
-import Glibc
 import Logging
 import Model
+import SystemIO
 
 /// The part of the audit log that is kept. By default, all of it.
 package struct AuditRetention: Hashable, Sendable {
@@ -30,9 +30,8 @@ extension AuditSegments {
     func expired(_ retention: AuditRetention, at now: Date, currentBytes: Int) throws(AccessError) -> Expired? {
         guard retention != AuditRetention(), !full.isEmpty else { return nil }
         let facts = full.map { number -> (bytes: Int, writtenAt: Int) in
-            var status = stat()
-            guard lstat(path(of: number), &status) == 0 else { return (0, 0) }
-            return (Int(status.st_size), status.st_mtim.tv_sec)
+            let status = FileStatus(atPath: path(of: number), followsLinks: false)
+            return (status?.size ?? 0, status?.modificationTime ?? 0)
         }
         let now = now.timeIntervalSince1970
         var bytes = currentBytes + facts.reduce(0) { $0 + $1.bytes }

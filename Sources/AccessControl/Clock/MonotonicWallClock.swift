@@ -1,3 +1,4 @@
+import CLinux
 import FoundationEssentials
 import Glibc
 
@@ -88,12 +89,9 @@ package struct ClockReading: Hashable, Sendable {
     }
 
     package static func now() -> ClockReading {
-        ClockReading(wall: read(CLOCK_REALTIME), boot: read(CLOCK_BOOTTIME))
-    }
-
-    private static func read(_ clock: clockid_t) -> Int64 {
-        var time = timespec()
-        clock_gettime(clock, &time)
-        return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
+        ClockReading(
+            wall: CLinux_nanoseconds(CLOCK_REALTIME) / 1_000_000,
+            boot: CLinux_nanoseconds(CLOCK_BOOTTIME) / 1_000_000
+        )
     }
 }

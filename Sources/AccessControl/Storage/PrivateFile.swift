@@ -12,10 +12,10 @@ enum PrivateFile {
         guard let status else {
             throw .exposed(path: path, what: "does not exist; create it, owned by you and with mode 0700")
         }
-        guard status.st_mode & S_IFMT == S_IFDIR else { throw .exposed(path: path, what: "is not a folder") }
+        guard status.type == .folder else { throw .exposed(path: path, what: "is not a folder") }
         try checkOwner(status, path)
-        guard status.st_mode & 0o022 == 0 else {
-            throw .exposed(path: path, what: "can be written by others (mode \(mode(status))); chmod 700 it")
+        guard status.mode & 0o022 == 0 else {
+            throw .exposed(path: path, what: "can be written by others (mode \(status.modeText)); chmod 700 it")
         }
     }
 
@@ -26,15 +26,15 @@ enum PrivateFile {
     @discardableResult
     static func check(file path: String) throws(AccessError) -> Bool {
         guard let status = try status(of: path) else { return false }
-        guard status.st_mode & S_IFMT == S_IFREG, status.st_nlink == 1 else {
+        guard status.type == .regular, status.links == 1 else {
             throw .exposed(path: path, what: "is not a regular file with one link; find out which user created it")
         }
         try checkOwner(status, path)
-        guard status.st_mode & 0o077 == 0 else {
+        guard status.isPrivate else {
             throw .exposed(
                 path: path,
                 what:
-                    "can be opened by others (mode \(mode(status))); chmod 600 it, and pair all clients again if it was opened"
+                    "can be opened by others (mode \(status.modeText)); chmod 600 it, and pair all clients again if it was opened"
             )
         }
         return true
@@ -74,18 +74,15 @@ enum PrivateFile {
     }
 
     /// Returns the status of the file itself, without following links; nil when there is no file.
-    private static func status(of path: String) throws(AccessError) -> stat? {
-        var status = stat()
-        if lstat(path, &status) == 0 { return status }
+    private static func status(of path: String) throws(AccessError) -> FileStatus? {
+        if let status = FileStatus(atPath: path, followsLinks: false) { return status }
         if errno == ENOENT { return nil }
         throw .exposed(path: path, what: "cannot be checked: \(SocketError.message(for: errno))")
     }
 
-    private static func checkOwner(_ status: stat, _ path: String) throws(AccessError) {
-        guard status.st_uid == geteuid() else {
-            throw .exposed(path: path, what: "belongs to user \(status.st_uid), and the broker runs as \(geteuid())")
+    private static func checkOwner(_ status: FileStatus, _ path: String) throws(AccessError) {
+        guard status.owner == geteuid() else {
+            throw .exposed(path: path, what: "belongs to user \(status.owner), and the broker runs as \(geteuid())")
         }
     }
-
-    private static func mode(_ status: stat) -> String { "0" + String(status.st_mode & 0o7777, radix: 8) }
 }

@@ -171,9 +171,8 @@ actor SSHForward {
 
     /// True for a socket of this user without access for others. Another user could have taken the name in /tmp.
     private func isOwnSocket(_ handle: CInt) -> Bool {
-        var facts = stat()
-        return fstat(handle, &facts) == 0 && facts.st_mode & S_IFMT == S_IFSOCK
-            && facts.st_uid == geteuid() && facts.st_mode & 0o077 == 0
+        guard let status = FileStatus(of: handle) else { return false }
+        return status.type == .socket && status.owner == geteuid() && status.isPrivate
     }
 
     private func failure(_ exit: ChildExit, else reason: String) -> ClientError {

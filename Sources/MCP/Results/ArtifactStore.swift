@@ -136,18 +136,14 @@ package actor ArtifactStore: ArtifactReader, Service {
                     ArtifactMetadata.self,
                     from: Data(read(metadataPath(of: sha)))
                 ),
-                size(of: path(of: sha)) == metadata.size, let entry = metadata.entry(at: uptime(), on: Date())
+                FileStatus(atPath: path(of: sha))?.size == metadata.size,
+                let entry = metadata.entry(at: uptime(), on: Date())
             else {
                 delete([sha])
                 continue
             }
             delete(index.put(sha, entry, at: uptime()))
         }
-    }
-
-    private func size(of path: String) -> Int? {
-        var facts = stat()
-        return stat(path, &facts) == 0 ? Int(facts.st_size) : nil
     }
 
     private func write(_ bytes: [UInt8], to path: String) throws(ArtifactError) {

@@ -45,9 +45,10 @@ struct PrivateFolder {
                 throw failure(SocketError.message(for: errno))
             }
         }
-        var facts = stat()
-        guard lstat(path, &facts) == 0 else { throw failure(SocketError.message(for: errno)) }
-        guard facts.st_mode & S_IFMT == S_IFDIR, facts.st_uid == geteuid(), facts.st_mode & 0o077 == 0 else {
+        guard let status = FileStatus(atPath: path, followsLinks: false) else {
+            throw failure(SocketError.message(for: errno))
+        }
+        guard status.type == .folder, status.owner == geteuid(), status.isPrivate else {
             throw CLIError(
                 status: .configuration,
                 message: "\(path) must be a folder that only you can access; no grant is stored there",
@@ -94,9 +95,8 @@ struct PrivateFolder {
         let descriptor = open(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
-        var facts = stat()
-        guard fstat(descriptor, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG else { return nil }
-        guard facts.st_uid == geteuid(), facts.st_mode & 0o077 == 0 else {
+        guard let status = FileStatus(of: descriptor), status.type == .regular else { return nil }
+        guard status.owner == geteuid(), status.isPrivate else {
             throw CLIError(
                 status: .configuration,
                 message: "\(file) is accessible to other users; its token is not used",

@@ -106,7 +106,7 @@ struct ConfigurationLoader {
         let descriptor = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw unreadable(file, errno) }
         defer { close(descriptor) }
-        guard let type = FileType(of: descriptor) else { throw unreadable(file, errno) }
+        guard let type = FileStatus(of: descriptor)?.type else { throw unreadable(file, errno) }
         guard type == .regular else {
             throw .unreadable(
                 file: file,

@@ -1,28 +1,23 @@
-import Glibc
 import SystemIO
 
 /// Sends log entries with fields to systemd's journal (the native protocol of systemd-journald(8)): one datagram for each
 /// entry.
-final class JournalSocket: Sendable {
+struct JournalSocket: Sendable {
     static let standardPath = "/run/systemd/journal/socket"
     /// The maximum size of a datagram in bytes. Longer entries go to standard error.
     private static let limit = 64 << 10
 
-    private let descriptor: CInt
-    private let path: String
+    private let socket: DatagramSocket
 
     init?(path: String = standardPath) {
-        descriptor = socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
-        guard descriptor >= 0 else { return nil }
-        self.path = path
+        guard let socket = DatagramSocket(to: path) else { return nil }
+        self.socket = socket
     }
-
-    deinit { close(descriptor) }
 
     /// True if systemd connected a descriptor with the journal: `$JOURNAL_STREAM` has its device and inode
     /// (systemd.exec(5)).
     static func isJournal(_ descriptor: CInt, _ environment: [String: String]) -> Bool {
-        guard let stream = environment["JOURNAL_STREAM"], let file = FileIdentity(of: descriptor) else { return false }
+        guard let stream = environment["JOURNAL_STREAM"], let file = FileStatus(of: descriptor) else { return false }
         return stream == "\(file.device):\(file.inode)"
     }
 
@@ -31,25 +26,7 @@ final class JournalSocket: Sendable {
     /// - Returns: False if the journal does not accept the entry, for example because it restarts.
     func send(_ line: LogLine, priority: Int) -> Bool {
         let bytes = Self.datagram(line, priority: priority)
-        guard bytes.count <= Self.limit else { return false }
-        var target = sockaddr_un()
-        target.sun_family = sa_family_t(AF_UNIX)
-        let name = Array(path.utf8)
-        guard name.count < MemoryLayout.size(ofValue: target.sun_path) else { return false }
-        withUnsafeMutableBytes(of: &target.sun_path) { $0.copyBytes(from: name) }
-        let count = withUnsafePointer(to: &target) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                sendto(
-                    descriptor,
-                    bytes,
-                    bytes.count,
-                    CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT),
-                    $0,
-                    socklen_t(MemoryLayout<sockaddr_un>.size)
-                )
-            }
-        }
-        return count == bytes.count
+        return bytes.count <= Self.limit && socket.send(bytes, waits: false)
     }
 
     /// Encodes an entry. Each field of the entry becomes `PATCHBAY_NAME`.

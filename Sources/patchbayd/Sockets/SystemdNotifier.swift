@@ -8,12 +8,12 @@ import Synchronization
 /// Reports the service state to systemd: one datagram per message to `$NOTIFY_SOCKET` (sd_notify(3)). Does nothing
 /// without systemd.
 struct SystemdNotifier: Sendable {
-    private let address: String?
+    private let socket: DatagramSocket?
     /// The watchdog interval from `$WATCHDOG_USEC`; nil if the watchdog is off.
     let watchdog: Duration?
 
     init(environment: [String: String]) {
-        address = environment["NOTIFY_SOCKET"]
+        socket = environment["NOTIFY_SOCKET"].flatMap { DatagramSocket(to: $0) }
         let isForUs = environment["WATCHDOG_PID"].map { Int32($0) == getpid() } ?? true
         let microseconds = environment["WATCHDOG_USEC"].flatMap { Int64($0) }
         watchdog = isForUs ? microseconds.flatMap { $0 > 0 ? .microseconds($0) : nil } : nil
@@ -23,34 +23,13 @@ struct SystemdNotifier: Sendable {
 
     /// Reports the begin of a reload; `ready` reports its end. systemd needs the time of the monotonic clock.
     func reloading() {
-        var now = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &now)
-        send("RELOADING=1\nMONOTONIC_USEC=\(now.tv_sec * 1_000_000 + now.tv_nsec / 1_000)")
+        send("RELOADING=1\nMONOTONIC_USEC=\(CLinux_nanoseconds(CLOCK_MONOTONIC) / 1_000)")
     }
 
     func stopping() { send("STOPPING=1") }
     func alive() { send("WATCHDOG=1") }
 
-    private func send(_ message: String) {
-        guard let address, !address.isEmpty else { return }
-        var target = sockaddr_un()
-        target.sun_family = sa_family_t(AF_UNIX)
-        var path = Array(address.utf8)
-        // A leading @ is an abstract socket, whose name begins with a zero byte (unix(7)).
-        if path.first == UInt8(ascii: "@") { path[0] = 0 }
-        guard path.count < MemoryLayout.size(ofValue: target.sun_path) else { return }
-        withUnsafeMutableBytes(of: &target.sun_path) { $0.copyBytes(from: path) }
-        let length = MemoryLayout<sa_family_t>.size + path.count
-        let descriptor = socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
-        guard descriptor >= 0 else { return }
-        defer { close(descriptor) }
-        let bytes = Array(message.utf8)
-        _ = withUnsafePointer(to: &target) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                sendto(descriptor, bytes, bytes.count, CInt(MSG_NOSIGNAL), $0, socklen_t(length))
-            }
-        }
-    }
+    private func send(_ message: String) { socket?.send(Array(message.utf8), waits: true) }
 }
 
 /// Reports the start of the shutdown to systemd and in the log. Started last, and therefore stopped first.

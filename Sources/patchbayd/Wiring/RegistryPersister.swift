@@ -106,7 +106,7 @@ enum StateDirectory {
             folder += "/\(part)"
             guard mkdir(folder, 0o700) != 0 else { continue }
             let code = errno
-            if code == EEXIST, FileType(atPath: folder) == .folder { continue }
+            if code == EEXIST, FileStatus(atPath: folder)?.type == .folder { continue }
             if code == EEXIST { return "\(folder) is no folder" }
             return "\(folder) cannot be made: \(SocketError.message(for: code))"
         }
