@@ -18,6 +18,8 @@ package final class UsbmuxdInstance: Sendable {
     private let socket: Descriptor
     private let daemon: pid_t?
     private let isInvalidated = Atomic(false)
+    /// The reply "ok" to Connect as this run of usbmuxd writes it; empty before the first one.
+    private let acceptance = Mutex<[UInt8]>([])
 
     /// - Parameters:
     ///   - socket: A socket on which usbmuxd has accepted Listen.
@@ -37,6 +39,11 @@ package final class UsbmuxdInstance: Sendable {
         let hangUp = Int16(truncatingIfNeeded: EPOLLRDHUP.rawValue)
         var state = pollfd(fd: socket.number, events: hangUp, revents: 0)
         return poll(&state, 1, 0) == 0
+    }
+
+    /// Evaluates the reply to Connect.
+    func evaluate(_ reply: UnsafeRawBufferPointer) -> ConnectPlan.Handshake.Result {
+        UsbmuxConnectMessage.evaluate(reply, known: acceptance)
     }
 
     /// Ends the session when Patchbay stops listening.

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Model
+import Synchronization
 import SystemIO
 import TestSupport
 import Testing
@@ -8,8 +9,9 @@ import Testing
 
 /// The Connect message and its reply, as bytes.
 @Suite struct UsbmuxConnectMessageTests {
-    private func evaluate(_ bytes: [UInt8]) -> ConnectPlan.Handshake.Result {
-        bytes.withUnsafeBytes { UsbmuxConnectMessage.evaluate($0) }
+    private func evaluate(_ bytes: [UInt8], known: [UInt8] = []) -> ConnectPlan.Handshake.Result {
+        let known = Mutex(known)
+        return bytes.withUnsafeBytes { UsbmuxConnectMessage.evaluate($0, known: known) }
     }
 
     private func values(_ bytes: [UInt8]) throws -> [String: String] {
@@ -41,20 +43,24 @@ import Testing
         #expect(try values(UsbmuxConnectMessage.request(deviceID: deviceID, port: port)) == values(encoded))
     }
 
-    @Test func `the usual reply is accepted as soon as it is complete, without the bytes after it`() {
-        let reply = UsbmuxConnectMessage.usualReply
-
-        for count in 0..<reply.count { #expect(evaluate(Array(reply.prefix(count))) == .incomplete) }
-        #expect(evaluate(reply) == .accepted(length: reply.count))
-        #expect(evaluate(reply + Array("hello".utf8)) == .accepted(length: reply.count))
-    }
-
-    @Test func `another notation of the reply is accepted too`() {
+    @Test(arguments: [[], MuxMessage.result(0)])
+    func `the reply "ok" is accepted as soon as it is complete, without the bytes after it`(known: [UInt8]) {
         let reply = MuxMessage.result(0)
 
-        #expect(reply != UsbmuxConnectMessage.usualReply)
-        #expect(evaluate(Array(reply.dropLast())) == .incomplete)
-        #expect(evaluate(reply + [1]) == .accepted(length: reply.count))
+        for count in 0..<reply.count { #expect(evaluate(Array(reply.prefix(count)), known: known) == .incomplete) }
+        #expect(evaluate(reply, known: []) == .accepted(length: reply.count))
+        #expect(evaluate(reply + Array("hello".utf8), known: known) == .accepted(length: reply.count))
+    }
+
+    @Test func `the last reply "ok" becomes the known one, and a rejection does not`() {
+        let known = Mutex<[UInt8]>([])
+        let reply = MuxMessage.result(0)
+
+        for bytes in [reply + [1], MuxMessage.result(3)] {
+            _ = bytes.withUnsafeBytes { UsbmuxConnectMessage.evaluate($0, known: known) }
+        }
+
+        #expect(known.withLock { $0 } == reply)
     }
 
     @Test func `every other reply is rejected, a result with its code`() {

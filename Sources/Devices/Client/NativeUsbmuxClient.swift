@@ -54,7 +54,7 @@ package final class NativeUsbmuxClient: UsbmuxClient {
     {
         let handshake = ConnectPlan.Handshake(
             request: UsbmuxConnectMessage.request(deviceID: handle.deviceID, port: route.port),
-            evaluate: UsbmuxConnectMessage.evaluate,
+            evaluate: handle.session.evaluate,
             verify: { handle.session.owns(connection: $0) }
         )
         return ConnectPlan(

@@ -1,9 +1,10 @@
+import Synchronization
 import SystemIO
 
 /// The Connect request as bytes, and the evaluation of its reply, for `ConnectPlan`.
 ///
 /// A property list encoder and decoder take 35 µs for the two messages. The request has two variable numbers, and the
-/// usual reply has none.
+/// reply "ok" has none: one server always writes it with the same bytes.
 enum UsbmuxConnectMessage {
     /// Returns the message, like `UsbmuxRequest.connect`.
     static func request(deviceID: UInt32, port: UInt16) -> [UInt8] {
@@ -20,19 +21,21 @@ enum UsbmuxConnectMessage {
         return UsbmuxMessage(tag: UsbmuxConnection.tag, body: .propertyList(body)).encoded
     }
 
-    /// The reply "ok" as libplist writes it in usbmuxd.
-    static let usualReply = UsbmuxMessage(
-        tag: UsbmuxConnection.tag,
-        body: .propertyList(
-            document("\t<key>MessageType</key>\n\t<string>Result</string>\n\t<key>Number</key>\n\t<integer>0</integer>")
-        )
-    ).encoded
-
-    /// Evaluates the bytes received so far. Another notation of the same reply is accepted too.
-    static func evaluate(_ bytes: UnsafeRawBufferPointer) -> ConnectPlan.Handshake.Result {
-        if bytes.count >= usualReply.count, bytes.prefix(usualReply.count).elementsEqual(usualReply) {
-            return .accepted(length: usualReply.count)
+    /// Evaluates the bytes received so far.
+    ///
+    /// - Parameter known: The last reply "ok", to which the bytes are compared. Another one replaces it.
+    static func evaluate(_ bytes: UnsafeRawBufferPointer, known: borrowing Mutex<[UInt8]>) -> ConnectPlan.Handshake.Result
+    {
+        let knownLength = known.withLock { known in
+            known.withUnsafeBytes { !$0.isEmpty && bytes.starts(with: $0) ? $0.count : 0 }
         }
+        if knownLength > 0 { return .accepted(length: knownLength) }
+        let result = decode(bytes)
+        if case .accepted(let length) = result { known.withLock { $0 = Array(bytes.prefix(length)) } }
+        return result
+    }
+
+    private static func decode(_ bytes: UnsafeRawBufferPointer) -> ConnectPlan.Handshake.Result {
         guard bytes.count >= UsbmuxHeader.size else { return .incomplete }
         let length = Int(UsbmuxHeader(of: Array(bytes.prefix(UsbmuxHeader.size))).length)
         var decoder = UsbmuxFrameDecoder()
