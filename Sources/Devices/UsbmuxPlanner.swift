@@ -33,7 +33,11 @@ package struct UsbmuxPlanner: ConnectPlanner {
     }
 
     /// Converts a failure to the error that tunnels and probes report.
-    private func reason(_ failure: ConnectPlan.Failure, at route: USBRoute, in session: UsbmuxdInstance) async -> DialError {
+    private func reason(
+        _ failure: ConnectPlan.Failure,
+        at route: USBRoute,
+        in session: UsbmuxdInstance
+    ) async -> DialError {
         let phone = "phone \(route.udid)"
         switch failure {
         case .rejected(UsbmuxResult.refused.code), .rejected(UsbmuxResult.badCommand.code):

@@ -21,11 +21,11 @@ enum UsbmuxConnectMessage {
         return UsbmuxMessage(tag: UsbmuxConnection.tag, body: .propertyList(body)).encoded
     }
 
-    /// Evaluates the bytes received so far.
-    ///
-    /// - Parameter known: The last reply "ok", to which the bytes are compared. Another one replaces it.
-    static func evaluate(_ bytes: UnsafeRawBufferPointer, known: borrowing Mutex<[UInt8]>) -> ConnectPlan.Handshake.Result
-    {
+    /// Evaluates the bytes received so far. They are compared to the last reply "ok", which a new one replaces.
+    static func evaluate(
+        _ bytes: UnsafeRawBufferPointer,
+        known: borrowing Mutex<[UInt8]>
+    ) -> ConnectPlan.Handshake.Result {
         let knownLength = known.withLock { known in
             known.withUnsafeBytes { !$0.isEmpty && bytes.starts(with: $0) ? $0.count : 0 }
         }

@@ -210,7 +210,9 @@ extension PendingConnection {
         }
         guard let socket = try? address.makeSocket() else { return failed(.system(errno)) }
         let number = socket.number
-        guard let result = try? address.withRaw({ Glibc.connect(number, $0, $1) }) else { return failed(.system(EINVAL)) }
+        guard let result = try? address.withRaw({ Glibc.connect(number, $0, $1) }) else {
+            return failed(.system(EINVAL))
+        }
         let code = result == 0 ? 0 : errno
         // An interrupted connect continues in the background (connect(2)).
         guard [0, EINPROGRESS, EINTR].contains(code) else { return code == EAGAIN ? .queueFull : failed(.system(code)) }

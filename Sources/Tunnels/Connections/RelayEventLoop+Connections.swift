@@ -245,6 +245,7 @@ extension RelayEventLoop {
     /// Ends a connection that was not relayed.
     ///
     /// - Parameters:
+    ///   - pending: The connection.
     ///   - error: The reason for the client's statistics; nil for none.
     ///   - failure: The failure of the plan of a request; nil if the request was abandoned.
     func finish(_ pending: PendingConnection, _ error: DialError? = nil, failure: ConnectPlan.Failure? = nil) {
