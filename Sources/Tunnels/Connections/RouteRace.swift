@@ -123,11 +123,11 @@ extension Relay {
     private func permit(for plan: ConnectPlan) async throws -> (any Sendable)? {
         guard let acquire = plan.acquirePermit else { return nil }
         var pause = Backoff.queueFull
-        while pause.total < plan.timeout {
+        while true {
             if let permit = acquire() { return permit }
+            guard pause.total < plan.timeout else { throw ConnectPlan.Failure.noPermit }
             try await pause.wait(clock: PollerClock())
         }
-        throw ConnectPlan.Failure.noPermit
     }
 }
 
