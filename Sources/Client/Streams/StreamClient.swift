@@ -5,17 +5,19 @@ import StreamBridge
 package import SystemIO
 
 /// Streams to endpoints and devices.
-extension PatchbayClient {
+package struct StreamClient: Sendable {
     /// Time for the broker to dial the target of a stream. It tries several routes, each for 5 s.
     private static let dialTimeout = Duration.seconds(30)
 
+    let client: PatchbayClient
+
     /// Checks whether the broker allows a stream to a target now. The broker does not dial.
     ///
-    /// - Throws: `ClientError.refused` with the problem that `openStream` has, and the other cases of `ClientError`.
-    package func checkStream(to target: TunnelTarget) async throws {
+    /// - Throws: `ClientError.refused` with the problem that `open` has, and the other cases of `ClientError`.
+    package func check(to target: TunnelTarget) async throws {
         // Without the header Upgrade, the response is a refusal in every case.
         do {
-            try await perform(OutgoingRequest(method: .GET, path: ["streams"], query: target.query))
+            try await client.perform(OutgoingRequest(method: .GET, path: ["streams"], query: target.query))
         } catch ClientError.refused(let problem) where problem.code == .upgradeRequired {
             return
         }
@@ -26,8 +28,8 @@ extension PatchbayClient {
     /// Each stream is a connection of its own. The descriptor is a socket of this process; a reset of either side resets
     /// the other.
     /// - Throws: `ClientError`, `CancellationError`, `SocketError`.
-    package func openStream(to target: TunnelTarget) async throws -> Connection {
-        let connection = connection(idleTimeout: max(timeout, Self.dialTimeout))
+    package func open(to target: TunnelTarget) async throws -> Connection {
+        let connection = client.connection(idleTimeout: max(client.timeout, Self.dialTimeout))
         let request = OutgoingRequest(method: .GET, path: ["streams"], query: target.query)
         let (inner, outer) = try LoopbackSocketPair().release()
         let descriptor = Descriptor(owning: outer)
