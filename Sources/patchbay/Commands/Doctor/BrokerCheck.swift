@@ -1,14 +1,13 @@
 import Client
 import Glibc
 import Model
-import SystemIO
 
 /// Checks that the broker responds, the permissions of its socket, and its sources.
 struct BrokerCheck {
     let client: PatchbayClient
 
-    /// Returns the results and the broker's sources; the sources are nil if the broker does not respond.
-    func run() async -> (checks: [Check], sources: [SourceStatus]?) {
+    /// Returns the results and the broker's status; the status is nil if the broker does not respond.
+    func run() async -> (checks: [Check], status: BrokerStatus?) {
         var checks: [Check] = []
         do {
             let status = try await client.status()
@@ -22,13 +21,13 @@ struct BrokerCheck {
             checks += (status.findings ?? []).map(Self.finding)
             checks += (status.storage ?? []).map { Check(name: "state", verdict: .fail, detail: $0) }
             checks += [status.remote.flatMap { RemoteStatusText($0).check }].compactMap { $0 }
-            return (checks + status.sources.map(Self.source), status.sources)
+            return (checks + status.sources.map(Self.source), status)
         } catch let error as ClientError {
             checks.append(
                 Check(name: "broker", verdict: .fail, detail: error.description, hint: Self.hint(for: error))
             )
         } catch {
-            checks.append(Check(name: "broker", verdict: .fail, detail: "\(error)", hint: "patchbay status"))
+            checks.append(Check(name: "broker", verdict: .fail, detail: "\(error)", hint: "patchbay logs -p warning"))
         }
         return (checks, nil)
     }
@@ -36,7 +35,10 @@ struct BrokerCheck {
     /// Returns the hint of the error, without the usual reference to `patchbay doctor`.
     private static func hint(for error: ClientError) -> String? {
         switch error {
-        case .brokerNotRunning: "patchbayd, or systemctl start patchbayd"
+        case .brokerNotRunning:
+            access("/lib/systemd/system/patchbayd.service", F_OK) == 0
+                || access("/usr/local/lib/systemd/system/patchbayd.service", F_OK) == 0
+                ? "sudo systemctl start patchbayd" : "patchbayd"
         default: error.hint
         }
     }
@@ -49,7 +51,7 @@ struct BrokerCheck {
             name: "broker",
             verdict: .warn,
             detail: "\(detail), but this is patchbay \(Version.text)",
-            hint: "systemctl restart patchbayd"
+            hint: "sudo systemctl restart patchbayd"
         )
     }
 
@@ -72,7 +74,7 @@ struct BrokerCheck {
                 name: "socket",
                 verdict: .fail,
                 detail: "\(path) has mode 0\(mode): every user may connect, but allow_any_user is not set",
-                hint: "chmod 0600 \(path), or set allow_any_user = true in [api]"
+                hint: "sudo chmod 0600 \(path)"
             )
         ]
     }
@@ -89,49 +91,5 @@ struct BrokerCheck {
         case .ok, .starting, .missing:
             Check(name: source.name, verdict: .warn, detail: source.detail, hint: source.hint)
         }
-    }
-}
-
-/// The state of a Unix socket path, by connect(2) and stat(2).
-struct UnixSocketStatus {
-    enum State {
-        case absent
-        case notASocket
-        /// The file exists, but no server listens.
-        case dead
-        case notPermitted
-        case listening
-    }
-
-    let path: String
-
-    var state: State {
-        var facts = stat()
-        guard stat(path, &facts) == 0 else { return errno == EACCES ? .notPermitted : .absent }
-        guard facts.st_mode & S_IFMT == S_IFSOCK else { return .notASocket }
-        switch connectError {
-        case 0: return .listening
-        // EAGAIN means a full accept queue, so a server listens (unix(7)).
-        case EAGAIN: return .listening
-        case EACCES, EPERM: return .notPermitted
-        case ENOENT: return .absent
-        default: return .dead
-        }
-    }
-
-    /// The permission bits and the owner; nil if the file does not exist.
-    var access: (mode: UInt32, owner: UInt32)? {
-        var facts = stat()
-        return stat(path, &facts) == 0 ? (facts.st_mode & 0o777, facts.st_uid) : nil
-    }
-
-    /// The errno of connect(2), or 0.
-    private var connectError: CInt {
-        let address = SocketAddress.unix(path: path)
-        guard let socket = try? address.makeSocket() else { return errno }
-        let number = socket.number
-        // A path that does not fit cannot be a socket's.
-        let code = try? address.withRaw { Glibc.connect(number, $0, $1) == 0 ? 0 : errno }
-        return code ?? ENOENT
     }
 }
