@@ -23,7 +23,7 @@ struct LocalTunnels {
         opened: ([Tunnel]) async throws -> Void,
         failed: (TunnelConnectionFailure) async throws -> Void
     ) async throws {
-        for target in Set(specs.map(\.target)) { try await client.checkStream(to: target) }
+        for target in Set(specs.map(\.target)) { try await client.streams.check(to: target) }
         do {
             let table = try await TunnelTable(dialer: StreamDialer(client: client))
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -100,7 +100,7 @@ struct StreamDialer: TargetDialer {
     }
 
     func dial(_ target: TunnelTarget, willDial: @Sendable (Route) -> Void) async throws -> Connection {
-        do { return try await client.openStream(to: target) } catch let error as ClientError {
+        do { return try await client.streams.open(to: target) } catch let error as ClientError {
             throw DialError(error)
         }
     }
