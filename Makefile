@@ -1,8 +1,8 @@
 # What the build and the tests need from Debian or Ubuntu, besides Swift 6.3; this is the only list.
 PACKAGES = libavahi-client-dev libpng-dev libqrencode-dev libsqlite3-dev libturbojpeg0-dev libusbmuxd-dev libyuv-dev \
-	avahi-daemon avahi-utils curl dbus fish gcc iproute2 libc6-dev libimobiledevice-utils libusb-1.0-0-dev \
+	avahi-daemon avahi-utils curl dbus fish gcc iproute2 jq libc6-dev libimobiledevice-utils libusb-1.0-0-dev \
 	librsvg2-bin libusbmuxd-tools man-db mandoc openssh-client openssh-server procps \
-	prometheus python3 python3-venv socat systemd usbmuxd util-linux zbar-tools zsh
+	podman prometheus python3 python3-venv runc socat systemd usbmuxd util-linux zbar-tools zsh
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -70,9 +70,13 @@ tsan: setup ## look for data races in the data path with ThreadSanitizer (a buil
 fuzz: setup ## try the parsers on made-up input with libFuzzer (a build of its own): ARGS="--seconds 60 --only token"
 	Tests/FuzzTests/run $(ARGS)
 
-demo: setup ## two phones, apps of each kind, a screenshot over the cable, and a replayed state
+demo: setup ## a phone, two apps and an agent in a minute, then a shell: STEP=1 waits for Enter, ARGS=--kinds shows every kind of app
 	swift build
-	Tests/TestSupport/demo
+	Tests/TestSupport/demo/run $(ARGS)
+
+demo-recording: setup ## record the demo as docs/demo.svg, for README
+	swift build
+	Tests/TestSupport/demo/record docs/demo.svg
 
 bench: build ## compare with iproxy (BENCH_IPROXY=path), socat and direct connections: ARGS="--only connect --rounds 7"
 	swift build -c release --product bench
@@ -137,5 +141,5 @@ dist: build ## build a tarball with the stripped programs in .build/packages
 clean: ## remove everything that was built
 	rm -rf .build .build-fuzz .build-tsan
 
-.PHONY: help setup build man test soak tsan fuzz e2e-systemd demo bench bench-agents bench-remote bench-states run format lint install uninstall deb dist \
+.PHONY: help setup build man test soak tsan fuzz e2e-systemd demo bench bench-agents bench-remote bench-states demo-recording run format lint install uninstall deb dist \
 	clean

@@ -123,9 +123,9 @@ let package = Package(
         module(
             "API",
             [
-                "AccessControl", "JSON", "MCP", "Model", "QR", "Registrations", "Registry", "StreamBridge", "SystemIO",
-                "Tunnels", httpTypes, hummingbird, hummingbirdCore, logging, lifecycle, metrics, nioCore, nioExtras,
-                nioHTTP1, nioHTTPTypes, nioPosix, nioTLS,
+                "AccessControl", "Images", "JSON", "MCP", "Model", "QR", "Registrations", "Registry", "StreamBridge",
+                "SystemIO", "Tunnels", httpTypes, hummingbird, hummingbirdCore, logging, lifecycle, metrics, nioCore,
+                nioExtras, nioHTTP1, nioHTTPTypes, nioPosix, nioTLS,
             ]
         ),
         module("Registrations", ["Model", "SystemIO", lifecycle]),
@@ -149,7 +149,7 @@ let package = Package(
         ),
         program(
             "patchbay",
-            ["Client", "CVersion", "JSON", "Model", "QR", "SystemIO", "TLS", "Tunnels", argumentParser]
+            ["Client", "CLinux", "CVersion", "JSON", "Model", "QR", "SystemIO", "TLS", "Tunnels", argumentParser]
         ),
 
         // Test infrastructure: starts real daemons in private directories. A separate Makefile builds the C part.
@@ -248,7 +248,7 @@ let package = Package(
                 "Agents/keeper.py", "Agents/oracle.py", "Agents/peer.py", "Agents/requirements", "Agents/schemas",
                 "Agents/server.py", "Agents/transcript.py", "Agents/wda_peer.py", "DebugLink/debug_peer.py",
                 "Load/burst.py", "Move/calls.py", "Remote/joining", "Remote/remote_peer.py", "Service/answers.py",
-                "Service/callers.py", "Soak/attacker.py",
+                "Service/callers.py", "Service/documents", "Service/documents.py", "Soak/attacker.py",
             ],
             swiftSettings: settings
         ),

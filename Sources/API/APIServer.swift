@@ -27,19 +27,26 @@ package final class APIServer: Service {
         case tcp(port: UInt16)
         /// Clients on other machines, over TLS, are identified by their key or by a grant.
         case remote(port: UInt16)
+        /// Every client has this grant, whatever user it runs as.
+        case socketGrant(String)
 
         var hostRule: RequestValidator.HostRule {
             switch self {
-            case .unix: .loopback(port: nil)
+            case .unix, .socketGrant: .loopback(port: nil)
             case .tcp(let port): .loopback(port: port)
             case .remote: .any
             }
         }
 
+        /// The grant of every client; nil for other transports.
+        var grant: String? {
+            if case .socketGrant(let grant) = self { grant } else { nil }
+        }
+
         var share: ConnectionLimiter.Share {
             switch self {
             case .unix: .owners
-            case .tcp: .loopback
+            case .tcp, .socketGrant: .loopback
             case .remote: .remote
             }
         }
@@ -63,6 +70,7 @@ package final class APIServer: Service {
         /// The listening socket, while the server accepts connections.
         var channel: (any Channel)?
         var isStopped = false
+        var isDrained = false
     }
 
     /// The maximum size of a request head in bytes. Patchbay's own clients send less than a tenth of that.
@@ -107,7 +115,8 @@ package final class APIServer: Service {
             owners: owners,
             accessStore: services.accessStore,
             sockets: sockets,
-            security: security?.transport
+            security: security?.transport,
+            socketGrant: transport.grant
         )
     }
 
@@ -141,7 +150,7 @@ package final class APIServer: Service {
             }
             .childChannelOption(.allowRemoteHalfClosure, value: true)
             .bind(listener) {
-                [logger, limiter, owners, sockets, security, disconnectHandlers, responseTrackers] channel in
+                [logger, limiter, owners, sockets, transport, security, disconnectHandlers, responseTrackers] channel in
                 http.setup(channel: channel, logger: logger).flatMapThrowing { value in
                     let pipeline = channel.pipeline.syncOperations
                     let timeoutHandler = RequestTimeoutHandler(
@@ -154,7 +163,8 @@ package final class APIServer: Service {
                             limiter: limiter,
                             owners: owners,
                             sockets: sockets,
-                            isRemote: security != nil
+                            isRemote: security != nil,
+                            grant: transport.grant
                         ),
                         position: .first
                     )
@@ -180,7 +190,7 @@ package final class APIServer: Service {
         listen(listener, Self.backlog)
         let isStopped = state.withLock { state in
             state.channel = server.channel
-            return state.isStopped
+            return state.isStopped || state.isDrained
         }
         if isStopped { Self.stopAccepting(on: server.channel) }
         await onOpen()
@@ -220,6 +230,15 @@ package final class APIServer: Service {
     package func stop() {
         let channel = state.withLock { state in
             state.isStopped = true
+            return state.channel
+        }
+        if let channel { Self.stopAccepting(on: channel) }
+    }
+
+    /// Stops the server: idle connections close at once, and others after their response. `run()` then returns.
+    package func drain() {
+        let channel = state.withLock { state in
+            state.isDrained = true
             return state.channel
         }
         if let channel { Self.stopAccepting(on: channel) }

@@ -24,6 +24,7 @@ package struct APIServices: Sendable {
     package let configuration: any ConfigurationProvider
     package let metrics: any MetricsProvider
     package let remote: any RemoteListenerControl
+    package let grantSockets: any GrantSocketOpener
     let registrations: RegistrationService
     package let brokers: any NearbyBrokerProvider
     /// Probes an endpoint now, and reports the result to the registry. Throws a `Problem` if another server answers.
@@ -47,6 +48,7 @@ package struct APIServices: Sendable {
         configuration: any ConfigurationProvider,
         metrics: any MetricsProvider,
         remote: any RemoteListenerControl,
+        grantSockets: any GrantSocketOpener,
         registrations: RegistrationSource,
         senderRefusal: @escaping RegistrationService.AddressCheck,
         brokers: any NearbyBrokerProvider,
@@ -70,6 +72,7 @@ package struct APIServices: Sendable {
         self.configuration = configuration
         self.metrics = metrics
         self.remote = remote
+        self.grantSockets = grantSockets
         self.registrations = RegistrationService(
             source: registrations,
             accessStore: accessStore,

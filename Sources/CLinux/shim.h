@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
@@ -13,10 +14,12 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
+#include <sys/auxv.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -130,6 +133,26 @@ static inline void CLinux_limit_heaps(int count)
 static inline void CLinux_map_blocks(int size)
 {
 	(void)mallopt(M_MMAP_THRESHOLD, size);
+}
+
+/* Unmaps the program's own code; a page that is needed again comes back from the page cache. The start reads tables of
+ * Swift's runtime that nothing reads later. Nothing writes to a segment with code, so MADV_DONTNEED (madvise(2)) loses
+ * nothing. AT_PHDR (getauxval(3)) are the program headers (elf(5)). */
+static inline void CLinux_release_code(void)
+{
+	const ElfW(Phdr) *headers = (const ElfW(Phdr) *)getauxval(AT_PHDR);
+	const ElfW(Phdr) *end = headers + getauxval(AT_PHNUM);
+	uintptr_t base = 0, page = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+	for (const ElfW(Phdr) *header = headers; header < end; header++) {
+		if (header->p_type == PT_PHDR)
+			base = (uintptr_t)headers - header->p_vaddr;
+		if (header->p_type != PT_LOAD || (header->p_flags & (PF_X | PF_W)) != PF_X)
+			continue;
+		uintptr_t start = (base + header->p_vaddr + page - 1) / page * page;
+		uintptr_t stop = (base + header->p_vaddr + header->p_filesz) / page * page;
+		(void)madvise((void *)start, stop - start, MADV_DONTNEED);
+	}
 }
 
 static inline void CLinux_set_thread_name(const char *name)

@@ -1,7 +1,7 @@
 package import Model
 import NIOHTTP1
 
-/// Invites, grants, access requests, the audit log and the remote listener.
+/// Invites, grants, access requests and the remote listener.
 extension PatchbayClient {
     /// The broker answers a revocation only after every connection under the grant is closed.
     private static let revocationTimeout = Duration.seconds(20)
@@ -22,6 +22,11 @@ extension PatchbayClient {
     package func nearbyBrokers() async throws -> [NearbyBroker] { try await items(at: "brokers") }
 
     package func grants() async throws -> [Grant] { try await items(at: "grants") }
+
+    /// Creates a grant for the clients of a new unix socket.
+    package func createGrant(_ spec: SocketGrantSpec) async throws -> Grant {
+        try await response(to: OutgoingRequest(method: .POST, path: ["grants"], body: body(spec)))
+    }
 
     /// Returns the grant of this client.
     package func ownGrant() async throws -> Grant {
@@ -52,6 +57,16 @@ extension PatchbayClient {
 
     package func requests() async throws -> [AccessRequest] { try await items(at: "access-requests") }
 
+    /// Requests access for this process. An owner answers with the request's user code.
+    package func requestAccess(_ spec: AccessRequestSpec) async throws -> AccessRequestCreated {
+        try await response(to: OutgoingRequest(method: .POST, path: ["access-requests"], body: body(spec)))
+    }
+
+    /// Returns the state of a request of this process, with the grant after an approval.
+    package func pollAccessRequest(_ poll: AccessRequestPoll) async throws -> AccessRequestStatus {
+        try await response(to: OutgoingRequest(method: .POST, path: ["access-requests", "poll"], body: body(poll)))
+    }
+
     /// Approves the request with this user code.
     package func approveRequest(_ code: String) async throws -> AccessRequest {
         try await response(to: OutgoingRequest(method: .POST, path: ["access-requests", code, "approve"]))
@@ -67,20 +82,6 @@ extension PatchbayClient {
         try await perform(OutgoingRequest(method: .POST, path: ["access-requests", "unlock"]))
     }
 
-    /// Returns lines of the audit log, each a JSON document.
-    ///
-    /// - Parameters:
-    ///   - number: Return only lines after this line number; nil for the last lines.
-    ///   - limit: Maximum number of lines.
-    /// - Returns: The lines, oldest first.
-    /// - Throws: `ClientError`.
-    package func audit(after number: Int? = nil, limit: Int? = nil) async throws -> AuditPage {
-        var request = OutgoingRequest(method: .GET, path: ["audit"])
-        if let number { request.query.append(("after", "\(number)")) }
-        if let limit { request.query.append(("limit", "\(limit)")) }
-        return try await response(to: request)
-    }
-
     /// Restarts the broker's logical clock at the wall clock, after an administrator has corrected the wall clock.
     /// Returns what ended.
     package func recoverClock() async throws -> RevocationResult {
@@ -88,10 +89,5 @@ extension PatchbayClient {
             to: OutgoingRequest(method: .POST, path: ["clock", "recover"]),
             extraTimeout: Self.revocationTimeout
         )
-    }
-
-    /// Verifies the whole audit log. Takes up to minutes for a long log.
-    package func verifyAudit() async throws -> AuditVerification {
-        try await response(to: OutgoingRequest(method: .GET, path: ["audit", "verify"]), extraTimeout: .seconds(120))
     }
 }

@@ -1,4 +1,4 @@
-package import Model
+import Model
 import NIOHTTP1
 
 /// Event stream.
@@ -33,13 +33,4 @@ extension PatchbayClient {
         default: nil
         }
     }
-}
-
-/// A change of the broker's lists.
-package enum BrokerEvent: Hashable, Sendable {
-    /// The whole list: at the beginning, and when the changes since the last event are no longer available.
-    case snapshot(EndpointList)
-    case endpoint(EndpointChange)
-    /// All devices, whenever a device is attached or detached.
-    case devices([Device])
 }

@@ -102,6 +102,7 @@ extension PatchbayClient {
     ///   - wait: Maximum time in seconds to wait for an app that is unavailable.
     ///   - timeout: Maximum duration of the call in seconds.
     ///   - maxPixels: Maximum edge length of an image in the result; 0 for links to the originals.
+    ///   - imageFormat: Format of the images in the result, `png` or `jpeg`; nil for any.
     /// - Returns: A `CallToolResult`, which may report a failure of the tool.
     /// - Throws: `ClientError`.
     package func call(
@@ -110,12 +111,14 @@ extension PatchbayClient {
         arguments: JSONObject,
         wait: Int? = nil,
         timeout: Int? = nil,
-        maxPixels: Int? = nil
+        maxPixels: Int? = nil,
+        imageFormat: String? = nil
     ) async throws -> JSONObject {
         var body: JSONObject = ["tool": .string(tool), "arguments": .object(arguments)]
         body["waitSeconds"] = wait.map { .number(JSONNumber($0)) }
         body["timeoutSeconds"] = timeout.map { .number(JSONNumber($0)) }
         body["maxPixels"] = maxPixels.map { .number(JSONNumber($0)) }
+        body["imageFormat"] = imageFormat.map { .string($0) }
         let request = OutgoingRequest(
             method: .POST,
             path: ["endpoints", id.text, "call"],
@@ -148,88 +151,4 @@ extension PatchbayClient {
     private func invalidResponse(to request: OutgoingRequest, _ detail: String) -> ClientError {
         .invalidResponse(what: "the answer to \(request.name)", detail: detail)
     }
-}
-
-/// The tools of an app.
-package struct ToolList: Hashable, Sendable {
-    /// Tool descriptions as the app wrote them, sorted by name.
-    package let tools: [JSONObject]
-    /// True if the list is from the cache because the app did not answer.
-    package let isStale: Bool
-    /// The reason why the list is stale, and the next step.
-    package let reason: String?
-    package let hint: String?
-    /// True if the list has changed since its last display.
-    package let hasChanged: Bool
-    /// The limit of the caller's grant, such as `read-only tools`. Nil for a list of all tools.
-    package let limit: String?
-
-    package init(
-        tools: [JSONObject],
-        isStale: Bool = false,
-        hasChanged: Bool = false,
-        limit: String? = nil,
-        reason: String? = nil,
-        hint: String? = nil
-    ) {
-        self.tools = tools
-        self.isStale = isStale
-        self.hasChanged = hasChanged
-        self.limit = limit
-        (self.reason, self.hint) = (reason, hint)
-    }
-
-    package func tool(named name: String) -> JSONObject? { tools.first { $0["name"] == .string(name) } }
-}
-
-/// One of the broker's MCP servers.
-package enum MCPTarget: Hashable, Sendable {
-    /// The broker's own server with its fixed tools.
-    case broker
-    /// The server of one app, at a stable URL.
-    case endpoint(EndpointID)
-    /// The aggregate of all apps.
-    case all
-
-    /// Path segments of the server.
-    var path: [String] {
-        switch self {
-        case .broker: ["mcp"]
-        case .endpoint(let id): ["e", id.text, "mcp"]
-        case .all: ["all", "mcp"]
-        }
-    }
-}
-
-/// A message for an MCP server.
-package struct OutgoingMCPMessage: Hashable, Sendable {
-    /// An HTTP header of MCP.
-    package struct Header: Hashable, Sendable {
-        package let name: String
-        package let value: String
-
-        package init(_ name: String, _ value: String) {
-            self.name = name
-            self.value = value
-        }
-    }
-
-    /// A JSON-RPC message; nil opens the stream of messages that the server sends on its own.
-    package let body: [UInt8]?
-    package let headers: [Header]
-
-    package init(body: [UInt8]?, headers: [Header] = []) {
-        self.body = body
-        self.headers = headers
-    }
-}
-
-/// A part of an MCP server's response.
-package enum MCPResponsePart: Hashable, Sendable {
-    /// The server accepted the message. Always the first event. The response to `initialize` has an `Mcp-Session-Id`.
-    case opened(session: String?)
-    /// A JSON-RPC message on one line. `isLast` is true if no further message can follow.
-    case message([UInt8], isLast: Bool)
-    /// The server rejected the message: status and body. The only event.
-    case refused(status: Int, [UInt8])
 }

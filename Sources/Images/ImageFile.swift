@@ -30,10 +30,11 @@ package struct ImageFile: Hashable, Sendable {
 
     /// Returns the image with a longest edge of at most `edge`, and at most as many bytes as a result may have.
     ///
-    /// A small image is only validated and returned unchanged. Otherwise the result is the smaller of JPEG and PNG. A
-    /// JPEG loses its orientation (EXIF) and its colour profile.
-    func fitted(to edge: Int, within limits: ImageLimits) throws(ImageError) -> ImageFile {
-        if longEdge <= edge, bytes.count <= limits.result {
+    /// A small image is only validated and returned unchanged. Otherwise the result has the wanted format, or is the
+    /// smaller of JPEG and PNG. A JPEG loses its orientation (EXIF) and its colour profile.
+    func fitted(to edge: Int, as wanted: ImageFormat? = nil, within limits: ImageLimits) throws(ImageError) -> ImageFile
+    {
+        if longEdge <= edge, bytes.count <= limits.result, wanted == nil || wanted == format {
             try open()
             return self
         }
@@ -44,7 +45,7 @@ package struct ImageFile: Hashable, Sendable {
             }
         var bitmap = try opened.fitted(to: edge, isOpaque: isOpaque)
         while true {
-            if let file = try Self.smallest(of: bitmap, within: limits.result) { return file }
+            if let file = try Self.smallest(of: bitmap, as: wanted, within: limits.result) { return file }
             // No format compresses noise, so the image is scaled down further.
             guard bitmap.longEdge > 1 else { throw .tooManyBytes(bytes.count) }
             bitmap = try bitmap.fitted(to: max(1, bitmap.longEdge * 3 / 4), isOpaque: true)
@@ -59,19 +60,22 @@ package struct ImageFile: Hashable, Sendable {
         }
     }
 
-    /// Encodes as PNG if that is smaller than JPEG at quality 75. A JPEG above the limit is encoded again at quality
-    /// 50.
-    private static func smallest(of bitmap: Bitmap, within limit: Int) throws(ImageError) -> ImageFile? {
+    /// Encodes in the wanted format; without one, as PNG if that is smaller than JPEG at quality 75. A JPEG above the
+    /// limit is encoded again at quality 50.
+    private static func smallest(
+        of bitmap: Bitmap,
+        as wanted: ImageFormat?,
+        within limit: Int
+    ) throws(ImageError) -> ImageFile? {
+        func file(_ format: ImageFormat, _ bytes: [UInt8]) -> ImageFile {
+            ImageFile(format: format, width: bitmap.width, height: bitmap.height, bytes: bytes)
+        }
+        if wanted == .png { return PNG.file(of: bitmap, limit: limit).map { file(.png, $0) } }
         let jpeg = try JPEG.file(of: bitmap, quality: 75)
-        if let png = PNG.file(of: bitmap, limit: min(jpeg.count, limit)) {
-            return ImageFile(format: .png, width: bitmap.width, height: bitmap.height, bytes: png)
-        }
-        if jpeg.count <= limit {
-            return ImageFile(format: .jpeg, width: bitmap.width, height: bitmap.height, bytes: jpeg)
-        }
+        if wanted == nil, let png = PNG.file(of: bitmap, limit: min(jpeg.count, limit)) { return file(.png, png) }
+        if jpeg.count <= limit { return file(.jpeg, jpeg) }
         let coarse = try JPEG.file(of: bitmap, quality: 50)
-        guard coarse.count <= limit else { return nil }
-        return ImageFile(format: .jpeg, width: bitmap.width, height: bitmap.height, bytes: coarse)
+        return coarse.count <= limit ? file(.jpeg, coarse) : nil
     }
 }
 

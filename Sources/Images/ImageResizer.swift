@@ -19,13 +19,18 @@ package actor ImageResizer {
     /// - Parameters:
     ///   - base64: The image in base64.
     ///   - edge: The maximum length of the longest edge, in pixels.
-    /// - Returns: The original and the result. Both are equal if the image already fits.
+    ///   - format: The format of the result; nil for that of the original, or the smaller one of a scaled image.
+    /// - Returns: The original and the result. Both are equal if the image already fits, and has the format.
     /// - Throws: `ImageError`, also for an image that fits but cannot be decoded.
-    package func resize(base64: String, to edge: Int) throws(ImageError) -> (original: ImageFile, fitted: ImageFile) {
+    package func resize(
+        base64: String,
+        to edge: Int,
+        as format: ImageFormat? = nil
+    ) throws(ImageError) -> (original: ImageFile, fitted: ImageFile) {
         guard base64.utf8.count / 4 * 3 <= limits.bytes + 3 else { throw .tooManyBytes(base64.utf8.count / 4 * 3) }
         guard let data = Data(base64Encoded: base64) else { throw .notBase64 }
         let original = try ImageFile(reading: Array(data), within: limits)
-        return (original, try original.fitted(to: max(1, edge), within: limits))
+        return (original, try original.fitted(to: max(1, edge), as: format, within: limits))
     }
 }
 

@@ -2,8 +2,8 @@ extension Sequence<Endpoint> {
     /// The list with each app as one endpoint: an endpoint that reaches the same launch as a cabled one is part of that
     /// one.
     ///
-    /// Only for display. A combined endpoint lists the routes of both, but its ID gives no access to the routes of the
-    /// other: approvals, secrets and grants use the ID that holds the route. An endpoint stays separate if the list
+    /// Only for display. A combined endpoint lists the routes of both. Its ID gives no access to the routes of the other,
+    /// because approvals, secrets and grants use the ID that holds the route. An endpoint stays separate if the list
     /// does not have the cabled one.
     package var combined: [Endpoint] {
         let ids = Set(lazy.filter { $0.sameLaunchAs == nil }.map(\.id))

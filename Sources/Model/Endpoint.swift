@@ -54,6 +54,9 @@ package struct Endpoint: Hashable, Sendable, Codable, Identifiable {
     package var txtTruncated: Bool?
     /// The sources that currently report the endpoint.
     package var sources: [Sighting.Source]
+    /// True if the app registered itself with a grant and so chose its own names. Stays true while the app is away. Nil
+    /// otherwise.
+    package var registered: Bool?
     package var launchID: SanitizedText?
     /// The name that the server reported over an approved route: a bundle identifier for AppReveal, else
     /// `serverInfo.name`.
@@ -122,6 +125,9 @@ package struct Endpoint: Hashable, Sendable, Codable, Identifiable {
 }
 
 extension Endpoint {
+    /// The reason of a configured endpoint to which no connection was tried.
+    package static let notTriedYet = "not tried yet"
+
     /// The app as an approved route reports it. Nil if no route is approved. Grants for an app use only this value.
     package var approvedApp: SanitizedText? { approval == .approved ? app : nil }
 

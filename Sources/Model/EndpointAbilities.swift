@@ -11,7 +11,7 @@ package struct EndpointAbilities: Hashable, Sendable {
     }
 
     /// The abilities of endpoints that can only be tunnelled.
-    package static let tunnelOnly = EndpointAbilities(limits: ["no MCP tools: use port_forward"])
+    package static let tunnelOnly = EndpointAbilities(limits: ["no MCP tools: use port_forward or patchbay forward"])
 
     /// The abilities of apps that are connected to Patchbay's own state debugger.
     package static let inboundApp = EndpointAbilities(capabilities: ["tools"], limits: ["no tunnels: use its tools"])

@@ -41,10 +41,12 @@ package struct EndpointID: Hashable, Sendable, Comparable, CustomStringConvertib
         slug(app.text.split(separator: ".").last.map(String.init) ?? app.text)
     }
 
-    /// Returns lower-case letters and digits, separated by single hyphens. Empty if the text has neither in ASCII.
+    /// Returns lower-case letters and digits, separated by single hyphens: `uni` for `Ünï 😀`.
+    ///
+    /// A letter with a mark loses the mark. Empty if the text then has neither letters nor digits in ASCII.
     package static func slug(_ text: String) -> String {
         var slug = ""
-        for character in text.lowercased() {
+        for character in text.lowercased().flatMap(asciiLetters) {
             if character.isASCII, character.isLetter || character.isNumber {
                 slug.append(character)
             } else if !slug.isEmpty, !slug.hasSuffix("-") {
@@ -53,6 +55,25 @@ package struct EndpointID: Hashable, Sendable, Comparable, CustomStringConvertib
         }
         while slug.hasSuffix("-") { slug.removeLast() }
         return slug
+    }
+}
+
+extension EndpointID {
+    /// Latin letters whose Unicode names do not begin with the letters that people type instead.
+    private static let spellings: [Character: String] = ["ß": "ss", "þ": "th", "ð": "d", "œ": "oe", "ı": "i"]
+
+    /// Returns the ASCII letters of a lower-case Latin letter, or another character unchanged.
+    ///
+    /// The Unicode name has the letter, with any number of marks: LATIN SMALL LETTER U WITH DIAERESIS AND MACRON.
+    private static func asciiLetters(of character: Character) -> String {
+        if character.isASCII { return String(character) }
+        if let spelling = spellings[character] { return spelling }
+        guard let scalar = character.unicodeScalars.first else { return "" }
+        if scalar.isASCII { return String(scalar) }
+        let prefix = "LATIN SMALL LETTER "
+        guard let name = scalar.properties.name, name.hasPrefix(prefix) else { return String(character) }
+        let letters = name.dropFirst(prefix.count).prefix { $0 != " " }
+        return letters.count <= 2 ? letters.lowercased() : String(character)
     }
 }
 

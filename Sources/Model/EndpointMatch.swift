@@ -1,7 +1,8 @@
 /// The endpoint that a person or an agent means by a text.
 ///
-/// A full ID, written in lower case, always selects its endpoint. Any other text is a short name and has to match one endpoint only. Any machine
-/// on the link can announce names, so an unapproved endpoint counts only if no other endpoint matches.
+/// A full ID, written in lower case, always selects its endpoint, also if the ID of another endpoint begins with it. Any
+/// other text is a short name and has to match one endpoint only. Any machine on the link can announce names, so an
+/// unapproved endpoint counts only if no other endpoint matches.
 package enum EndpointMatch: Hashable, Sendable {
     case none
     case one(Endpoint)
@@ -29,7 +30,7 @@ package enum EndpointMatch: Hashable, Sendable {
     package init(_ all: [Endpoint]) {
         let approved = all.filter { $0.approval != .pending }
         // A registered app chose its name, and no owner has compared it with the others.
-        let isOwnersChoice = approved.contains { $0.sources != [.registration] }
+        let isOwnersChoice = approved.contains { $0.registered != true }
         let found = isOwnersChoice ? approved : all
         self =
             switch (found.first, found.count) {

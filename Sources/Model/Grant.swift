@@ -65,11 +65,13 @@ package enum GrantBinding: Hashable, Sendable, Codable {
     case user(UInt32)
     /// The client holds this key and connects through the remote listener. The grant has no token.
     case key(KeyPin)
+    /// The client connects through this unix socket, which is for this grant alone. The grant has no token.
+    case socket(String)
 }
 
-/// Encodes as `"bearer"`, `{"user": 1001}` or `{"key": "…"}`.
+/// Encodes as `"bearer"`, `{"user": 1001}`, `{"key": "…"}` or `{"socket": "/…"}`.
 extension GrantBinding {
-    private enum Keys: String, CodingKey { case user, key }
+    private enum Keys: String, CodingKey { case user, key, socket }
 
     package init(from decoder: any Decoder) throws {
         if let word = try? decoder.singleValueContainer().decode(String.self) {
@@ -86,6 +88,10 @@ extension GrantBinding {
             self = .key(key)
             return
         }
+        if let path = try container.decodeIfPresent(String.self, forKey: .socket) {
+            self = .socket(path)
+            return
+        }
         self = .user(try container.decode(UInt32.self, forKey: .user))
     }
 
@@ -100,7 +106,37 @@ extension GrantBinding {
         case .key(let key):
             var container = encoder.container(keyedBy: Keys.self)
             try container.encode(key, forKey: .key)
+        case .socket(let path):
+            var container = encoder.container(keyedBy: Keys.self)
+            try container.encode(path, forKey: .socket)
         }
+    }
+}
+
+/// The socket and the permissions of a new grant: the body of `POST /v1/grants`.
+package struct SocketGrantSpec: Hashable, Sendable, Codable {
+    /// The absolute path of the socket that the broker creates.
+    package var path: String
+    /// The name of the grant in lists.
+    package var name: SanitizedText
+    package var permissions: Permissions
+    /// The lifetime in seconds, 1 s to 30 days. Nil means 8 hours.
+    package var lifetimeSeconds: Int?
+    /// The idle timeout in seconds, 1 s to 30 days. Nil means two hours.
+    package var idleSeconds: Int?
+
+    package init(
+        path: String,
+        name: SanitizedText,
+        permissions: Permissions,
+        lifetimeSeconds: Int? = nil,
+        idleSeconds: Int? = nil
+    ) {
+        self.path = path
+        self.name = name
+        self.permissions = permissions
+        self.lifetimeSeconds = lifetimeSeconds
+        self.idleSeconds = idleSeconds
     }
 }
 

@@ -36,7 +36,7 @@ package struct Problem: Error, Hashable, Sendable, Codable {
     package let detail: String
     package let code: Code
     /// The next action to try, often a command.
-    package let hint: String?
+    package var hint: String?
     /// The reason why a target could not be dialed. Nil for every other problem.
     package let reason: DialError.Reason?
 

@@ -99,6 +99,10 @@ struct EndpointDescriber: Sendable {
         endpoint.state = liveness.state
         endpoint.reason = liveness.lastFailure?.description
         if endpoint.state == .online { evaluateAvailability(of: &endpoint) }
+        // Only a configured endpoint is listed before its server was seen.
+        if endpoint.state == .online, endpoint.lastSeenAt == nil {
+            (endpoint.state, endpoint.reason) = (.suspect, Endpoint.notTriedYet)
+        }
         if endpoint.state == .online, isStale {
             endpoint.state = .suspect
             endpoint.reason = "its discovery source is unavailable; the last known state is shown"

@@ -97,6 +97,7 @@ struct EndpointIndex: Sendable {
         removeAlias(id)
         entries[id] = Entry(record)
         entries[id]?.earlier = earlier
+        if record.source == .registration { entries[id]?.record.endpoint.registered = true }
         retired.remove(id)
         if record.source.isNetwork { advertised.insert(id) }
         unseen.insert(id)

@@ -89,7 +89,7 @@ package struct EndpointTable: Sendable {
                 $0.record.endpoint.lastSeenAt = now
             }
             // Most probes change nothing.
-            if entry.liveness.state == .online { return [] }
+            if entry.liveness.state == .online, entry.record.endpoint.lastSeenAt != nil { return [] }
         }
         return updatingHints(after: refresh([id]), of: separated)
     }

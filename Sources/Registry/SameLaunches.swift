@@ -1,6 +1,7 @@
 package import Model
+import Synchronization
 
-/// The proof that an advertisement and an endpoint on a cable reach one launch of an app: both servers accepted the
+/// The proof that an advertisement and an endpoint on a cable reach one launch of an app. Both servers accepted the
 /// secret that is stored for each.
 ///
 /// The secret is a random token of the launch. A machine that does not have the token cannot cause the proof.
@@ -63,5 +64,21 @@ struct SameLaunches: Sendable {
         let ended = Set(proofs.values.filter(isEnded).map(\.wireless.id))
         for id in ended { proofs[id] = nil }
         return ended
+    }
+}
+
+/// The phones of endpoints without a cable, as far as a cabled endpoint reaches the same launch
+/// (`Endpoint.sameLaunchAs`).
+///
+/// Readable without the actor, so that a lease is checked at the same moment as it is used.
+package final class LinkedPhones: Sendable {
+    private let phones = Mutex<[EndpointID: UDID]>([:])
+
+    /// The phones by the IDs of the endpoints without a cable.
+    package var all: [EndpointID: UDID] { phones.withLock { $0 } }
+
+    /// Records the phone of an endpoint; nil if the endpoint has no link.
+    func set(_ phone: UDID?, of id: EndpointID) {
+        phones.withLock { if $0[id] != phone { $0[id] = phone } }
     }
 }

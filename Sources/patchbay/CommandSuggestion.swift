@@ -48,6 +48,13 @@ enum CommandSuggestion {
         return (word.isEmpty ? nil : names.first { $0.hasPrefix(word) }) ?? near
     }
 
+    /// Returns `command` with the ID in lower case if that is one of the known IDs. IDs of grants, leases and tunnels are
+    /// in lower case.
+    static func respelled(_ id: String, for command: String, among ids: [String]) -> String? {
+        let lowercased = id.lowercased()
+        return lowercased != id && ids.contains(lowercased) ? "\(command) \(lowercased)" : nil
+    }
+
     private static func subcommand(
         _ word: String,
         of command: any ParsableCommand.Type

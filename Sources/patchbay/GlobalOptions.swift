@@ -4,6 +4,23 @@ import FoundationEssentials
 import Glibc
 import Model
 
+/// The options of a command whose `--socket` is not the broker's.
+struct BrokerOptions: ParsableArguments {
+    @Option(help: GlobalOptions.brokerHelp)
+    var broker: String?
+    @Option(help: ArgumentHelp("Use colors: auto, always or never.", valueName: "when"))
+    var color = ColorChoice.auto
+
+    /// A client with the credentials that the options select.
+    ///
+    /// - Throws: `CLIError` if a grant is required and none is stored.
+    var client: PatchbayClient {
+        get throws(CLIError) { try GlobalOptions.client(socket: nil, broker: broker) }
+    }
+
+    var output: Console { Console.standard(color) }
+}
+
 /// The options of every command.
 struct GlobalOptions: ParsableArguments {
     @Option(
@@ -15,8 +32,11 @@ struct GlobalOptions: ParsableArguments {
     )
     var socket: String?
 
-    @Option(
-        help: ArgumentHelp(
+    @Option(help: Self.brokerHelp)
+    var broker: String?
+
+    static var brokerHelp: ArgumentHelp {
+        ArgumentHelp(
             "Connect to the broker of another machine, or to this address with a stored grant.",
             discussion: """
                 ssh://user@host needs no grant. A name of `patchbay brokers`, 127.0.0.1:7282 or a socket path uses the \
@@ -24,8 +44,7 @@ struct GlobalOptions: ParsableArguments {
                 """,
             valueName: "broker"
         )
-    )
-    var broker: String?
+    }
 
     @Option(help: ArgumentHelp("Use colors: auto, always or never.", valueName: "when"))
     var color = ColorChoice.auto
@@ -59,6 +78,17 @@ struct GlobalOptions: ParsableArguments {
         get throws(CLIError) {
             if case .direct = try Self.target(socket: socket, broker: broker) { false } else { true }
         }
+    }
+
+    /// Returns the environment of a program that reaches the same broker without these options.
+    func environment(from environment: [String: String]) -> [String: String] {
+        var environment = environment
+        if let broker { environment[Self.brokerVariable] = broker }
+        if socket != nil {
+            environment[Self.brokerVariable] = nil
+            environment[BrokerSocketPath.variable] = Self.path(of: socket)
+        }
+        return environment
     }
 
     var output: Console { Console.standard(color) }

@@ -128,7 +128,8 @@ struct Patchbay: AsyncParsableCommand {
             CommandGroup(
                 name: "Access",
                 subcommands: [
-                    PairCommand.self, JoinCommand.self, BrokersCommand.self, LeaveCommand.self, InvitesCommand.self,
+                    PairCommand.self, JoinCommand.self, AskCommand.self, BrokersCommand.self, LeaveCommand.self,
+                    InvitesCommand.self,
                     GrantsCommand.self, RevokeCommand.self,
                     RequestsCommand.self, ApproveCommand.self, UnapproveCommand.self, SecretCommand.self,
                     AuditCommand.self, RemoteCommand.self,

@@ -76,6 +76,27 @@ import Testing
         #expect(connection.channel.isActive == !closes)
     }
 
+    @Test(arguments: [
+        (HTTPVersion.http1_1, [("Upgrade", "h2c")]), (.http1_1, [("Connection", "close")]), (.http1_0, []),
+    ])
+    func `a request behind the last one of a connection is dropped`(
+        version: HTTPVersion,
+        fields: [(String, String)]
+    ) throws {
+        let connection = try Connection()
+        let last = HTTPRequestHead(version: version, method: .GET, uri: "/last", headers: HTTPHeaders(fields))
+        try connection.request(last)
+        try connection.request(HTTPRequestHead(version: .http1_1, method: .GET, uri: "/behind"))
+
+        #expect(try connection.respond()["Connection"] == ["close"])
+        #expect(!connection.channel.isActive)
+        var uris: [String] = []
+        while let part = try connection.channel.readInbound(as: HTTPServerRequestPart.self) {
+            if case .head(let head) = part { uris.append(head.uri) }
+        }
+        #expect(uris == ["/last"])
+    }
+
     @Test(arguments: [(HTTPVersion.http1_0, false), (.http1_1, true)])
     func `an upgrade with HTTP 1 0 is ignored`(version: HTTPVersion, arrives: Bool) throws {
         let connection = try Connection()

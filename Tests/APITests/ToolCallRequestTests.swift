@@ -25,6 +25,7 @@ import Testing
     @Test(arguments: [
         ("{", "JSON"), ("{}", "tool"), (#"{"tool":1}"#, "tool"), (#"{"tool":"x","arguments":[]}"#, "arguments"),
         (#"{"tool":"x","waitSeconds":61}"#, "waitSeconds"), (#"{"tool":"x","maxPixels":"big"}"#, "maxPixels"),
+        (#"{"tool":"x","imageFormat":"gif"}"#, "imageFormat"),
     ])
     func `the error names the invalid member`(body: String, name: String) {
         let problem = #expect(throws: Problem.self) { try ToolCallRequest(Array(body.utf8)) }

@@ -39,6 +39,26 @@ enum Fixture {
     static let loopback = RequestSource.tcp(address: "127.0.0.1")
     static let reader = Permissions([.registryRead, .endpointCall], on: .all)
 
+    /// Returns an approved endpoint; `udid` is its phone.
+    static func endpoint(_ app: String, at location: String = "phone", udid: UDID? = nil) -> Endpoint {
+        Endpoint(
+            id: EndpointID(app: SanitizedText(app), location: location),
+            kind: .appreveal,
+            app: SanitizedText(app),
+            name: SanitizedText(app),
+            location: Endpoint.Location(udid: udid),
+            state: .online,
+            approval: .approved,
+            firstSeenAt: .distantPast,
+            lastSeenAt: nil
+        )
+    }
+
+    /// Returns the principal with a grant on loopback.
+    static func grantee(_ grant: String) -> Principal {
+        Principal(.anonymous, source: loopback, actor: .grant(grant))
+    }
+
     static func store(
         in scratch: ScratchFolder,
         clock: TestClock = TestClock(),

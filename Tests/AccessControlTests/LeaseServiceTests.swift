@@ -11,32 +11,14 @@ import Testing
 
     private let clock = ManualClock()
     private let service: LeaseService
-    private let shop = endpoint("com.example.shop", udid: udid)
-    private let notes = endpoint("com.example.notes", udid: udid)
+    private let shop = Fixture.endpoint("com.example.shop", udid: udid)
+    private let notes = Fixture.endpoint("com.example.notes", udid: udid)
 
     init() { service = LeaseService(clock: clock, now: { Date(timeIntervalSince1970: 1_800_000_000) }) }
-
-    private static func endpoint(_ app: String, udid: UDID? = nil) -> Endpoint {
-        Endpoint(
-            id: EndpointID(app: SanitizedText(app), location: "phone"),
-            kind: .appreveal,
-            app: SanitizedText(app),
-            name: SanitizedText(app),
-            location: Endpoint.Location(udid: udid),
-            state: .online,
-            approval: .approved,
-            firstSeenAt: .distantPast,
-            lastSeenAt: nil
-        )
-    }
 
     private static func user(_ uid: UInt32, pid: Int32 = 7) -> Principal {
         let actor = AuditActor.process(uid: uid, pid: pid, executable: SanitizedText("patchbay"))
         return Principal(.owner, source: .unix(uid: uid), actor: actor, user: uid)
-    }
-
-    private static func grant(_ id: String) -> Principal {
-        Principal(.anonymous, source: Fixture.loopback, actor: .grant(id))
     }
 
     @Test func `a lease covers all apps of the phone, and names holder and end`() async throws {
@@ -44,18 +26,18 @@ import Testing
 
         #expect(lease.device == Self.udid && lease.isOwn && lease.seconds == 60)
         #expect(throws: Never.self) { try service.beginCall(of: notes, by: Self.user(1).leaseHolder) }
-        let other = Self.grant("b").leaseHolder
+        let other = Fixture.grantee("b").leaseHolder
         let error = #expect(throws: AccessError.self) { try service.beginCall(of: notes, by: other) }
         let message = "is leased to \"user 1\" until 2027-01-15T08:01:00.000Z (60 s)"
         #expect(error?.description == "\(Self.udid?.text ?? "") \(message)")
     }
 
     @Test func `an endpoint without a phone is leased alone`() async throws {
-        let simulator = Self.endpoint("com.example.sim")
+        let simulator = Fixture.endpoint("com.example.sim")
         _ = try await service.take(simulator, for: Self.user(1), seconds: 60)
 
-        #expect(throws: AccessError.self) { try service.beginCall(of: simulator, by: Self.grant("b").leaseHolder) }
-        #expect(throws: Never.self) { try service.beginCall(of: shop, by: Self.grant("b").leaseHolder) }
+        #expect(throws: AccessError.self) { try service.beginCall(of: simulator, by: Fixture.grantee("b").leaseHolder) }
+        #expect(throws: Never.self) { try service.beginCall(of: shop, by: Fixture.grantee("b").leaseHolder) }
     }
 
     @Test func `a user and each agent of that user are different holders`() async throws {
@@ -77,14 +59,16 @@ import Testing
     @Test func `a lease that expires while the system is suspended passes on soon after`() async throws {
         let suspendable = SuspendableClock(clock)
         let service = LeaseService(clock: suspendable)
-        _ = try await service.take(shop, for: Self.grant("a"), seconds: 3_600)
+        _ = try await service.take(shop, for: Fixture.grantee("a"), seconds: 3_600)
         let waiting = Task { [shop] in
             try await withThrowingTaskGroup(of: Lease?.self) { group in
                 group.addTask {
                     try await service.run()
                     return nil
                 }
-                group.addTask { try await service.take(shop, for: Self.grant("b"), seconds: 5, wait: .seconds(3_600)) }
+                group.addTask {
+                    try await service.take(shop, for: Fixture.grantee("b"), seconds: 5, wait: .seconds(3_600))
+                }
                 defer { group.cancelAll() }
                 return try await group.next() ?? nil
             }
@@ -98,7 +82,7 @@ import Testing
     }
 
     @Test func `an expired lease is no longer shown`() async throws {
-        _ = try await service.take(shop, for: Self.grant("a"), seconds: 10)
+        _ = try await service.take(shop, for: Fixture.grantee("a"), seconds: 10)
 
         clock.advance(by: .seconds(10))
 
@@ -106,24 +90,26 @@ import Testing
     }
 
     @Test func `a renewal of a lease that an owner ended is refused with the owner's name`() async throws {
-        let lease = try await service.take(shop, for: Self.grant("a"), seconds: 60)
-        _ = try await service.take(shop, for: Self.grant("a"), seconds: 60, renewing: lease.id)
+        let lease = try await service.take(shop, for: Fixture.grantee("a"), seconds: 60)
+        _ = try await service.take(shop, for: Fixture.grantee("a"), seconds: 60, renewing: lease.id)
         try service.end(lease.id, among: [], by: Self.user(1))
 
         let error = await #expect(throws: AccessError.self) {
-            try await service.take(shop, for: Self.grant("a"), seconds: 60, renewing: lease.id)
+            try await service.take(shop, for: Fixture.grantee("a"), seconds: 60, renewing: lease.id)
         }
 
         #expect(error == .notFound("lease \(lease.id) has ended: user 1 ended it"))
         #expect(service.count == 0)
-        let ending = #expect(throws: AccessError.self) { try service.end(lease.id, among: [], by: Self.grant("a")) }
+        let ending = #expect(throws: AccessError.self) {
+            try service.end(lease.id, among: [], by: Fixture.grantee("a"))
+        }
         #expect(ending == error)
     }
 
     @Test func `after the wait time, the error names the holder`() async throws {
-        _ = try await service.take(shop, for: Self.grant("a"), seconds: 60)
+        _ = try await service.take(shop, for: Fixture.grantee("a"), seconds: 60)
         let second = Task { [service, shop] in
-            try await service.take(shop, for: Self.grant("b"), seconds: 5, wait: .seconds(9))
+            try await service.take(shop, for: Fixture.grantee("b"), seconds: 5, wait: .seconds(9))
         }
         await clock.waitForSleepers(1)
         clock.advance(by: .seconds(9))
@@ -136,9 +122,9 @@ import Testing
     }
 
     @Test func `a client that stops waiting leaves the queue`() async throws {
-        _ = try await service.take(shop, for: Self.grant("a"), seconds: 60)
+        _ = try await service.take(shop, for: Fixture.grantee("a"), seconds: 60)
         let waiting = Task { [service, shop] in
-            try await service.take(shop, for: Self.grant("b"), seconds: 5, wait: .seconds(9))
+            try await service.take(shop, for: Fixture.grantee("b"), seconds: 5, wait: .seconds(9))
         }
         await clock.waitForSleepers(1)
         #expect(service.leases(of: [shop], for: Self.user(1)).map(\.waiting) == [1])
@@ -155,14 +141,14 @@ import Testing
             let service = LeaseService(store: store, clock: clock)
             let (grant, _) = try await store.grant()
             let (other, _) = try await store.grant()
-            let lease = try await service.take(shop, for: Self.grant(grant.id), seconds: 60)
+            let lease = try await service.take(shop, for: Fixture.grantee(grant.id), seconds: 60)
 
             let refusal = #expect(throws: AccessError.self) {
-                try service.end(lease.id, among: [shop], by: Self.grant(other.id))
+                try service.end(lease.id, among: [shop], by: Fixture.grantee(other.id))
             }
             #expect(refusal?.description.contains(" is leased to \"") == true)
             let hidden = #expect(throws: AccessError.self) {
-                try service.end(lease.id, among: [], by: Self.grant(other.id))
+                try service.end(lease.id, among: [], by: Fixture.grantee(other.id))
             }
             let unknown = #expect(throws: AccessError.self) {
                 try service.end("l99", among: [shop], by: Self.user(1))
@@ -183,33 +169,33 @@ import Testing
             let store = try Fixture.store(in: scratch)
             let service = LeaseService(store: store, clock: clock)
             let (grant, _) = try await store.grant()
-            _ = try await service.take(shop, for: Self.grant(grant.id), seconds: 60)
+            _ = try await service.take(shop, for: Fixture.grantee(grant.id), seconds: 60)
 
             try await store.grants.revoke(.one(grant.id), by: Fixture.owner, from: Fixture.socket)
 
             #expect(service.count == 0)
             await #expect(throws: AccessError.refused) {
-                try await service.take(shop, for: Self.grant(grant.id), seconds: 60)
+                try await service.take(shop, for: Fixture.grantee(grant.id), seconds: 60)
             }
             #expect(service.count == 0)
         }
     }
 
     @Test func `leases are shown for visible phones only, and marked as own`() async throws {
-        _ = try await service.take(shop, for: Self.grant("a"), seconds: 60, note: SanitizedText("login"))
+        _ = try await service.take(shop, for: Fixture.grantee("a"), seconds: 60, note: SanitizedText("login"))
 
-        let seen = service.leases(of: [notes], for: Self.grant("b"))
+        let seen = service.leases(of: [notes], for: Fixture.grantee("b"))
 
         #expect(seen.map(\.endpoint) == [notes.id] && seen.map(\.isOwn) == [false])
-        #expect(service.leases(of: [Self.endpoint("com.example.sim")], for: Self.grant("b")).isEmpty)
-        #expect(service.withLeases([shop], for: Self.grant("a")).map(\.lease?.isOwn) == [true])
-        #expect(service.withLeases([shop], for: Self.grant("a")).map(\.lease?.note?.text) == ["login"])
+        #expect(service.leases(of: [Fixture.endpoint("com.example.sim")], for: Fixture.grantee("b")).isEmpty)
+        #expect(service.withLeases([shop], for: Fixture.grantee("a")).map(\.lease?.isOwn) == [true])
+        #expect(service.withLeases([shop], for: Fixture.grantee("a")).map(\.lease?.note?.text) == ["login"])
     }
 
     @Test func `a renewal replaces the note, and keeps it without a new one`() async throws {
-        _ = try await service.take(shop, for: Self.grant("a"), seconds: 60, note: SanitizedText("login"))
-        let replaced = try await service.take(shop, for: Self.grant("a"), seconds: 60, note: SanitizedText("cart"))
-        let kept = try await service.take(shop, for: Self.grant("a"), seconds: 60)
+        _ = try await service.take(shop, for: Fixture.grantee("a"), seconds: 60, note: SanitizedText("login"))
+        let replaced = try await service.take(shop, for: Fixture.grantee("a"), seconds: 60, note: SanitizedText("cart"))
+        let kept = try await service.take(shop, for: Fixture.grantee("a"), seconds: 60)
 
         #expect(replaced.note?.text == "cart" && kept.note?.text == "cart")
     }
@@ -220,7 +206,7 @@ import Testing
 
     /// Runs the service with a lease of ten seconds and a client that waits for it.
     private func waiter(seconds: Int) async throws -> Task<Lease, any Error> {
-        _ = try await service.take(shop, for: Self.grant("a"), seconds: 10)
+        _ = try await service.take(shop, for: Fixture.grantee("a"), seconds: 10)
         let task = Task { [service, shop] in
             try await withThrowingTaskGroup(of: Lease?.self) { group in
                 group.addTask {
@@ -228,7 +214,7 @@ import Testing
                     return nil
                 }
                 group.addTask {
-                    try await service.take(shop, for: Self.grant("b"), seconds: 5, wait: .seconds(seconds))
+                    try await service.take(shop, for: Fixture.grantee("b"), seconds: 5, wait: .seconds(seconds))
                 }
                 defer { group.cancelAll() }
                 guard let lease = try await group.next() ?? nil else { throw CancellationError() }

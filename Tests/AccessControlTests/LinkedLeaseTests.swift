@@ -13,26 +13,12 @@ import Testing
     private let links = Links()
     private let clock = ManualClock()
     private let service: LeaseService
-    private let wireless = endpoint("com.example.shop", at: "wifi")
-    private let cabled = endpoint("com.example.shop", at: "cable", udid: udid)
-    private let anna = Principal(.anonymous, source: Fixture.loopback, actor: .grant("anna"))
-    private let ben = Principal(.anonymous, source: Fixture.loopback, actor: .grant("ben"))
+    private let wireless = Fixture.endpoint("com.example.shop", at: "wifi")
+    private let cabled = Fixture.endpoint("com.example.shop", at: "cable", udid: udid)
+    private let anna = Fixture.grantee("anna")
+    private let ben = Fixture.grantee("ben")
 
     init() { service = LeaseService(phones: { [links] in links.phones.withLock { $0 } }, clock: clock) }
-
-    private static func endpoint(_ app: String, at location: String, udid: UDID? = nil) -> Endpoint {
-        Endpoint(
-            id: EndpointID(app: SanitizedText(app), location: location),
-            kind: .appreveal,
-            app: SanitizedText(app),
-            name: SanitizedText(app),
-            location: Endpoint.Location(udid: udid),
-            state: .online,
-            approval: .approved,
-            firstSeenAt: .distantPast,
-            lastSeenAt: nil
-        )
-    }
 
     /// The links that the registry reports.
     private final class Links: Sendable { let phones = Mutex<[EndpointID: UDID]>([:]) }
@@ -110,7 +96,7 @@ import Testing
 
     @Test func `a lease covers one phone, whatever its endpoint claims later`() async throws {
         let other = UDID("00008101-FFFFFFFFFFFFFFFF")
-        let victim = Self.endpoint("com.example.bank", at: "desk", udid: other)
+        let victim = Fixture.endpoint("com.example.bank", at: "desk", udid: other)
         link(Self.udid)
         _ = try await service.take(wireless, for: ben, seconds: 60)
 

@@ -25,8 +25,9 @@ import Testing
         "QR": ["CQRencode"],
         "Images": ["CImages", "SystemIO"],
         "API": [
-            "JSON", "MCP", "Model", "AccessControl", "QR", "Registrations", "Registry", "StreamBridge", "SystemIO",
-            "Tunnels", "HTTPTypes", "Hummingbird", "HummingbirdCore", "Logging", "Metrics", "NIOCore", "NIOExtras",
+            "Images", "JSON", "MCP", "Model", "AccessControl", "QR", "Registrations", "Registry", "StreamBridge",
+            "SystemIO", "Tunnels", "HTTPTypes", "Hummingbird", "HummingbirdCore", "Logging", "Metrics", "NIOCore",
+            "NIOExtras",
             "NIOHTTP1", "NIOHTTPTypesHTTP1", "NIOPosix", "NIOTLS", "ServiceLifecycle",
         ],
         "MCP": [
@@ -46,7 +47,9 @@ import Testing
             "Registry", "SystemIO", "TLS", "Tunnels", "ArgumentParser", "Logging", "ServiceLifecycle", "TOML",
             "UnixSignals",
         ],
-        "patchbay": ["ArgumentParser", "Client", "CVersion", "JSON", "Model", "QR", "SystemIO", "TLS", "Tunnels"],
+        "patchbay": [
+            "ArgumentParser", "Client", "CLinux", "CVersion", "JSON", "Model", "QR", "SystemIO", "TLS", "Tunnels",
+        ],
     ]
 
     static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()

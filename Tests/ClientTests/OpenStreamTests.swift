@@ -16,7 +16,7 @@ import Testing
             // The end may arrive together with the bytes, or after the upgrade.
             for _ in 0..<20 {
                 let stream = SocketStream(
-                    owning: Descriptor(owning: try await client.openStream(to: target).release().number)
+                    owning: Descriptor(owning: try await client.streams.open(to: target).release().number)
                 )
                 #expect(try await stream.receiveToEnd() == Array("hello".utf8))
             }
@@ -34,7 +34,7 @@ import Testing
             type: "application/problem+json"
         )
         try await ScriptedBroker.with(.open([answer])) { _, client in
-            let error = await #expect(throws: ClientError.self) { _ = try await client.openStream(to: target) }
+            let error = await #expect(throws: ClientError.self) { _ = try await client.streams.open(to: target) }
             #expect(error == .refused(problem))
             #expect(error.map { DialError($0) } == DialError(.deviceAbsent, "the phone is not attached; plug it in"))
         }
@@ -51,7 +51,7 @@ import Testing
             try await ScriptedBroker.with(.open([answer])) { broker, client in
                 let error: ClientError?
                 do {
-                    try await client.checkStream(to: target)
+                    try await client.streams.check(to: target)
                     error = nil
                 } catch let failure as ClientError { error = failure }
 
@@ -63,7 +63,7 @@ import Testing
 
     @Test func `a broker that closes without an answer is a lost connection`() async throws {
         try await ScriptedBroker.with(.pieces([])) { _, client in
-            let error = await #expect(throws: ClientError.self) { _ = try await client.openStream(to: target) }
+            let error = await #expect(throws: ClientError.self) { _ = try await client.streams.open(to: target) }
             guard case .connectionLost? = error else {
                 Issue.record("\(String(describing: error))")
                 return
@@ -73,7 +73,7 @@ import Testing
 
     @Test func `a cancelled task stops waiting for the broker`() async throws {
         try await ScriptedBroker.with(.silence) { broker, client in
-            let opening = Task { [target] in _ = try await client.openStream(to: target) }
+            let opening = Task { [target] in _ = try await client.streams.open(to: target) }
             while broker.requests.isEmpty { await Task.yield() }
             opening.cancel()
             await #expect(throws: CancellationError.self) { try await opening.value }

@@ -25,7 +25,7 @@ import Testing
         let text = ScriptedBroker.json(try SampleDocuments.json(ListResponse([SampleDocuments.tunnel])))
 
         try await ScriptedBroker.with(.pieces(text.map(String.init))) { _, client in
-            let tunnels = try await client.tunnels()
+            let tunnels = try await client.tunnels.list()
 
             #expect(tunnels == [SampleDocuments.tunnel])
         }
@@ -37,7 +37,7 @@ import Testing
         try await ScriptedBroker.with(.pieces([head, "5\r\n{\"del\r\n", "10\r\netedCount\":   3}\r\n0\r\n\r\n"])) {
             _,
             client in
-            let count = try await client.removeAllTunnels()
+            let count = try await client.tunnels.removeAll()
 
             #expect(count == 3)
         }
@@ -47,7 +47,7 @@ import Testing
         let answer = ScriptedBroker.json(try SampleDocuments.json(SampleDocuments.tunnel), status: "201 Created")
 
         try await ScriptedBroker.with(.pieces([answer])) { broker, client in
-            #expect(try await client.open(SampleDocuments.tunnel.spec) == SampleDocuments.tunnel)
+            #expect(try await client.tunnels.open(SampleDocuments.tunnel.spec) == SampleDocuments.tunnel)
 
             let request = try #require(broker.requests.first)
             #expect(request.hasPrefix("POST /v1/tunnels HTTP/1.1\r\n"))
@@ -60,7 +60,7 @@ import Testing
 
     @Test func `a typed ID cannot add path segments`() async throws {
         try await ScriptedBroker.with(.pieces(["HTTP/1.1 204 No Content\r\n\r\n"])) { broker, client in
-            try await client.removeTunnel("../t1?x#y")
+            try await client.tunnels.remove("../t1?x#y")
 
             #expect(broker.requests.first?.hasPrefix("DELETE /v1/tunnels/..%2Ft1%3Fx%23y HTTP/1.1") == true)
         }

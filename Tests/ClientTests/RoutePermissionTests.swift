@@ -20,7 +20,7 @@ import Testing
 
     @Test func `a secret travels in the body, and its request names only the endpoint`() async throws {
         try await ScriptedBroker.with(.pieces(["HTTP/1.1 204 No Content\r\n\r\n"])) { broker, client in
-            try await client.setSecret("geheim", of: SampleDocuments.endpoint.id)
+            try await client.secrets.set("geheim", of: SampleDocuments.endpoint.id)
 
             let request = try #require(broker.requests.first)
             #expect(request.hasPrefix("PUT /v1/endpoints/\(SampleDocuments.endpoint.id)/secret HTTP/1.1\r\n"))
@@ -72,7 +72,7 @@ import Testing
     @Test func `the audit log is returned as its original lines`() async throws {
         let answer = ScriptedBroker.json(#"{"schema":1,"lines":["{\"number\":1}","{\"number\":2}"]}"#)
         try await ScriptedBroker.with(.pieces([answer])) { broker, client in
-            let audit = try await client.audit(after: 0, limit: 2)
+            let audit = try await client.audit.entries(after: 0, limit: 2)
 
             #expect(audit.lines == [#"{"number":1}"#, #"{"number":2}"#])
             #expect(broker.requests.first?.hasPrefix("GET /v1/audit?after=0&limit=2 HTTP/1.1\r\n") == true)

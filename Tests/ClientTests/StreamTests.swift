@@ -41,7 +41,7 @@ import Testing
 
         try await ScriptedBroker.with(.pieces(pieces)) { broker, client in
             var events: [EphemeralTunnelEvent] = []
-            try await client.openEphemeralTunnels([SampleDocuments.tunnel.spec]) { events.append($0) }
+            try await client.tunnels.openEphemeral([SampleDocuments.tunnel.spec]) { events.append($0) }
 
             #expect(events == [.opened([SampleDocuments.tunnel]), .failure(failure)])
             #expect(broker.requests.first?.hasPrefix("POST /v1/tunnels/ephemeral HTTP/1.1") == true)
@@ -56,7 +56,7 @@ import Testing
 
         try await ScriptedBroker.with(.pieces(pieces)) { _, client in
             var names: [String] = []
-            try await client.publishEphemeralAdvertisement(SampleDocuments.advertisement.spec) {
+            try await client.advertisements.publishEphemeral(SampleDocuments.advertisement.spec) {
                 names.append($0.publishedName.text)
             }
 

@@ -96,6 +96,14 @@ final class RunningBroker {
         )
     }
 
+    /// Stores the session token of an app.
+    func setSecret(_ secret: String, of id: String) async throws {
+        let setting = try await start("secret", "set", id, input: .pipe)
+        try setting.write(secret + "\n")
+        setting.closeInput()
+        guard try await setting.exitStatus() == .exited(0) else { throw TestSupportError(setting.log) }
+    }
+
     /// Fetches a path from the server behind a tunnel and returns the body.
     func fetch(_ path: String, port: UInt16) async throws -> String {
         try await Program.run(

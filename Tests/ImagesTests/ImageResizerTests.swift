@@ -41,6 +41,20 @@ import Testing
         #expect(photo.format == .jpeg)
     }
 
+    @Test(arguments: [ImageFormat.png, .jpeg])
+    func `a wanted format is produced, also for an image that already fits`(format: ImageFormat) throws {
+        let screen = SampleImages.screen(width: 400, height: 800)
+        let noise = SampleImages.noise(width: 1_200, height: 1_200)
+        for bytes in [try png(screen), try JPEG.file(of: screen, quality: 90), try JPEG.file(of: noise, quality: 90)] {
+            let file = try ImageFile(reading: bytes, within: limits).fitted(to: 1_568, as: format, within: limits)
+
+            #expect(file.format == format && ImageFormat(of: file.bytes) == format)
+            #expect(file.bytes.count <= limits.result)
+            let isUnchanged = ImageFormat(of: bytes) == format && bytes.count <= limits.result
+            #expect((file.bytes == bytes) == isUnchanged)
+        }
+    }
+
     @Test func `noise is also brought below the size limit`() throws {
         let bytes = try JPEG.file(of: SampleImages.noise(width: 2_400, height: 2_400), quality: 95)
 

@@ -10,7 +10,7 @@ import Testing
         #expect(DurationText(text)?.description == shown)
     }
 
-    @Test(arguments: ["", "s", "90", "-1s", "1.5h", "1 s", "1w", "9223372036854775807d"])
+    @Test(arguments: ["", "s", "90", "-1s", "1.5h", "1 s", "1w", "9223372036854775807d", "١m"])
     func `any other text is no duration`(text: String) { #expect(DurationText(text) == nil) }
 
     @Test(arguments: [("64MB", 64_000_000), ("2GB", 2_000_000_000), ("5kB", 5_000)])

@@ -61,6 +61,15 @@ import Testing
         #expect(EndpointID(long.text) == long)
     }
 
+    @Test(arguments: [
+        ("Ünï 😀", "uni"), ("Größe", "grosse"), ("Łódź", "lodz"), ("ǖ ệ", "u-e"), ("E\u{301}cole", "ecole"),
+        ("Æsir", "aesir"),
+        ("😀", "endpoint"), ("Shop 1️⃣", "shop-1"),
+    ])
+    func `an endpoint ID has the letters that people can type`(name: String, id: String) {
+        #expect(EndpointID(app: SanitizedText(name), location: "").text == id)
+    }
+
     @Test func `the target of a tunnel has a short JSON form`() throws {
         let udid = try #require(UDID("00008030-001A2B3C4D5E6F70"))
         let targets: [TunnelTarget] = [

@@ -22,6 +22,22 @@ import Testing
         #expect(done == ["t1", "t2"])
     }
 
+    @Test func `an unknown ID in another case has the known one as its hint`() async {
+        let known = ["t1", "0a1b2c3d"]
+        for (id, hint) in [("T1", "patchbay tunnels rm t1"), ("0A1b2C3D", "patchbay tunnels rm 0a1b2c3d")] {
+            let error = await #expect(throws: ClientError.self) {
+                try await BatchOperation.run([id]) { id in
+                    throw Self.refuse(id)
+                } suggestion: { id in
+                    CommandSuggestion.respelled(id, for: "patchbay tunnels rm", among: known)
+                }
+            }
+            #expect(error?.hint == hint)
+        }
+        #expect(CommandSuggestion.respelled("t1", for: "patchbay revoke", among: known) == nil)
+        #expect(CommandSuggestion.respelled("T2", for: "patchbay revoke", among: known) == nil)
+    }
+
     @Test func `several failures are combined into one error`() async {
         let error = await #expect(throws: CLIError.self) {
             try await BatchOperation.run(["a", "b", "c"]) { id in if id != "b" { throw Self.refuse(id) } }

@@ -95,8 +95,24 @@ import Testing
     }
 
     @Test func `an unknown lease is named as a lease`() {
-        let error = #expect(throws: CLIError.self) { try UnleaseCommand.endpoint("l99", among: []) }
-        #expect(error == .notFound("there is no lease of \"l99\"", try: "patchbay leases"))
+        func hint(_ text: String, leases: [String]) -> String? {
+            let error = #expect(throws: CLIError.self) { try UnleaseCommand.endpoint(text, among: [], leases: leases) }
+            #expect(error?.message.hasPrefix("there is no lease of \"\(text)\"; ") == true)
+            return error?.hint
+        }
+        #expect(hint("l99", leases: ["l7"]) == "patchbay leases")
+        #expect(hint("L7", leases: ["l7"]) == "patchbay unlease l7")
+    }
+
+    @Test(arguments: [
+        ([], "old", "/old"), (["--broker", "lab"], "lab", "/old"), (["--socket", "/run/p.sock"], nil, "/run/p.sock"),
+    ])
+    func `the command of a lease uses the same broker`(options: [String], broker: String?, socket: String) throws {
+        let variables = ["PATCHBAY_BROKER": "old", "PATCHBAY_SOCKET": "/old", "HOME": "/home/anna"]
+        let environment = try GlobalOptions.parse(options).environment(from: variables)
+
+        #expect(environment["PATCHBAY_BROKER"] == broker)
+        #expect(environment["PATCHBAY_SOCKET"] == socket && environment["HOME"] == "/home/anna")
     }
 
     @Test func `the words after two hyphens are the command of a lease`() throws {

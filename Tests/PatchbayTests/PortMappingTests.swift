@@ -1,3 +1,4 @@
+import ArgumentParser
 import Model
 import Testing
 
@@ -84,6 +85,14 @@ import Testing
         let error = #expect(throws: CLIError.self) { try PortMapping(toDevice: text, source: nil) }
 
         #expect(error?.message.contains(what) == true, "\(error?.message ?? "")")
+    }
+
+    @Test(arguments: ["0", "70000", "-1", "http"])
+    func `an invalid port is rejected with the range of ports`(text: String) {
+        for arguments in [["advertise", "Shop", "_http._tcp", "--", text], ["approve", "shop", "--port=\(text)"]] {
+            let error = #expect(throws: (any Error).self) { try Patchbay.parseAsRoot(arguments) }
+            #expect(error.map { Patchbay.message(for: $0) }?.contains("Enter a port from 1 to 65535.") == true)
+        }
     }
 
     @Test func `a negative port is rejected as a port`() {

@@ -20,6 +20,26 @@ enum SampleEndpoints {
         return device
     }
 
+    /// Returns an invite that was created at `date` and is open for a time in seconds.
+    static func invite(
+        _ permissions: Permissions = Permissions([.registryRead], on: .all),
+        used: Int = 0,
+        openFor seconds: Double = 0,
+        endReason: Invite.EndReason? = nil
+    ) -> Invite {
+        Invite(
+            id: "0a1b2c3d",
+            permissions: permissions,
+            maxUses: 1,
+            useCount: used,
+            failedAttempts: 0,
+            createdBy: .broker,
+            createdAt: date,
+            expiresAt: date.addingTimeInterval(seconds),
+            endReason: endReason
+        )
+    }
+
     static func endpoint(
         _ app: String,
         on place: String,

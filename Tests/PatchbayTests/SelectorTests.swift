@@ -76,9 +76,11 @@ import Testing
         #expect(try choose("shop-test-iphone").id == shop.id)
     }
 
-    @Test func `a registered app does not take a short name from an unapproved app`() throws {
+    @Test(arguments: [[.registration], [.bonjour, .registration], []] as [[Sighting.Source]])
+    func `a registered app does not take a short name from an unapproved app`(sources: [Sighting.Source]) throws {
         var registered = SampleEndpoints.endpoint("com.example.shop", on: "evil")
-        registered.sources = [.registration]
+        registered.sources = sources
+        registered.registered = true
         var pending = shopOnMac
         pending.approval = .pending
         let selector = EndpointSelector(text: "com.example.shop", command: "patchbay call")
@@ -96,6 +98,18 @@ import Testing
             let expected = text == "shop-t" ? pending.id : id
             #expect(try selector.choose(among: [pending, shop, till]).id == expected)
         }
+    }
+
+    @Test func `a full ID selects its endpoint, also if the ID of another begins with it`() throws {
+        var registered = SampleEndpoints.endpoint("shop", on: "new")
+        registered.registered = true
+        let phone = SampleEndpoints.endpoint("com.example.shop-new", on: "iPhone", phone: SampleEndpoints.phone)
+        func choose(_ text: String) throws -> Endpoint {
+            try EndpointSelector(text: text, command: "patchbay show").choose(among: [registered, phone])
+        }
+        #expect(try choose("shop-new").id == registered.id)
+        #expect(try choose("shop-new-iphone").id == phone.id)
+        #expect(throws: CLIError.self) { try choose("shop-ne") }
     }
 
     @Test func `a short name of an unapproved endpoint alone is refused without a hint to approve`() throws {

@@ -1,11 +1,12 @@
 import FoundationEssentials
 import Model
+import TestSupport
 import Testing
 
 @testable import Probing
 
 @Suite struct ProbeScheduleTests {
-    private var random = SystemRandomNumberGenerator()
+    private var random = SeededGenerator(seed: 1)
 
     private func endpoint(
         _ name: String,

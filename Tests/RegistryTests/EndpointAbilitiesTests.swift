@@ -36,7 +36,8 @@ import Testing
         let endpoint = try see(kind)
 
         #expect(endpoint.isTunnelOnly)
-        #expect(endpoint.capabilities == [] && endpoint.limits == ["no MCP tools: use port_forward"])
+        #expect(endpoint.capabilities == [])
+        #expect(endpoint.limits == ["no MCP tools: use port_forward or patchbay forward"])
         #expect(endpoint.tunnelRefusal == nil)
     }
 

@@ -273,9 +273,11 @@ import Testing
         var table = table(Seen.config("simulator"))
         let id = try #require(table.endpoints.first?.id)
         #expect(table[id]?.lastSeenAt == nil)
+        #expect(table[id]?.state == .suspect && table[id]?.reason == "not tried yet")
 
         _ = table.report(nil, of: id, at: now)
         #expect(table[id]?.lastSeenAt == now)
+        #expect(table[id]?.state == .online && table[id]?.reason == nil)
 
         var next = EndpointTable(records: table.records)
         _ = next.apply(.seen(Seen.config("simulator")), at: now.addingTimeInterval(60))

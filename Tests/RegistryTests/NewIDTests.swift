@@ -88,6 +88,13 @@ import Testing
         #expect(try id(of: Seen.config("shop-demo"), in: table) == "shop-demo")
     }
 
+    @Test func `the ID of a phone's app may begin with the ID of an app that registered before`() throws {
+        var table = EndpointTable()
+        let early = registered("shop", on: "demo")
+        _ = table.apply(.seen(early), at: now)
+        #expect(try id(of: early, in: table) == "shop-demo")
+    }
+
     @Test func `a stored ID stays, whatever it is`() throws {
         var table = EndpointTable()
         let mac = Seen.network(host: "mac.local")

@@ -70,6 +70,16 @@ import Testing
         #expect(table[id] == nil)
     }
 
+    @Test mutating func `an app that registered itself is marked, also while it is away and after a restart`() {
+        _ = table.apply(.seen(app()), at: now)
+        _ = table.apply(.seen(advert(launchID: "other")), at: now)
+        #expect(table.endpoints.map { $0.registered == true } == table.endpoints.map { $0.sources == [.registration] })
+        _ = table.apply(.lost(app().id), at: now)
+        #expect(table.endpoints.count { $0.registered == true } == 1)
+        let restarted = EndpointTable(records: table.records)
+        #expect(restarted.endpoints.map(\.registered) == table.endpoints.map(\.registered))
+    }
+
     @Test(arguments: [true, false])
     mutating func `an advert of the same launch is shown with the registration, and stays unapproved`(
         isAdvertFirst: Bool

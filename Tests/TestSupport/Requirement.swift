@@ -26,6 +26,8 @@ package enum Requirement: String, Sendable, CaseIterable {
     case prometheus
     /// The shells with completions.
     case shells
+    /// Containers, and root to run them.
+    case podman
 
     /// The reason why the requirement is not met, or nil if it is.
     package var missing: String? { Self.findings[self] }
@@ -50,6 +52,7 @@ package enum Requirement: String, Sendable, CaseIterable {
         case .manual: Self.absent(["man", "mandoc", "lexgrog"])
         case .prometheus: Self.absent(["promtool", "curl"])
         case .shells: Self.absent(["bash", "zsh", "fish"])
+        case .podman: Self.absent(["podman", "runc", "curl"]) ?? (geteuid() == 0 ? nil : "not running as root")
         }
     }
 

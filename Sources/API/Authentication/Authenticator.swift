@@ -15,6 +15,8 @@ struct Authenticator: Sendable {
     let sockets: SocketOwnerLookup
     /// TLS of the remote listener; nil for the other listeners.
     let security: (any TransportSecurity)?
+    /// The grant of every client of this listener; nil for a listener that is for several clients.
+    let socketGrant: String?
     /// The principal of each connection before a token is shown. The kernel is asked once per connection.
     private let connectionPrincipals = ChannelStorage<Principal>()
 
@@ -23,8 +25,10 @@ struct Authenticator: Sendable {
         owners: OwnerPolicy,
         accessStore: AccessStore,
         sockets: SocketOwnerLookup,
-        security: (any TransportSecurity)?
+        security: (any TransportSecurity)?,
+        socketGrant: String? = nil
     ) {
+        self.socketGrant = socketGrant
         self.validator = validator
         self.owners = owners
         self.accessStore = accessStore
@@ -47,6 +51,7 @@ struct Authenticator: Sendable {
             )
         }
         try validator.validate(request)
+        if let socketGrant { return try grantHolder(socketGrant, peer, request) }
         let authorizations = RequestValidator.values(of: "Authorization", in: request)
         guard !authorizations.isEmpty else { return keyHolder(peer) }
         let token: Token
@@ -66,6 +71,28 @@ struct Authenticator: Sendable {
             user: peer.user,
             key: peer.key
         )
+    }
+
+    /// Returns the principal of a client on the socket of a grant. Its user decides nothing: in a container it may be
+    /// root.
+    ///
+    /// - Throws: `Problem` after the end of the grant, or for a request with a token.
+    private func grantHolder(_ id: String, _ peer: Principal, _ request: HTTPRequest) throws -> Principal {
+        guard RequestValidator.values(of: "Authorization", in: request).isEmpty else {
+            throw Problem(
+                .badRequest,
+                "this socket is for one grant and accepts no token",
+                hint: "leave out the header Authorization; with patchbay, leave out --broker"
+            )
+        }
+        guard let grant = accessStore.grants.authenticate(clientOfSocketGrant: id) else {
+            throw Problem(
+                .unauthorized,
+                "the grant of this socket has ended",
+                hint: "ask an owner for a new socket: patchbay pair --socket PATH"
+            )
+        }
+        return Principal(.grant(grant), source: peer.source, actor: .grant(id), user: peer.user)
     }
 
     /// Returns the principal of a request without a token: the grant of the client's key, if there is a valid one.
@@ -88,6 +115,10 @@ struct Authenticator: Sendable {
     /// Identifies the peer of a connection by its credentials, without a token.
     private func identifyPeer(of channel: any Channel) async -> Principal {
         if let security { return await remotePeer(of: channel, security) }
+        if let socketGrant {
+            let user = await PeerCredentials(of: channel)?.user
+            return Principal(.anonymous, source: .socket(grant: socketGrant), actor: .grant(socketGrant), user: user)
+        }
         guard let credentials = await PeerCredentials(of: channel) else { return anonymous(on: channel) }
         var isOwner = credentials.user == 0 || credentials.user == owners.user
         if !isOwner, let group = owners.group { isOwner = await credentials.isMember(of: group, on: channel) }

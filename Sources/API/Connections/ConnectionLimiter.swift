@@ -38,6 +38,8 @@ package final class ConnectionLimiter: Sendable {
         case user(UInt32?)
         /// A remote address.
         case address(String)
+        /// A client on the socket of this grant.
+        case grant(String)
     }
 
     /// The grant of each connection, and the number of connections per grant.
@@ -152,8 +154,16 @@ final class PerUserConnectionLimitHandler: ChannelInboundHandler {
     private let owners: OwnerPolicy
     private let sockets: SocketOwnerLookup
     private let isRemote: Bool
+    private let grant: String?
 
-    init(limiter: ConnectionLimiter, owners: OwnerPolicy, sockets: SocketOwnerLookup, isRemote: Bool) {
+    init(
+        limiter: ConnectionLimiter,
+        owners: OwnerPolicy,
+        sockets: SocketOwnerLookup,
+        isRemote: Bool,
+        grant: String? = nil
+    ) {
+        self.grant = grant
         self.limiter = limiter
         self.isRemote = isRemote
         self.owners = owners
@@ -162,6 +172,7 @@ final class PerUserConnectionLimitHandler: ChannelInboundHandler {
 
     func channelActive(context: ChannelHandlerContext) {
         context.fireChannelActive()
+        if let grant { return limitConnections(of: .grant(grant), context) }
         if isRemote { return limitConnections(of: .address(context.remoteAddress?.ipAddress ?? "?"), context) }
         guard let credentials = PeerCredentials.credentials(of: context.channel) else {
             return limitConnections(of: .user(sockets.user(of: context.channel)), context)
@@ -185,7 +196,7 @@ final class PerUserConnectionLimitHandler: ChannelInboundHandler {
     private func reject(_ context: ChannelHandlerContext) {
         let problem = Problem(
             .limit,
-            "this \(isRemote ? "address" : "user") has \(ConnectionLimiter.maxPerUser) connections open already",
+            "this \(grant != nil ? "socket" : isRemote ? "address" : "user") has \(ConnectionLimiter.maxPerUser) connections open already",
             hint: "close some, or reuse one connection for many requests"
         )
         context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: problem.rawHTTPResponse)), promise: nil)

@@ -19,8 +19,7 @@ final class RequestTimeoutHandler: ChannelInboundHandler, RemovableChannelHandle
     static let headTimeout = TimeAmount.seconds(5)
     /// The time limit for the body of a request: up to 64 KiB, and up to 4 MiB for MCP.
     static let bodyTimeout = TimeAmount.seconds(30)
-    /// The maximum number of bytes that are kept behind a request that changes the protocol. NIO reads fewer before the
-    /// response (`HTTPServerPipelineHandler`), unless the client has also ended its output.
+    /// The maximum number of bytes behind the last request of a connection, before its response.
     static let maxUnparsedSize = 1 << 20
 
     private enum State {
@@ -28,7 +27,7 @@ final class RequestTimeoutHandler: ChannelInboundHandler, RemovableChannelHandle
         case idle
         case head
         case body
-        /// Behind a request that changes the protocol.
+        /// Behind the last request of the connection.
         case ended
     }
 
@@ -65,8 +64,8 @@ final class RequestTimeoutHandler: ChannelInboundHandler, RemovableChannelHandle
             reject(Problem(.headTooLarge, "the request head has more than \(maxHeadSize) bytes"), context)
         }
         if state == .ended, received > Self.maxUnparsedSize {
-            let limit = "\(Self.maxUnparsedSize) bytes of the stream"
-            reject(Problem(.badRequest, "more than \(limit) arrived before the response"), context)
+            let limit = "\(Self.maxUnparsedSize) bytes"
+            reject(Problem(.badRequest, "more than \(limit) arrived behind the last request"), context)
         }
     }
 
@@ -83,9 +82,9 @@ final class RequestTimeoutHandler: ChannelInboundHandler, RemovableChannelHandle
     /// Handles the end of a request head.
     func headEnded(_ context: ChannelHandlerContext) { begin(.body, within: Self.bodyTimeout, context) }
 
-    /// Handles the end of a request. Behind one that changes the protocol, no bytes are a request.
-    func requestEnded(changesProtocol: Bool) {
-        state = changesProtocol ? .ended : .idle
+    /// Handles the end of a request. Behind the last request of a connection, no bytes are a request.
+    func requestEnded(isLast: Bool) {
+        state = isLast ? .ended : .idle
         deadline?.cancel()
         deadline = nil
     }
@@ -115,8 +114,8 @@ final class RequestTimeoutHandler: ChannelInboundHandler, RemovableChannelHandle
 /// Tracks requests and responses behind the HTTP decoder.
 ///
 /// Reports the end of heads and requests to `RequestTimeoutHandler`, and flushed responses to `ResponseTracker`.
-/// Preserves the host of an absolute request target, which the next handler drops. Closes the connection after the
-/// response to its last request.
+/// Preserves the host of an absolute request target, which the next handler drops. Drops the requests behind the last one
+/// of a connection, and closes the connection after the response to that one (RFC 9112, section 9.6).
 final class RequestProgressHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
@@ -133,8 +132,8 @@ final class RequestProgressHandler: ChannelDuplexHandler, RemovableChannelHandle
     private var openRequests = 0
     /// True if the newest request is the last one of the connection.
     private var hasLastRequest = false
-    /// True if NIO's decoder parses nothing behind the newest request (`HTTPDecoder.stopParsing`).
-    private var changesProtocol = false
+    /// True when the last request of the connection is complete.
+    private var isPastLastRequest = false
 
     init(notifying timeoutHandler: RequestTimeoutHandler, tracker: ResponseTracker) {
         self.timeoutHandler = timeoutHandler
@@ -164,12 +163,14 @@ final class RequestProgressHandler: ChannelDuplexHandler, RemovableChannelHandle
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard !isPastLastRequest else { return }
         switch unwrapInboundIn(data) {
         case .head(var head):
             timeoutHandler.headEnded(context)
             openRequests += 1
-            changesProtocol = head.headers.contains(name: "Upgrade") || head.method == .CONNECT
-            hasLastRequest = !head.isKeepAlive || changesProtocol
+            // The protocol may change behind an upgrade. NIO's decoder then parses nothing more.
+            let mayChangeProtocol = head.headers.contains(name: "Upgrade") || head.method == .CONNECT
+            hasLastRequest = !head.isKeepAlive || mayChangeProtocol
             // RFC 9110, section 7.8: a server ignores the field in a request of HTTP/1.0.
             if head.version != .http1_1 { head.headers.remove(name: "Upgrade") }
             // A target in absolute form also names a host (RFC 9112, section 3.2.2). The next handler keeps only its
@@ -180,7 +181,8 @@ final class RequestProgressHandler: ChannelDuplexHandler, RemovableChannelHandle
             }
             context.fireChannelRead(wrapInboundOut(.head(head)))
         case .end:
-            timeoutHandler.requestEnded(changesProtocol: changesProtocol)
+            isPastLastRequest = hasLastRequest
+            timeoutHandler.requestEnded(isLast: hasLastRequest)
             context.fireChannelRead(data)
         case .body:
             context.fireChannelRead(data)

@@ -52,6 +52,7 @@ enum OpenAPISchemas {
             "combinedWith":{"type":"array","items":{"$ref":"#/components/schemas/Endpoint"},
               "description":"endpoints that reach the same launch; lists show their routes here, each used with its own ID"},
             "sources":{"type":"array","items":{"enum":["bonjour","usbmuxd","config","debuglink","registration"]}},
+            "registered":{"const":true,"description":"the app registered itself and chose its own names"},
             "capabilities":{"type":"array","items":{"type":"string"},
               "description":"from the profile of the kind, or the names of the MCP server's capabilities"},
             "limits":{"type":"array","items":{"type":"string"}},
@@ -219,9 +220,10 @@ extension OpenAPISchemas {
         "ToolFilter":{"description":"the tools that endpoint.call includes; default: all","oneOf":[{"enum":["all","read-only"]},
           {"type":"object","required":["named"],"properties":{
             "named":{"type":"array","minItems":1,"maxItems":100,"items":{"type":"string"}}}}]},
-        "Binding":{"description":"the client that may use the grant: the holder of its token, of any user or of one user; or the holder of a TLS key","oneOf":[{"const":"bearer"},
+        "Binding":{"description":"the client that may use the grant: the holder of its token, of any user or of one user; the holder of a TLS key; or every client of a unix socket","oneOf":[{"const":"bearer"},
           {"type":"object","required":["user"],"properties":{"user":{"type":"integer"}}},
-          {"type":"object","required":["key"],"properties":{"key":{"$ref":"#/components/schemas/KeyPin"}}}]},
+          {"type":"object","required":["key"],"properties":{"key":{"$ref":"#/components/schemas/KeyPin"}}},
+          {"type":"object","required":["socket"],"properties":{"socket":{"type":"string"}}}]},
         "KeyPin":{"type":"string","pattern":"^[A-Z2-7]{52}$",
           "description":"SHA-256 of a SubjectPublicKeyInfo, in base32"},
         "AuditActor":{"oneOf":[{"enum":["anonymous","broker"]},
@@ -268,6 +270,10 @@ extension OpenAPISchemas {
             "invite":{"type":"string"},"createdAt":{"$ref":"#/components/schemas/Date"},
             "expiresAt":{"$ref":"#/components/schemas/Date"},"lastUsedAt":{"$ref":"#/components/schemas/Date"},
             "idleSeconds":{"type":"integer"},"endReason":{"enum":["expired","idle","revoked"]}}},
+        "SocketGrantSpec":{"type":"object","required":["path","name","permissions"],"properties":{
+          "path":{"type":"string","description":"the absolute path of the socket that the broker creates"},
+          "name":{"type":"string"},"permissions":{"$ref":"#/components/schemas/Permissions"},
+          "lifetimeSeconds":{"type":"integer"},"idleSeconds":{"type":"integer"}}},
         "IssuedGrant":{"type":"object","required":["grant"],"properties":{
           "grant":{"$ref":"#/components/schemas/Grant"},"token":{"$ref":"#/components/schemas/GrantToken"}}},
         "GrantList":{"type":"object","required":["schema","grants"],"properties":{
@@ -328,7 +334,8 @@ extension OpenAPISchemas {
           "tool":{"type":"string","minLength":1},"arguments":{"type":"object"},
           "waitSeconds":{"type":"integer","minimum":0,"maximum":60},
           "timeoutSeconds":{"type":"integer","minimum":1,"maximum":120},
-          "maxPixels":{"type":"integer","minimum":0,"maximum":4096}}},
+          "maxPixels":{"type":"integer","minimum":0,"maximum":4096},
+          "imageFormat":{"enum":["png","jpeg"]}}},
         "ToolAnswer":{"type":"object","required":["schema","result"],"properties":{
           "schema":{"const":1},"result":{"type":"object","required":["content"],
             "additionalProperties":true,"properties":{"content":{"type":"array"},"isError":{"type":"boolean"}}}}},

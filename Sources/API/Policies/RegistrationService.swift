@@ -182,7 +182,7 @@ extension Principal {
     /// The loopback address of a client on this machine. Nil for a remote client.
     fileprivate var localAddress: String? {
         switch source {
-        case .unix: "127.0.0.1"
+        case .unix, .socket: "127.0.0.1"
         // systemd may pass a socket on an address of the network.
         case .tcp(let address): SocketAddress(numeric: address, port: 0)?.isLoopback == true ? address : nil
         case .remote, .broker: nil

@@ -1,9 +1,22 @@
-import AccessControl
+package import AccessControl
 import Hummingbird
-import Model
+package import Model
+
+/// Opens unix sockets for one grant each. Rejections are thrown as `Problem`.
+package protocol GrantSocketOpener: Sendable {
+    /// Creates a grant and a socket whose clients have the grant.
+    func open(_ spec: SocketGrantSpec, for principal: Principal) async throws -> Grant
+}
 
 /// `/v1/grants`.
 enum GrantRoutes {
+    /// Creates a grant for the clients of a new unix socket.
+    @Sendable static func create(_ request: APIRequest) async throws -> Response {
+        let spec = try await request.body(SocketGrantSpec.self)
+        let grant = try await request.services.grantSockets.open(spec, for: request.principal)
+        return try request.json(grant, status: .created)
+    }
+
     @Sendable static func list(_ request: APIRequest) async throws -> Response {
         try request.json(ListResponse(await request.grants()))
     }

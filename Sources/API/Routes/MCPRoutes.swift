@@ -2,6 +2,7 @@ import AccessControl
 import HTTPTypes
 import Hummingbird
 import HummingbirdCore
+import Images
 import JSON
 import MCP
 import Model
@@ -68,7 +69,8 @@ enum MCPRoutes {
             arguments: toolCall.arguments,
             wait: .seconds(toolCall.waitSeconds),
             timeout: toolCall.timeoutSeconds.map { .seconds($0) },
-            maxPixels: toolCall.maxPixels
+            maxPixels: toolCall.maxPixels,
+            imageFormat: toolCall.imageFormat
         )
         let (apps, principal) = (request.services.mcp.apps, request.principal)
         let result: JSONObject
@@ -89,6 +91,7 @@ struct ToolCallRequest: Hashable {
     let waitSeconds: Int
     let timeoutSeconds: Int?
     let maxPixels: Int
+    let imageFormat: ImageFormat?
 
     /// - Throws: `Problem` that names the invalid member.
     init(_ body: [UInt8]) throws(Problem) {
@@ -105,6 +108,10 @@ struct ToolCallRequest: Hashable {
         waitSeconds = try Self.number("waitSeconds", in: json, range: 0...60) ?? 10
         timeoutSeconds = try Self.number("timeoutSeconds", in: json, range: 1...120)
         maxPixels = try Self.number("maxPixels", in: json, range: 0...4_096) ?? 1_568
+        imageFormat = json["imageFormat"]?.string.flatMap(ImageFormat.init(rawValue:))
+        if let format = json["imageFormat"], imageFormat == nil {
+            throw Self.invalid("imageFormat", expected: "\"png\" or \"jpeg\"", found: format)
+        }
     }
 
     private static func number(_ name: String, in json: JSON, range: ClosedRange<Int>) throws(Problem) -> Int? {

@@ -23,3 +23,16 @@ enum RemoteRoutes {
         return try request.json(await request.services.remote.set(spec))
     }
 }
+
+/// Lists the brokers that advertise themselves on the network.
+package protocol NearbyBrokerProvider: Sendable {
+    func brokers() async -> [NearbyBroker]
+}
+
+/// `/v1/brokers`.
+enum BrokerRoutes {
+    /// Lists the other brokers on the network.
+    @Sendable static func list(_ request: APIRequest) async throws -> Response {
+        try request.json(ListResponse(await request.services.brokers.brokers()))
+    }
+}

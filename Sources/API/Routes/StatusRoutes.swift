@@ -1,6 +1,6 @@
 import AccessControl
 import Hummingbird
-import Model
+package import Model
 import NIOCore
 import Registry
 
@@ -58,4 +58,16 @@ extension APIRequest {
         }
         return status
     }
+}
+
+/// `/v1/configuration`: the keys of the broker's configuration with their effective values.
+enum ConfigurationRoutes {
+    @Sendable static func list(_ request: APIRequest) async throws -> Response {
+        try request.json(ListResponse(await request.services.configuration.entries()))
+    }
+}
+
+/// Lists the configuration that is in effect.
+package protocol ConfigurationProvider: Sendable {
+    func entries() async -> [ConfigurationEntry]
 }

@@ -200,7 +200,7 @@ enum RoutePermission: Hashable, Sendable {
             throw Problem(
                 .forbidden,
                 "user \(principal.user.map(String.init) ?? "?") is not an owner of this broker, and sent no token",
-                hint: "ask an owner for an invite (patchbay pair), or to put you in the group \(OwnerPolicy.groupName)"
+                hint: "patchbay ask requests access; an owner can also put you in the group \(OwnerPolicy.groupName)"
             )
         case (.grantHolder, .grant): return
         case (.scope(let scope), .grant(let grant)):

@@ -116,6 +116,8 @@ enum RouteTable {
 
         .get("/v1/grants", .grantHolder, "List the caller's grant and its descendants; all grants for an owner",
             returns: "GrantList", GrantRoutes.list),
+        .create("/v1/grants", .owner, "Create a grant for the clients of a new unix socket",
+            takes: "SocketGrantSpec", returns: "Grant", GrantRoutes.create),
         .delete("/v1/grants", .owner, "Revoke every grant and every open invite",
             returns: "RevocationResult", survivesRevocation: true, GrantRoutes.revokeAll),
         .get("/v1/grants/{id}", .grantHolder, "Show a grant; the ID self is the caller's own",

@@ -7,6 +7,8 @@ import Synchronization
 struct AuditEvent: Hashable, Sendable, Codable {
     enum Action: String, Hashable, Sendable, Codable {
         case invited, redeemed, refused, burnt, revoked, expired
+        /// An owner created a grant that is bound to a socket.
+        case granted
         case approved, denied
         case endpointApproved = "endpoint-approved"
         case approvalWithdrawn = "approval-withdrawn"
@@ -33,7 +35,7 @@ struct AuditEvent: Hashable, Sendable, Codable {
     /// IDs of the invites and grants that ended.
     var ended: [String]?
     var endpoint: EndpointID?
-    /// The called tool of the endpoint, or the name that the redeemer of an invite chose. `bytes` is the size of the
+    /// The called tool of the endpoint, or the name of a new grant. `bytes` is the size of the
     /// tool's result.
     var subject: SanitizedText?
     var bytes: Int?

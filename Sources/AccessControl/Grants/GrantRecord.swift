@@ -63,7 +63,7 @@ extension GrantBinding {
         switch (self, source) {
         case (.bearer, _): true
         case (.user(let uid), .unix(let caller)): uid == caller
-        case (.user, _), (.key, _): false
+        case (.user, _), (.key, _), (.socket, _): false
         }
     }
 }
@@ -76,6 +76,8 @@ package enum RequestSource: Hashable, Sendable, Codable {
     case tcp(address: String)
     /// The remote listener: TLS from another machine. The address has no port.
     case remote(address: String)
+    /// The socket of a grant, over which every client has that grant.
+    case socket(grant: String)
     /// The broker itself.
     case broker
 }
@@ -86,6 +88,7 @@ extension RequestSource: CustomStringConvertible {
         case .unix(let uid): "unix:\(uid)"
         case .tcp(let address): "tcp:\(address)"
         case .remote(let address): "remote:\(address)"
+        case .socket(let grant): "socket:\(grant)"
         case .broker: "broker"
         }
     }

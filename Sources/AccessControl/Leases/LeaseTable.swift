@@ -120,7 +120,7 @@ struct LeaseTable: Sendable {
         let ending = endings.last { $0.number == number && (isOwner || $0.key == key) }
         return .notFound(
             ending.map { "lease l\(number) has ended: \($0.client) ended it" }
-                ?? "there is no lease with this ID; `patchbay leases` lists all"
+                ?? "there is no lease with this ID; leases also end when the broker stops; `patchbay leases` lists all"
         )
     }
 

@@ -72,7 +72,8 @@ package struct AppMCPServer: MCPServer {
                 at: id,
                 for: principal,
                 wait: proxy.timeouts.wait,
-                maxPixels: Self.maxPixels
+                maxPixels: Self.maxPixels,
+                imageFormat: nil
             )
             return await proxy.catalog.withToolSuggestions(result, tool, at: id, for: principal, alias: alias)
         } catch let failure as AppError {

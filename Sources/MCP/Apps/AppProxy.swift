@@ -213,7 +213,8 @@ extension AppProxy {
                 at: id,
                 for: principal,
                 wait: call.wait,
-                maxPixels: call.maxPixels
+                maxPixels: call.maxPixels,
+                imageFormat: call.imageFormat
             )
             return await catalog.withToolSuggestions(result, call.tool, at: id, for: principal)
         } catch let error as RPCError {

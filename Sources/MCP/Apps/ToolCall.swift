@@ -1,4 +1,5 @@
 import AccessControl
+package import Images
 package import JSON
 package import Model
 import SystemIO
@@ -14,6 +15,8 @@ package struct ToolCall: Sendable {
     package let timeout: Duration?
     /// The maximum image edge in the result, in pixels; 0 keeps the original, as a link.
     package let maxPixels: Int
+    /// The format of the images in the result; nil for any.
+    package let imageFormat: ImageFormat?
     package let notify: (@Sendable (RPCNotification) -> Void)?
 
     package init(
@@ -23,6 +26,7 @@ package struct ToolCall: Sendable {
         wait: Duration = .seconds(10),
         timeout: Duration? = nil,
         maxPixels: Int = 1_568,
+        imageFormat: ImageFormat? = nil,
         notify: (@Sendable (RPCNotification) -> Void)? = nil
     ) {
         self.endpoint = endpoint
@@ -31,6 +35,7 @@ package struct ToolCall: Sendable {
         self.wait = wait
         self.timeout = timeout
         self.maxPixels = maxPixels
+        self.imageFormat = imageFormat
         self.notify = notify
     }
 }
@@ -45,11 +50,13 @@ extension RequestSender {
         at id: EndpointID,
         for principal: Principal,
         wait: Duration,
-        maxPixels: Int
+        maxPixels: Int,
+        imageFormat: ImageFormat?
     ) async throws -> JSONObject {
         var request = request
-        // A client that wants the original (`maxPixels` 0) gets the app's default format.
-        if maxPixels != 0, request.isOpenToJPEG, await offersJPEG(request, id) { request = request.requestingJPEG }
+        // A client that wants the original (`maxPixels` 0) or PNG gets the app's default format.
+        let isOpenToJPEG = maxPixels != 0 && imageFormat != .png && request.isOpenToJPEG
+        if isOpenToJPEG, await offersJPEG(request, id) { request = request.requestingJPEG }
         let response: UpstreamResponse
         do {
             response = try await send(request, at: id, for: principal, wait: wait)
@@ -58,7 +65,12 @@ extension RequestSender {
             throw AppError.invalidResponse("\(what) (delivered, result unknown)")
         }
         defer { response.permit?.release() }
-        return await sizeLimiter.limitSize(of: try response.result(), maxPixels: maxPixels, for: principal)
+        return await sizeLimiter.limitSize(
+            of: try response.result(),
+            maxPixels: maxPixels,
+            as: imageFormat,
+            for: principal
+        )
     }
 
     private func offersJPEG(_ request: MCPRequest, _ id: EndpointID) async -> Bool {

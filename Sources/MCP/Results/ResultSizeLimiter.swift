@@ -29,15 +29,21 @@ package struct ResultSizeLimiter: Sendable {
     /// - Parameters:
     ///   - result: A `CallToolResult` from an app.
     ///   - maxPixels: The maximum edge of an image; 0 to link the originals.
+    ///   - format: The format of the images; nil for any.
     ///   - principal: The principal that may read the artifacts.
     /// - Returns: The result with scaled images and links.
-    package func limitSize(of result: JSONObject, maxPixels: Int, for principal: Principal) async -> JSONObject {
+    package func limitSize(
+        of result: JSONObject,
+        maxPixels: Int,
+        as format: ImageFormat? = nil,
+        for principal: Principal
+    ) async -> JSONObject {
         let blocks = result["content"]?.array ?? []
         guard blocks.contains(where: { $0["type"] == "image" }) || JSON.object(result).approximateSize > Self.limit
         else {
             return result
         }
-        var budget = Budget(maxPixels: maxPixels, principal: principal)
+        var budget = Budget(maxPixels: maxPixels, format: format, principal: principal)
         var blocksWithFittedImages: [JSON] = []
         for block in blocks { blocksWithFittedImages += await fitImage(block, &budget) }
         var content: [JSON] = []
@@ -65,6 +71,7 @@ package struct ResultSizeLimiter: Sendable {
 
     private struct Budget {
         let maxPixels: Int
+        let format: ImageFormat?
         let principal: Principal
         /// The remaining size for images.
         var remainingImageBytes = ResultSizeLimiter.limit
@@ -90,7 +97,7 @@ package struct ResultSizeLimiter: Sendable {
             return await linked(base64, bytes, mimeType: mimeType, because: nil, &budget)
         }
         do throws(ImageError) {
-            let (original, fitted) = try await images.resize(base64: base64, to: budget.maxPixels)
+            let (original, fitted) = try await images.resize(base64: base64, to: budget.maxPixels, as: budget.format)
             let data = fitted == original ? base64 : Data(fitted.bytes).base64EncodedString()
             guard data.utf8.count <= budget.remainingImageBytes else {
                 let reason = "the images of one result are too large together"

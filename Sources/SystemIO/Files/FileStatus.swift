@@ -1,6 +1,6 @@
 import Glibc
 
-/// What the kernel knows of a file (stat(2), inode(7)).
+/// The status of a file (stat(2), inode(7)).
 ///
 /// The two programs load Foundation through their libraries, and the compiler may then take `stat` for a type of
 /// CoreFoundation. They read the status here.

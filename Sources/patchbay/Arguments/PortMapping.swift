@@ -1,3 +1,4 @@
+import ArgumentParser
 import Glibc
 import Model
 
@@ -120,6 +121,17 @@ struct PortMapping: Equatable {
                 try: "patchbay forward 8080:9876"
             )
         }
+    }
+}
+
+/// A port on the command line.
+enum PortArgument {
+    /// - Throws: `ValidationError` with the range, for any text but a number from 1 to 65535.
+    @Sendable static func parse(_ text: String) throws -> UInt16 {
+        guard let port = UInt16(text), port > 0, text.allSatisfy(\.isNumber) else {
+            throw ValidationError("Enter a port from 1 to 65535.")
+        }
+        return port
     }
 }
 

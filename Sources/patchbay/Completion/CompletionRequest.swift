@@ -39,6 +39,7 @@ struct CompletionRequest {
         return await withTaskGroup { group in
             group.addTask { (try? await source.candidates(client, words: words)) ?? [] }
             group.addTask {
+                // The shell waits for the answer, so a slow broker gets no more time. An answer ends the wait.
                 try? await Task.sleep(for: Self.limit)
                 return []
             }

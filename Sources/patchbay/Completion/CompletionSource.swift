@@ -28,9 +28,9 @@ enum CompletionSource: String, CaseIterable {
         case .devices: try await client.devices().map(\.udid.text)
         case .streamTargets:
             try await Self.ids(of: client.endpoints().endpoints) + client.devices().map { "\($0.udid.text):" }
-        case .tunnels: try await client.tunnels().map(\.id)
+        case .tunnels: try await client.tunnels.list().map(\.id)
         case .tools: try await Self.tools(client, words: words)
-        case .advertisements: try await client.advertisements().map(\.id)
+        case .advertisements: try await client.advertisements.list().map(\.id)
         case .grants: try await client.grants().map(\.id) + client.invites().map(\.id)
         }
     }

@@ -11,7 +11,8 @@ import Synchronization
 enum PasswordPrompt {
     /// The terminal with disabled echo; -1 for none.
     private static let terminal = Atomic<CInt>(-1)
-    /// The original mode and the mode without echo.
+    /// The original mode and the mode without echo. A lock is not possible in a signal handler; see above for the order of
+    /// accesses.
     nonisolated(unsafe) private static let modes = {
         let modes = UnsafeMutablePointer<termios>.allocate(capacity: 2)
         modes.initialize(repeating: termios(), count: 2)

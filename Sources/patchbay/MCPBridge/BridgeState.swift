@@ -1,5 +1,6 @@
 import Client
 import JSON
+import SystemIO
 
 /// The state of one client: its session and its pending requests.
 actor BridgeState {
@@ -11,11 +12,73 @@ actor BridgeState {
 
     private(set) var session = MCPSessionInfo()
     private var open: [JSON: OpenRequest] = [:]
+    /// The client's `initialize`; nil for a client without a handshake.
+    private(set) var handshake: ClientMessage?
+    /// True after the broker's own response to `initialize`.
+    private(set) var hasSession = false
+    /// True after the first response of the broker.
+    private(set) var hasConnected = false
+    /// True after a request that failed before the broker responded. Further requests do not wait for the broker.
+    private(set) var hasReportedFailure = false
+    /// True if the client has a list of tools that the bridge made up, because the broker or the app was missing.
+    private(set) var hasPlaceholder = false
+    /// The number of GET streams that the broker has opened.
+    private(set) var openedStreams = 0
+    private var questions: [JSON: Promise<JSON>] = [:]
+    private var lastNumber = 0
+
+    func setHandshake(_ message: ClientMessage) { handshake = message }
 
     func setSessionID(_ id: String?) { session.id = id }
 
     /// Stores the protocol version from the response to `initialize`.
-    func initialized(_ response: JSON) { session.read(response) }
+    func initialized(_ response: JSON) {
+        session.read(response)
+        hasSession = response["result"] != nil
+    }
+
+    /// Forgets the session, which the broker does not know. The next request begins a new one.
+    func endSession() { (session.id, hasSession) = (nil, false) }
+
+    func connected() { hasConnected = true }
+
+    func streamOpened() { openedStreams += 1 }
+
+    func servedPlaceholder() { hasPlaceholder = true }
+
+    func reportedFailure() { hasReportedFailure = true }
+
+    /// Returns whether the client has a placeholder, and forgets it.
+    func takePlaceholder() -> Bool {
+        defer { hasPlaceholder = false }
+        return hasPlaceholder
+    }
+
+    /// Returns a new ID for a request of the bridge.
+    func newID() -> JSON {
+        lastNumber += 1
+        return .string("patchbay-\(lastNumber)")
+    }
+
+    /// Registers a question to the client, and returns its ID and the answer.
+    func beginQuestion() -> (id: JSON, answer: Promise<JSON>) {
+        let (id, answer) = (newID(), Promise<JSON>())
+        questions[id] = answer
+        return (id, answer)
+    }
+
+    /// Passes a response of the client to its question. Returns false for a response to an app.
+    func answer(_ id: JSON, _ response: JSON) -> Bool {
+        guard let question = questions.removeValue(forKey: id) else { return false }
+        question.complete(.success(response))
+        return true
+    }
+
+    /// Ends the questions at the end of the input, because no answer can arrive any more.
+    func endQuestions() {
+        for question in questions.values { question.complete(.success(.null)) }
+        questions = [:]
+    }
 
     /// Registers a request. The returned stream finishes when the client cancels the request.
     func beginRequest(_ message: ClientMessage, _ id: JSON) -> AsyncStream<Never> {

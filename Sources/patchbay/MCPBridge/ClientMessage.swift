@@ -5,6 +5,7 @@ import JSON
 /// A JSON-RPC message of the MCP client, with the fields that the bridge needs.
 struct ClientMessage: Sendable {
     private static let revisionKey = "io.modelcontextprotocol/protocolVersion"
+    private static let capabilitiesKey = "io.modelcontextprotocol/clientCapabilities"
 
     let bytes: [UInt8]
     /// The request ID; nil for other messages.
@@ -15,19 +16,29 @@ struct ClientMessage: Sendable {
     let fault: String?
     /// True for a request or a batch; false for a notification or a response.
     let expectsResponse: Bool
-    private let params: JSON?
+    let params: JSON?
+    /// The whole message.
+    let json: JSON
+    /// The ID of a response; nil for other messages.
+    let responseID: JSON?
 
     /// Parses one line.
     ///
     /// - Throws: `JSONError` for invalid JSON.
-    init(_ line: [UInt8]) throws(JSONError) {
-        let json = try JSON(parsing: line)
-        bytes = line
+    init(_ line: [UInt8]) throws(JSONError) { self.init(try JSON(parsing: line), bytes: line) }
+
+    /// Creates a message of the bridge itself.
+    init(_ json: JSON) { self.init(json, bytes: json.bytes) }
+
+    private init(_ json: JSON, bytes: [UInt8]) {
+        self.json = json
+        self.bytes = bytes
         method = json["method"]?.string
         params = json["params"]
         let rawID = json["id"]
         id = method == nil ? nil : rawID.flatMap { $0.string == nil && $0.number == nil ? nil : $0 }
         let isResponse = json["result"] != nil || json["error"] != nil
+        responseID = method == nil && isResponse ? rawID : nil
         expectsResponse = method == nil ? !isResponse : rawID != nil
         fault =
             if method != nil, let rawID, id == nil {
@@ -46,6 +57,33 @@ struct ClientMessage: Sendable {
     var cancelled: JSON? { method == "notifications/cancelled" ? params?["requestId"] : nil }
 
     var isInitialize: Bool { method == "initialize" }
+    /// The name of the tool of a tool call; nil for other messages.
+    var tool: String? { method == "tools/call" ? params?["name"]?.string : nil }
+    /// True if the request acts on one phone. Other requests, such as lists, are the same for every phone.
+    var needsChoice: Bool { ["tools/call", "prompts/get", "resources/read", "resources/subscribe"].contains(method) }
+    /// The answer to a question of the bridge, in a repeated request of MCP 2026-07-28. Nil for other messages.
+    var answer: JSON? {
+        guard params?["requestState"] == .string(EndpointQuestion.requestState) else { return nil }
+        return params?["inputResponses"]?[EndpointQuestion.name]
+    }
+    /// The capabilities in the request's metadata (since 2026-07-28) or in `initialize`.
+    var capabilities: JSON? { params?["_meta"]?[Self.capabilitiesKey] ?? params?["capabilities"] }
+
+    /// Returns the request without the answer to a question of the bridge.
+    var withoutAnswer: ClientMessage {
+        guard answer != nil, var request = json.object, var params = params?.object else { return self }
+        (params["requestState"], params["inputResponses"]) = (nil, nil)
+        request["params"] = .object(params)
+        return ClientMessage(.object(request))
+    }
+
+    /// Returns a request of the bridge with the metadata of this message.
+    func request(_ method: String, id: JSON) -> ClientMessage {
+        var params: JSONObject = [:]
+        params["_meta"] = revision == nil ? nil : self.params?["_meta"]
+        return ClientMessage(["jsonrpc": "2.0", "id": id, "method": .string(method), "params": .object(params)])
+    }
+
     /// True for a request that stays open until the client ends it.
     var isSubscription: Bool { method == "subscriptions/listen" }
 

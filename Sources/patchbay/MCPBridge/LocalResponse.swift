@@ -18,8 +18,9 @@ enum LocalResponse {
     }
 
     /// The response to a request that the broker did not process.
-    static func failure(_ error: ClientError, to id: JSON?) -> JSON {
-        failed([error.description, error.hint].compactMap(\.self).joined(separator: "; "), id)
+    static func failure(_ error: CLIError, to id: JSON?) -> JSON {
+        let message = ([error.message] + error.candidates).joined(separator: ", ")
+        return failed([message, error.hint].compactMap(\.self).joined(separator: "; "), id)
     }
 
     /// The response to a request after its stream ended without a response.
@@ -53,6 +54,12 @@ enum LocalResponse {
         }
         let message = (try? JSON(parsing: body))?["error"]?["message"]?.string
         return message.map { SanitizedText($0, limit: 500).text } ?? "the broker responded with status \(status)"
+    }
+
+    /// Returns whether a response rejects the session ID of its request.
+    static func isUnknownSession(_ status: Int, _ body: [UInt8]) -> Bool {
+        guard status == 404, let json = try? JSON(parsing: body) else { return false }
+        return json["error"]?["message"]?.string?.hasPrefix("unknown session ID") == true
     }
 
     /// Decodes a problem document (RFC 9457); nil for any other body.

@@ -5,21 +5,44 @@ import SystemIO
 
 /// Connects an MCP client on standard input and output to an MCP server of the broker.
 ///
-/// Sends each line as a POST and writes each received message as a line, in the order of arrival. The only state is the
-/// negotiated session and the pending requests. While the broker restarts, undelivered requests are retried. Requests
-/// with a lost response are retried only if they are idempotent.
+/// Sends each line as a POST and writes each received message as a line, in the order of arrival. The state is the
+/// negotiated session, the pending requests, and the endpoint that was chosen for an app. `RequestDelivery` has the
+/// rules for retries.
 struct MCPStdioBridge: Sendable {
-    let target: MCPTarget
-    let client: PatchbayClient
-    let output: LineWriter
-    var clock: any Clock<Duration> = ContinuousClock()
-    /// Receives messages for standard error.
-    let log: @Sendable (String) -> Void
-    let state = BridgeState()
+    private let connector: ServerConnector
+    private let delivery: RequestDelivery
+    private let output: LineWriter
+    private let clock: any Clock<Duration>
 
-    /// The pauses between retries while the broker restarts, and the limit for their sum.
-    private static var retries: Backoff { Backoff(from: .milliseconds(20), to: .milliseconds(500)) }
-    private static let retryTimeout = Duration.seconds(20)
+    /// The pauses between attempts to read the server's own messages.
+    private static var retries: Backoff { Backoff(from: .milliseconds(20), to: .seconds(2)) }
+    /// The limit for a response of the broker to `initialize`. Codex gives up after 10 s (`startup_timeout_sec`).
+    private static let startLimit = Duration.seconds(5)
+
+    /// - Parameters:
+    ///   - resolver: Finds the server of each request.
+    ///   - output: Receives the messages for the client.
+    ///   - clock: Measures the pauses between retries.
+    ///   - log: Receives messages for standard error.
+    init(
+        resolver: TargetResolver,
+        output: LineWriter,
+        clock: any Clock<Duration> = ContinuousClock(),
+        log: @escaping @Sendable (String) -> Void
+    ) {
+        connector = ServerConnector(resolver: resolver, state: BridgeState())
+        delivery = RequestDelivery(
+            connector: connector,
+            output: output,
+            clock: clock,
+            log: log,
+            chooser: EndpointChooser(connector: connector, output: output)
+        )
+        self.output = output
+        self.clock = clock
+    }
+
+    private var state: BridgeState { connector.state }
 
     /// Runs until the input has ended and all requests have responses.
     ///
@@ -39,6 +62,7 @@ struct MCPStdioBridge: Sendable {
                     try await output.write(LocalResponse.invalid(fault).bytes)
                     continue
                 }
+                if let id = message.responseID, await state.answer(id, message.json) { continue }
                 if let id = message.cancelled, await state.isStateless(id) {
                     await state.cancel(id)
                     continue
@@ -61,8 +85,23 @@ struct MCPStdioBridge: Sendable {
                 }
             }
             end.finish()
+            await state.endQuestions()
             await state.endSubscriptions()
         }
+    }
+
+    /// Delivers a message. The first one gets a response soon, because clients give up on a server that is silent.
+    private func deliver(_ message: ClientMessage, _ written: @escaping @Sendable () -> Void) async throws {
+        guard ["initialize", "server/discover"].contains(message.method) else {
+            return try await delivery.deliver(message, written)
+        }
+        let isDelivered = try await withTimeout(Self.startLimit, clock: clock) {
+            try await delivery.deliver(message, written)
+            return true
+        }
+        guard isDelivered == nil, await !state.hasSession else { return }
+        let silence = ClientError.timedOut(what: message.method ?? "", seconds: 5)
+        try await delivery.fail(message, silence)
     }
 
     /// Runs the body and cancels the body when the stream finishes.
@@ -77,93 +116,44 @@ struct MCPStdioBridge: Sendable {
         }
     }
 
-    /// Sends a message to the broker and writes the received messages. Ensures that a request gets a response.
-    private func deliver(_ message: ClientMessage, _ written: () -> Void) async throws {
-        var backoff = Self.retries
-        var deduplicator = ResponseDeduplicator(message.id)
-        while true {
-            var isSent = false
-            do {
-                let post = message.post(in: await state.session)
-                try await client.send(post, to: target) {
-                    isSent = true
-                    written()
-                } _: { event in
-                    try await handle(event, of: message, &deduplicator)
-                }
-                if message.isSubscription, !deduplicator.hasResponse {
-                    try await backoff.wait(clock: clock)
-                    continue
-                }
-                if let id = message.id, !deduplicator.hasResponse { try await write(LocalResponse.none(to: id)) }
-                return
-            } catch let error as ClientError {
-                try Task.checkCancellation()
-                if deduplicator.hasResponse { return }
-                // A rejected request was not executed and can be retried.
-                if case .refused = error { isSent = false }
-                let mayRepeat = !isSent || message.isRepeatable(at: target)
-                if mayRepeat, error.isTemporary {
-                    if backoff.total == .zero { log("\(error); retrying") }
-                    if message.isSubscription || backoff.total < Self.retryTimeout {
-                        try await backoff.wait(clock: clock)
-                        continue
-                    }
-                }
-                guard message.expectsResponse else {
-                    return log("\(message.method ?? "a response") was lost: \(error)")
-                }
-                return try await write(
-                    mayRepeat
-                        ? LocalResponse.failure(error, to: message.id) : LocalResponse.lost(message, id: message.id)
-                )
-            }
-        }
-    }
-
-    private func handle(_ event: MCPResponsePart, of message: ClientMessage, _ deduplicator: inout ResponseDeduplicator)
-        async throws
-    {
-        switch event {
-        case .opened(let session):
-            if message.isInitialize { await state.setSessionID(session) }
-        case .message(let bytes, let isLast):
-            guard let json = deduplicator.receive(bytes, isLast: isLast) else { return }
-            if message.isInitialize, let json = json() { await state.initialized(json) }
-            try await output.write(bytes)
-        case .refused(let status, let body):
-            if let problem = LocalResponse.problem(body), problem.code == .unavailable {
-                throw ClientError.refused(problem)
-            }
-            deduplicator.hasResponse = true
-            if message.expectsResponse {
-                try await write(LocalResponse.refusal(status, body, to: message.id))
-            } else {
-                log("\(message.method ?? "a response") was rejected: \(LocalResponse.reason(status, body))")
-            }
-        }
-    }
-
-    /// Forwards the server's own messages (the GET stream of a session) until the task is cancelled.
+    /// Forwards the server's own messages (the GET stream of a session) until the task is cancelled. Tells the client to
+    /// list the tools again when the broker, the app or another phone is available.
     private func listen() async throws {
-        let session = await state.session
-        guard session.id != nil else { return }
         var backoff = Self.retries
-        var isWanted = true
-        while isWanted {
+        while true {
+            let openings = await state.openedStreams
             do {
-                try await client.send(OutgoingMCPMessage(body: nil, headers: session.headers), to: target) { event in
-                    switch event {
-                    case .opened: backoff.reset()
-                    case .message(let bytes, _): try await output.write(bytes)
-                    // A server may have no GET stream and answers 405.
-                    case .refused(let status, _): isWanted = status >= 500
-                    }
-                }
-            } catch is ClientError {}
-            if isWanted { try await backoff.wait(clock: clock) }
+                let server = try await connector.anyServer()
+                try await connector.beginSession(at: server)
+                let hasPlaceholder = await state.takePlaceholder()
+                let isStale = await connector.resolver.takeStaleList(for: server.target)
+                if hasPlaceholder || isStale { try await output.write(BridgeServer.toolsChanged().bytes) }
+                guard await state.session.id != nil else { return }
+                let choice = await connector.resolver.choiceChange()
+                try await until(choice) { try await forwardMessages(of: server) }
+            } catch is UnknownSession {
+                await state.endSession()
+            } catch is UnsupportedStream {
+                return
+            } catch is ClientError {
+            } catch is CLIError {}
+            if await state.openedStreams > openings { backoff.reset() }
+            try await backoff.wait(clock: clock)
         }
     }
 
-    private func write(_ response: JSON) async throws { try await output.write(response.bytes) }
+    /// The server has no GET stream.
+    private struct UnsupportedStream: Error {}
+
+    private func forwardMessages(of server: MCPServerAddress) async throws {
+        let headers = await state.session.headers
+        try await server.client.send(OutgoingMCPMessage(body: nil, headers: headers), to: server.target) { event in
+            switch event {
+            case .opened: await state.streamOpened()
+            case .message(let bytes, _): try await output.write(bytes)
+            case .refused(405, _): throw UnsupportedStream()
+            case .refused(let status, let body): throw ServerConnector.error(status, body)
+            }
+        }
+    }
 }

@@ -16,7 +16,7 @@ struct BrokerHint {
     }
 
     /// Commands that use no broker, or the broker of the machine.
-    private static let local: Set = ["help", "join", "leave", "brokers", "iproxy"]
+    private static let local: Set = ["ask", "help", "join", "leave", "brokers", "iproxy"]
     /// Commands that only an owner may use.
     private static let ownerOnly: Set = [
         "add", "advertise", "advertisements", "approve", "audit", "pair", "profiles", "remote", "requests", "rm",

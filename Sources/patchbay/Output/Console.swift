@@ -11,15 +11,23 @@ struct Console: Sendable {
     private let descriptor: CInt
     let isTerminal: Bool
     let isColoured: Bool
+    /// The terminal's size; nil if the descriptor is not a terminal, or has no size.
+    let size: Size?
     /// The terminal's width in columns; nil if the descriptor is not a terminal.
-    let width: Int?
+    var width: Int? { size?.columns }
+
+    /// The size of a terminal in characters.
+    struct Size: Equatable {
+        var columns: Int
+        var rows: Int
+    }
 
     init(descriptor: CInt, color: ColorChoice) {
         let environment = ProcessInfo.processInfo.environment
         self.descriptor = descriptor
         isTerminal = isatty(descriptor) == 1
         isColoured = color.isOn(environment: environment, isTerminal: isTerminal)
-        width = isTerminal ? environment["COLUMNS"].flatMap { Int($0) } ?? Self.width(of: descriptor) : nil
+        size = isTerminal ? Self.size(of: descriptor, environment: environment) : nil
     }
 
     static func standard(_ color: ColorChoice = .auto) -> Console { Console(descriptor: STDOUT_FILENO, color: color) }
@@ -106,10 +114,17 @@ struct Console: Sendable {
         return String(text)
     }
 
-    private static func width(of descriptor: CInt) -> Int? {
-        var size = winsize()
-        guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
-        return Int(size.ws_col)
+    /// Returns the size by the variables `COLUMNS` and `LINES`, else by the terminal (ioctl_tty(2), `TIOCGWINSZ`).
+    ///
+    /// A terminal that does not know its rows gets the 24 rows of a VT100.
+    private static func size(of descriptor: CInt, environment: [String: String]) -> Size? {
+        var raw = winsize()
+        let isKnown = ioctl(descriptor, UInt(TIOCGWINSZ), &raw) == 0 && raw.ws_col > 0
+        guard let columns = environment["COLUMNS"].flatMap({ Int($0) }) ?? (isKnown ? Int(raw.ws_col) : nil) else {
+            return nil
+        }
+        let rows = environment["LINES"].flatMap { Int($0) } ?? (isKnown && raw.ws_row > 0 ? Int(raw.ws_row) : 24)
+        return Size(columns: columns, rows: rows)
     }
 }
 

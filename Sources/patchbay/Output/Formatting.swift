@@ -10,6 +10,12 @@ enum Formatting {
         return seconds < 1 ? "now" : "\(duration(seconds)) ago"
     }
 
+    /// Formats the time when a server was last reached or reported: `3 s ago`, `never`, `not tried yet`.
+    static func seen(_ endpoint: Endpoint, now: Date) -> String {
+        if let date = endpoint.lastSeenAt { return ago(date, now: now) }
+        return endpoint.reason == Endpoint.notTriedYet ? Endpoint.notTriedYet : "never"
+    }
+
     /// Formats a duration in its largest whole unit: `59 s`, `2 min`, `5 h`, `3 d`.
     static func duration(_ seconds: Double) -> String {
         switch seconds {

@@ -1,5 +1,6 @@
 import API
 import AccessControl
+import CLinux
 import Devices
 import Discovery
 import FoundationEssentials
@@ -71,6 +72,12 @@ struct ServerComponents: Sendable {
             )
         }
         let remote = try await Self.makeRemoteListener(configuration, state: state, limiter: limiter, logger: logger)
+        let owners = OwnerPolicy.current()
+        let grantSockets = GrantSockets(
+            state.accessStore,
+            places: GrantSocketPlaces(environment: environment, owners: owners),
+            logger: logger
+        )
         let apiServices = Self.makeAPIServices(
             configuration,
             state: state,
@@ -81,10 +88,10 @@ struct ServerComponents: Sendable {
             tunnelPolicy: tunnelPolicy,
             tcpPort: tcpSockets.port,
             remote: remote,
+            grantSockets: grantSockets,
             usbmuxServer: usbmuxServer
         )
         approvalService = apiServices.approvalService
-        let owners = OwnerPolicy.current()
         let socket = try APIUnixSocket(
             at: AbsolutePath.of(
                 BrokerSocketPath.listen(
@@ -121,6 +128,7 @@ struct ServerComponents: Sendable {
         }
         let unixServer = makeServer(try socket.descriptor(), .unix) {
             notifier.ready("serving on \(socket.name)")
+            CLinux_release_code()
             logger.info(
                 "the API is open",
                 metadata: ["socket": "\(socket.name)", "tcp": "\(tcpSockets.port.map(String.init) ?? "none")"]
@@ -138,7 +146,8 @@ struct ServerComponents: Sendable {
             name: DebugLinkAdvertiser.standardName,
             logger: logger
         )
-        var services = mcp.services + tcpServers + [remoteService, advertiser]
+        let grantSocketService = GrantSocketService(sockets: grantSockets) { makeServer($0, .socketGrant($1)) {} }
+        var services = mcp.services + tcpServers + [remoteService, advertiser, grantSocketService]
         services += [unixServer, SystemdStopNotifier(notifier: notifier, logger: logger)]
         // Started after the tunnels and stopped before them, because the tunnels own the relay.
         if let usbmuxServer { services.append(usbmuxServer) }
@@ -156,6 +165,7 @@ struct ServerComponents: Sendable {
         tunnelPolicy: GrantTunnelService,
         tcpPort: UInt16?,
         remote: RemoteListener,
+        grantSockets: GrantSockets,
         usbmuxServer: UsbmuxServer?
     ) -> APIServices {
         let start = Date()
@@ -174,6 +184,7 @@ struct ServerComponents: Sendable {
             configuration: configurationStore,
             metrics: metrics,
             remote: remote,
+            grantSockets: grantSockets,
             registrations: state.registrations,
             senderRefusal: { HostAddresses.refusal(ofSender: $0) },
             brokers: sources.brokers,

@@ -110,7 +110,7 @@ extension RemoteListener: RemoteListenerControl {
         guard let wanted = SocketAddress(withPort: text) else {
             throw Problem(
                 .badRequest,
-                "\"\(SanitizedText(text))\" is not a numeric address with a port",
+                "\"\(SanitizedText(text))\" is not a numeric address with a port from 1 to 65535",
                 hint: "write it as \(RemoteSpec.standardAddress) or [::]:7283"
             )
         }

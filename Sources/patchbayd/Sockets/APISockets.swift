@@ -4,6 +4,7 @@ import Glibc
 import Logging
 import Model
 import SystemIO
+import Tunnels
 
 /// The API's unix socket, created by the broker or passed by systemd.
 struct APIUnixSocket: Sendable {
@@ -103,5 +104,19 @@ struct APITCPSockets: Sendable {
             }
         }
         descriptors = found
+    }
+}
+
+/// The folders of a service of systemd, for unix sockets that users must reach.
+enum ServiceFolders {
+    /// Returns the rules for unix sockets. systemd names the runtime folder in `RUNTIME_DIRECTORY` (systemd.exec(5)).
+    static func sockets(environment: [String: String]) -> UnixSocketPlaces {
+        let folder = environment["RUNTIME_DIRECTORY"]?.split(separator: ":").first.map(String.init)
+        let mounts = FileManager.default.contents(atPath: "/proc/self/mountinfo") ?? Data()
+        return UnixSocketPlaces(
+            brokerUser: geteuid(),
+            sharedFolder: folder,
+            privateFolders: UnixSocketPlaces.privateFolders(in: String(decoding: mounts, as: UTF8.self))
+        )
     }
 }

@@ -74,6 +74,7 @@ struct WatchdogFeeder: Service {
         let waiting = WaitingParts(Set(checks.map(\.name)))
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { [logger] in
+                // The watchdog's own limit. A response ends the wait.
                 try await Task.sleep(for: limit)
                 let names = waiting.names.withLock { $0.sorted().joined(separator: ", ") }
                 logger.critical(

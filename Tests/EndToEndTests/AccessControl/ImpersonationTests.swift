@@ -68,7 +68,7 @@ import Testing
             let shown = try await broker.ask("show", id.text).joined(separator: "\n")
             #expect(shown.contains("approved by user 0, ") && shown.contains("on there.local at 10.99.0.2"), "\(shown)")
             #expect(told.endpoint.approvedRoutes.map(\.route.address) == ["10.99.0.2"], "the address that was printed")
-            try await setSecret(of: id, broker)
+            try await broker.setSecret(Self.secret, of: id.text)
             let port = try await broker.forward("tcp:0", "--endpoint", id.text)
             let granted = try await tunnel(to: id, of: broker, on: here)
             #expect(try await fetch(port, on: here) == "mine")
@@ -135,12 +135,6 @@ import Testing
     private func revision(of broker: RunningBroker) async throws -> UInt64 {
         let json = try await broker.ask("list", "--json").joined()
         return try JSONCoding.decoder().decode(EndpointList.self, from: Data(json.utf8)).revision
-    }
-
-    private func setSecret(of id: EndpointID, _ broker: RunningBroker) async throws {
-        let set = try await broker.start("secret", "set", id.text, input: .pipe)
-        try set.write("\(Self.secret)\n")
-        #expect(try await set.exitStatus() == .exited(0), "\(set.log)")
     }
 
     /// Reads the secrets from a copy of the broker's state, like the code that presents a secret.

@@ -60,12 +60,12 @@ struct PhoneLeaseTests {
             let cable = try #require(listed.first { $0.location.udid != nil }).id
             let wifi = try #require(listed.first { $0.location.udid == nil }).id
             _ = try await broker.ask("approve", wifi.text)
-            try await Self.tell(broker, token, of: cable)
+            try await broker.setSecret(token, of: cable.text)
 
             // The lease is taken before the broker knows that both are one phone.
             _ = try await broker.ask("lease", wifi.text)
             #expect(try await broker.endpoints().first { $0.id == cable }?.lease == nil)
-            try await Self.tell(broker, token, of: wifi)
+            try await broker.setSecret(token, of: wifi.text)
             let phone = try await eventually("both are one endpoint") {
                 let endpoints = try await broker.endpoints()
                 return endpoints.count == 1 ? endpoints.first : nil
@@ -91,12 +91,5 @@ struct PhoneLeaseTests {
             let last = try await agent.tap(wifi, number: 7)
             #expect(wireless.program.output.contains("call: tap_element"), "\(last)")
         }
-    }
-
-    private static func tell(_ broker: RunningBroker, _ token: String, of id: EndpointID) async throws {
-        let setting = try await broker.start("secret", "set", id.text, input: .pipe)
-        try setting.write(token + "\n")
-        setting.closeInput()
-        #expect(try await setting.exitStatus() == .exited(0), "\(setting.log)")
     }
 }

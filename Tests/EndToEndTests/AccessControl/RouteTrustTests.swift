@@ -31,10 +31,7 @@ struct RouteTrustTests {
         }
 
         func tell(_ app: SampleApp, _ id: EndpointID) async throws {
-            let setting = try await broker.start("secret", "set", id.text, input: .pipe)
-            try setting.write(try #require(app.token) + "\n")
-            setting.closeInput()
-            #expect(try await setting.exitStatus() == .exited(0), "\(setting.log)")
+            try await broker.setSecret(try #require(app.token), of: id.text)
         }
 
         /// Returns the output of a call, regardless of its exit status.

@@ -108,13 +108,6 @@ struct SameAppTests {
         }
     }
 
-    private static func tell(_ broker: RunningBroker, _ token: String, of id: EndpointID) async throws {
-        let setting = try await broker.start("secret", "set", id.text, input: .pipe)
-        try setting.write(token + "\n")
-        setting.closeInput()
-        #expect(try await setting.exitStatus() == .exited(0), "\(setting.log)")
-    }
-
     @Test func `two approved routes to one session token are one endpoint, each with its own approval`() async throws {
         try await withScratchFolder { scratch in
             let network = try await MDNSNetwork(["here", "annas-iphone", "thief"], in: scratch)
@@ -148,9 +141,9 @@ struct SameAppTests {
             let cable = try #require(listed.first { $0.location.udid != nil })
             let wifi = try #require(listed.first { $0.routes.contains { $0.route.address == "10.99.0.2" } })
             _ = try await broker.ask("approve", wifi.id.text)
-            try await Self.tell(broker, token, of: cable.id)
+            try await broker.setSecret(token, of: cable.id.text)
             #expect(try await broker.endpoints().count == 3, "the advertisement has no token yet")
-            try await Self.tell(broker, token, of: wifi.id)
+            try await broker.setSecret(token, of: wifi.id.text)
 
             let one = try await eventually("both are one endpoint") {
                 let endpoints = try await broker.endpoints()

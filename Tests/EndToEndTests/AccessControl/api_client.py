@@ -26,6 +26,7 @@ CLIENT = "0123456789abcdefghijklmnop"
 
 def unix(path):
     caller = socket.socket(socket.AF_UNIX)
+    # Longer than any answer takes, and shorter than the 30 s and 60 s after which the broker closes a connection.
     caller.settimeout(20)
     caller.connect(path)
     return caller
@@ -36,6 +37,7 @@ def tcp(port, host="127.0.0.1"):
 
 
 def rest(caller):
+    """Reads until the end. The client keeps its own output open."""
     data = b""
     try:
         while part := caller.recv(65536):

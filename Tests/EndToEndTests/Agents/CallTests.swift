@@ -42,6 +42,31 @@ import Testing
         }
     }
 
+    @Test func `a file named .png is a PNG, and no other content is written to it`() async throws {
+        try await withApp { broker, id, app in
+            let file = "\(broker.socket).png"
+
+            let said = try await broker.ask("call", id, "screenshot", "format=jpeg", "--output", file)
+
+            #expect(said.first?.hasPrefix("[image/png, ") == true, "\(said)")
+            let bytes = try Data(contentsOf: URL(filePath: file))
+            #expect(ImageFormat(of: bytes) == .png)
+            let text = try await broker.start("call", id, "tap_element", "element_id=5", "--output", "\(file).png")
+            #expect(try await text.exitStatus() == .exited(1))
+            #expect(text.log.contains("was not written") && text.log.contains("--output"), "\(text.log)")
+            #expect(!FileManager.default.fileExists(atPath: "\(file).png"))
+        }
+    }
+
+    @Test func `arguments that the tool does not have are refused before the call`() async throws {
+        try await withApp { broker, id, app in
+            let unknown = try await broker.start("call", id, "tap_element", "elementid=5")
+            #expect(try await unknown.exitStatus() == .exited(64))
+            #expect(unknown.log.contains(#"did you mean "element_id"?"#), "\(unknown.log)")
+            #expect(!app.program.output.contains("call: tap_element"))
+        }
+    }
+
     @Test func `a result without an image is saved as text, and an original image unchanged`() async throws {
         try await withApp { broker, id, app in
             let text = "\(broker.socket).txt"
@@ -70,9 +95,7 @@ import Testing
         async throws
     {
         try await withApp(mode: .ios) { broker, id, app in
-            let set = try await broker.start("secret", "set", id, input: .pipe)
-            try set.write(try #require(app.token) + "\n")
-            #expect(try await set.exitStatus() == .exited(0), "\(set.log)")
+            try await broker.setSecret(try #require(app.token), of: id)
             #expect(try await broker.ask("tools", id).first?.hasPrefix("TOOL") == true)
             let gone = try await broker.ask("secret", "rm", id)
             #expect(gone == ["Deleted the secret of \(id)."])

@@ -23,10 +23,7 @@ import Testing
             let id = try await eventually("the app is listed") {
                 try await broker.endpoints().first { $0.kind == .appreveal && $0.state == .online }?.id.text
             }
-            let setting = try await broker.start("secret", "set", id, input: .pipe)
-            try setting.write(try #require(app.token) + "\n")
-            setting.closeInput()
-            #expect(try await setting.exitStatus() == .exited(0), "\(setting.log)")
+            try await broker.setSecret(try #require(app.token), of: id)
             let agentBroker = try await AgentBroker(socket: broker.socket, port: port, in: scratch)
             let url = "http://127.0.0.1:\(port)/mcp"
             let agent = try await AgentClient(.mcp1, to: url, grant: agentBroker.grant, in: scratch)

@@ -96,10 +96,7 @@ import Testing
             let app = try await SampleApp("com.example.\(mode)", mode: mode, in: scratch)
             let id = try await add("app \(mode)", app.port, kind: "appreveal", to: broker)
             if let token = app.token {
-                let setting = try await broker.start("secret", "set", id, input: .pipe)
-                try setting.write(token + "\n")
-                setting.closeInput()
-                #expect(try await setting.exitStatus() == .exited(0), "\(setting.log)")
+                try await broker.setSecret(token, of: id)
             }
             let query = app.token.map { "?appreveal_session_token=\($0)" } ?? ""
             paths.append(

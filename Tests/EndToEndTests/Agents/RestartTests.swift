@@ -61,7 +61,7 @@ import Testing
             let seen = try await list.first("the app is online") { $0.state == .online }
             let id = seen.endpoint.id.text
             _ = try await broker.ask("approve", id)
-            try await Self.tell(first, to: broker, id)
+            try await broker.setSecret(try #require(first.token), of: id)
             let url = agent.url(of: id)
             let clients = try await AgentClient.all(
                 to: url,
@@ -81,7 +81,7 @@ import Testing
                 endpoint.routes.contains { $0.port == second.port }
             }
             let calls = try clients.map { ($0, try $0.begin("launch_context")) }
-            try await Self.tell(second, to: broker, id)
+            try await broker.setSecret(try #require(second.token), of: id)
 
             try await Self.expect(calls, toSay: #""version": "2""#)
         }
@@ -116,7 +116,7 @@ import Testing
             let second = try await SampleApp(version: "2", mode: .ios, on: there, in: scratch)
             let url = try #require(second.sessionURL)
             if way == "secret set" {
-                try await Self.tell(url, to: broker, id)
+                try await broker.setSecret(url, of: id)
             } else {
                 let arguments = #"{"endpoint": "\#(id)", "code": "\#(url)"}"#
                 let call = #"{"name": "endpoint_pair", "arguments": \#(arguments)}"#
@@ -287,16 +287,5 @@ import Testing
         let id = try #require(added.first?.split(separator: " ").last?.dropLast()).description
         _ = try await broker.ask("approve", id)
         return id
-    }
-
-    private static func tell(_ app: SampleApp, to broker: RunningBroker, _ id: String) async throws {
-        try await tell(try #require(app.token), to: broker, id)
-    }
-
-    private static func tell(_ secret: String, to broker: RunningBroker, _ id: String) async throws {
-        let setting = try await broker.start("secret", "set", id, input: .pipe)
-        try setting.write(secret + "\n")
-        setting.closeInput()
-        #expect(try await setting.exitStatus() == .exited(0), "\(setting.log)")
     }
 }

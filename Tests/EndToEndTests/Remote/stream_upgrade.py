@@ -10,10 +10,15 @@ SOCKET is the broker's unix socket, and ENDPOINT an endpoint that echoes.
                                 the endpoint `silent` waits; after one more line the client leaves
 """
 
+import os
 import socket
 import sys
 import threading
 import time
+
+sys.dont_write_bytecode = True
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "AccessControl"))
+from api_client import rest, unix  # noqa: E402, the path comes first
 
 UPGRADE = "Upgrade: patchbay-stream/1\r\n"
 CONNECTION = "Connection: Upgrade\r\n"
@@ -79,28 +84,8 @@ VALID = [
 ]
 
 
-def unix(path):
-    caller = socket.socket(socket.AF_UNIX)
-    # Longer than any answer takes, and shorter than the 30 s and 60 s after which the broker closes a connection.
-    caller.settimeout(20)
-    caller.connect(path)
-    return caller
-
-
 def request(endpoint, fields, method="GET", version="HTTP/1.1"):
     return f"{method} /v1/streams?endpoint={endpoint} {version}\r\nHost: localhost\r\n{fields}\r\n"
-
-
-def rest(caller):
-    """Reads until the end. The client keeps its own output open."""
-    data = b""
-    try:
-        while part := caller.recv(65536):
-            data += part
-    except ConnectionResetError:
-        pass
-    caller.close()
-    return data
 
 
 def head(caller):

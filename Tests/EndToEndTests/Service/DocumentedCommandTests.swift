@@ -12,21 +12,21 @@ import Testing
         try String(contentsOf: URL(filePath: "\(root)/\(document)"), encoding: .utf8)
     }
 
-    @Test(.needs(.usbmuxd, .python))
-    func `the commands of README's quick start work with a phone attached`() async throws {
+    @Test(.needs(.root, .namespaces, .avahi, .usbmuxd, .python), .timeLimit(.minutes(4)))
+    func `every command in a shell block of the documents works as written, or has a reason not to be run`()
+        async throws
+    {
         try await withScratchFolder { scratch in
-            let rig = try await UsbmuxdFixture(["00008030-001A2B3C4D5E6F70"], in: scratch)
-            let broker = try await RunningBroker(in: scratch, phones: rig)
-            try await eventually("the phone is listed") {
-                try await broker.ask("devices").joined().contains("00008030-001A2B3C4D5E6F70")
-            }
-            let lines = try Self.text(of: "README.md").split(separator: "\n").filter { $0.hasPrefix("patchbay ") }
-            #expect(lines.count == 3)
-            for line in lines {
-                let command = try await broker.start(line.split(separator: " ").dropFirst().map(String.init))
-                let status = try await command.exitStatus()
-                #expect(status == .exited(0), "\(command.log)")
-            }
+            let script = "\(Self.root)/Tests/EndToEndTests/Service/documents"
+            let folder = try Executable.built("patchbayd").dropLast("/patchbayd".count)
+
+            let documents = try await Program(script, in: scratch, environment: ["BUILT": String(folder)])
+
+            let status = try await documents.exitStatus(within: .seconds(200))
+            for await _ in documents.transcript.elements() {}
+            let failures = documents.output.filter { !$0.hasPrefix("ran ") && !$0.hasPrefix("skipped ") }
+            #expect(status == .exited(0), "\(failures.joined(separator: "\n"))\n\(documents.log)")
+            #expect(documents.output.count { $0.hasPrefix("ran ") } >= 40)
         }
     }
 
@@ -66,40 +66,94 @@ import Testing
         }
     }
 
+    /// The subcommands and options of the commands, by their help texts.
+    private final class Helps {
+        private struct Help {
+            var subcommands: Set<Substring> = []
+            var options: Set<Substring> = []
+        }
+
+        private let scratch: ScratchFolder
+        private var helps: [[String]: Help] = [:]
+
+        init(in scratch: ScratchFolder) { self.scratch = scratch }
+
+        private func help(of command: [String]) async throws -> Help {
+            if let help = helps[command] { return help }
+            let arguments = Array(command.dropFirst()) + ["--help"]
+            let said = try await Program.run(Executable.built(command[0]), arguments, in: scratch)
+            var help = Help()
+            // The examples before are checked by `CommandTests`.
+            for line in said.drop(while: { !$0.uppercased().hasPrefix("USAGE:") }) {
+                // An alias follows its command and a comma.
+                if let names = line.firstMatch(of: /^  (?<all>[a-z][a-z-]*(?:, [a-z-]+)*)(?: \(default\))?(?: |$)/)?.all
+                {
+                    help.subcommands.formUnion(names.split(separator: ", "))
+                }
+                help.options.formUnion(line.matches(of: /(?:^|[\s\[|(])(?<name>--?[A-Za-z][\w-]*)/).map(\.name))
+            }
+            helps[command] = help
+            return help
+        }
+
+        /// Returns a sentence about the first word of a command line that does not exist; nil if all exist.
+        func problem(of line: String) async throws -> String? {
+            // Words behind `--` belong to another program.
+            let words = line.split(separator: " ").map(String.init).prefix { $0 != "--" }
+            var command = [words[0]]
+            for word in words.dropFirst().prefix(3) where word.first?.isLetter == true {
+                if try await help(of: command).subcommands.contains(word[...]) {
+                    command.append(word)
+                } else if command == ["patchbay"] {
+                    return "\(word) is no command"
+                } else {
+                    break
+                }
+            }
+            var options = try await help(of: command).options
+            // A group without a word is its command `list`.
+            if try await help(of: command).subcommands.contains("list") {
+                options.formUnion(try await help(of: command + ["list"]).options)
+            }
+            let unknown = words.first {
+                $0.hasPrefix("-") && $0.count > 1 && !options.contains($0.prefix { $0 != "=" })
+            }
+            return unknown.map { "\(command.joined(separator: " ")) has no option \($0)" }
+        }
+    }
+
     @Test func `every command and option in the documents exists`() async throws {
         let folder = try FileManager.default.contentsOfDirectory(atPath: "\(Self.root)/docs")
         let documents = ["README.md"] + folder.filter { $0.hasSuffix(".md") }.map { "docs/\($0)" }
         try await withScratchFolder { scratch in
-            var help: [[String]: String] = [:]
-            func helpText(of command: [String]) async throws -> String {
-                if let text = help[command] { return text }
-                let said = try await Program.run(Executable.built("patchbay"), command + ["--help"], in: scratch)
-                help[command] = said.joined(separator: "\n")
-                return said.joined(separator: "\n")
-            }
+            let helps = Helps(in: scratch)
+            var count = 0
             for document in documents {
-                for match in try Self.text(of: document).matches(of: /(?m)(?:`|\| |^)patchbay (?<words>[a-z][^`|\n#]*)/)
-                {
-                    let words = match.words.split(separator: " ").map(String.init)
-                    guard words[0] != "help" else { continue }
-                    let overview = try await helpText(of: [])
-                    // An alias follows its command and a comma.
-                    let isCommand = ["\n  \(words[0]) ", "\n  \(words[0]),", ", \(words[0]) "].contains {
-                        overview.contains($0)
-                    }
-                    #expect(isCommand, "\(document): patchbay \(match.words)")
-                    var command = [words[0]]
-                    var text = try await helpText(of: command)
-                    let subcommand = words.count > 1 && words[1].first?.isLetter == true ? words[1] : "list"
-                    if text.contains("\n  \(subcommand) ") || text.contains("\n  \(subcommand), ") {
-                        command.append(subcommand)
-                        text = try await helpText(of: command)
-                    }
-                    for option in words where option.hasPrefix("--") {
-                        #expect(text.contains(option), "\(document): patchbay \(match.words)")
-                    }
+                for match in try Self.text(of: document).matches(
+                    of: /(?m)(?:`|\| |^|\()(?<line>patchbayd? [a-z-][^`|\n#)&]*)/
+                ) {
+                    guard !match.line.hasPrefix("patchbay help ") else { continue }
+                    count += 1
+                    let problem = try await helps.problem(of: String(match.line))
+                    #expect(problem == nil, "\(document): \(match.line)")
                 }
             }
+            #expect(count > 150)
+        }
+    }
+
+    @Test(arguments: [
+        ("patchbay lst", "lst is no command"), ("patchbay list --nonsense", "patchbay list has no option --nonsense"),
+        ("patchbay lease ID --forever 5m", "patchbay lease has no option --forever"),
+        ("patchbay tunnels rm ID --fo", "patchbay tunnels rm has no option --fo"),
+        ("patchbayd --chek-config", "patchbayd has no option --chek-config"),
+        ("patchbay lease ID -- COMMAND --nonsense", nil), ("patchbay tunnels --json", nil), ("patchbay login -", nil),
+        ("patchbay logs -f -p warning", nil), ("patchbay list --broker=lab", nil),
+    ])
+    func `a command or an option that does not exist is found`(line: String, problem: String?) async throws {
+        try await withScratchFolder { scratch in
+            let found = try await Helps(in: scratch).problem(of: line)
+            #expect(found == problem)
         }
     }
 

@@ -11,6 +11,7 @@ import Testing
         "add x 127.0.0.1:1", "advertise x _http._tcp 80", "advertisements list", "advertisements set a1 key=value",
         "approve x", "audit", "call x tap", "config show", "devices", "doctor", "forward 9876", "grants", "invites",
         "list", "pair", "brokers --nearby", "debug list x", "debug diff x 1 2", "debug show x 1", "lease x", "leases",
+        "mcp check",
         "profiles list", "profiles check \(#filePath)",
         "remote on", "remote off", "remote status", "requests list", "requests approve WDJB-MJHT",
         "requests deny WDJB-MJHT",

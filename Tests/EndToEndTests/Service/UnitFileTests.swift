@@ -60,9 +60,10 @@ import Testing
         let socket = try unit("patchbayd.socket")
 
         #expect(socket.contains("ListenStream=/run/patchbay/patchbay.sock\n"))
-        // systemd.exec(5) removes a RuntimeDirectory= when the service stops, with the socket in it.
-        let folders = service.split(separator: "\n").filter { $0.hasPrefix("RuntimeDirectory=") }
-        #expect(folders == ["RuntimeDirectory=patchbay/tunnels"])
+        // systemd.exec(5) removes a RuntimeDirectory= when the service stops, with the socket in it. Containers mount
+        // the folder of grants.
+        let folders = service.split(separator: "\n").filter { $0.hasPrefix("RuntimeDirectory") && !$0.contains("Mode") }
+        #expect(folders == ["RuntimeDirectory=patchbay/tunnels patchbay/grants", "RuntimeDirectoryPreserve=restart"])
     }
 
     @Test func `the TCP socket unit listens on loopback only and is independent of the control socket`() throws {

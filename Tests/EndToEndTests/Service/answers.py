@@ -290,6 +290,11 @@ for tools in ("read-only", {"named": ["tap"]}):
 expect(200, "GET", "/v1/endpoints", more=bearer)
 expect(403, "GET", "/v1/tunnels", more=bearer)
 expect(403, "GET", f"/v1/streams?endpoint={shop}", more=bearer | upgrade)
+sock = {"path": f"{sys.argv[1]}.agent/patchbay.sock", "name": "agent", "permissions": child["permissions"]}
+assert expect(201, "POST", "/v1/grants", sock)["binding"] == {"socket": sock["path"]}
+expect(409, "POST", "/v1/grants", sock)
+expect(403, "POST", "/v1/grants", sock, more=bearer)
+expect(400, "POST", "/v1/grants", dict(sock, path="agent.sock"))
 caller = {"permissions": {"scopes": ["registry.read", "endpoint.call", "tunnel.open"], "selector": "all"}}
 caller = expect(201, "POST", "/v1/invites", caller)
 caller = expect(201, "POST", "/v1/invites/redeem", {"token": caller["token"], "client": key, "name": "caller"})

@@ -39,7 +39,7 @@ struct AttackerSoakTests {
             let list = try await LiveList(of: broker)
             try await rig.attach(Self.phone, .ofItsOwn)
             let id = try await list.first("the app is online") { $0.state == .online }.endpoint.id
-            try await Self.setSecret(try #require(app.token), of: id, broker)
+            try await broker.setSecret(try #require(app.token), of: id.text)
             list.watch.kill()
             try await attacker.stopAvahi()
             let script = String(#filePath.dropLast("AttackerSoakTests.swift".count)) + "attacker.py"
@@ -96,12 +96,5 @@ struct AttackerSoakTests {
             try await Task.sleep(for: .milliseconds(100))
         }
         return count
-    }
-
-    private static func setSecret(_ token: String, of id: EndpointID, _ broker: RunningBroker) async throws {
-        let setting = try await broker.start("secret", "set", id.text, input: .pipe)
-        try setting.write(token + "\n")
-        setting.closeInput()
-        #expect(try await setting.exitStatus() == .exited(0), "\(setting.log)")
     }
 }

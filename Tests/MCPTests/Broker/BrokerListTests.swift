@@ -186,7 +186,8 @@ import Testing
 
         #expect(rows.first { $0["id"]?.string == id.text }?["capabilities"] == ["resources"])
         #expect(rows.first { $0["id"]?.string == id.text }?["limits"] == nil)
-        #expect(rows.first { $0["kind"] == "tcp" }?["limits"] == ["no MCP tools: use port_forward"])
+        let limits = rows.first { $0["kind"] == "tcp" }?["limits"]
+        #expect(limits == ["no MCP tools: use port_forward or patchbay forward"])
         #expect(rows.first { $0["kind"] == "tcp" }?["capabilities"] == nil)
     }
 

@@ -7,14 +7,6 @@ import Testing
 @testable import patchbay
 
 @Suite struct AccessWordsTests {
-    @Test(arguments: [("90s", 90), ("10m", 600), ("8h", 28_800), ("30d", 2_592_000)])
-    func `a duration is a number with a unit`(text: String, seconds: Int) {
-        #expect(DurationArgument(argument: text)?.count == seconds)
-    }
-
-    @Test(arguments: ["", "m", "0", "90", "0s", "-1", "1.5h", "1w", "9223372036854775807d", "1 m", "١m"])
-    func `any other text is not a duration`(text: String) { #expect(DurationArgument(argument: text) == nil) }
-
     @Test(arguments: [("WDJB-MJHT", "WDJB-MJHT"), ("wdjbmjht", "WDJB-MJHT"), ("wdjb mjht", "WDJB-MJHT")])
     func `a request code has one canonical spelling`(typed: String, code: String) {
         #expect(UserCodeArgument.code(typed) == code)
@@ -31,7 +23,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ["--expires-in", "48h"], ["--grant-ttl", "31d"], ["--idle-timeout", "31d"], ["--uses", "0"], ["--uses", "101"],
+        ["--expires-in", "48h"], ["--expires-in", "0s"], ["--expires-in", "90"], ["--grant-ttl", "31d"],
+        ["--idle-timeout", "31d"], ["--uses", "0"], ["--uses", "101"],
     ])
     func `a value beyond a limit of an invite is a usage error with the range`(option: [String]) {
         let error = #expect(throws: (any Error).self) { try Patchbay.parseAsRoot(["pair"] + option) }
@@ -77,17 +70,7 @@ import Testing
 
     @Test func `invites, grants and requests show the limit of their tools`() {
         let permissions = Permissions([.endpointCall], on: .all, tools: .readOnly)
-        let invite = Invite(
-            id: "0a1b2c3d",
-            permissions: permissions,
-            maxUses: 1,
-            useCount: 0,
-            failedAttempts: 0,
-            createdBy: .broker,
-            createdAt: SampleEndpoints.date,
-            expiresAt: SampleEndpoints.date,
-            endReason: nil
-        )
+        let invite = SampleEndpoints.invite(permissions)
         let request = AccessRequest(
             userCode: "WDJB-MJHT",
             requester: .broker,
@@ -133,17 +116,7 @@ import Testing
     }
 
     @Test func `the error for an invite that could not be revoked says how long it stays open and how to revoke it`() {
-        let invite = Invite(
-            id: "0a1b2c3d",
-            permissions: Permissions([.registryRead], on: .all),
-            maxUses: 1,
-            useCount: 0,
-            failedAttempts: 0,
-            createdBy: .broker,
-            createdAt: SampleEndpoints.date,
-            expiresAt: SampleEndpoints.date.addingTimeInterval(540),
-            endReason: nil
-        )
+        let invite = SampleEndpoints.invite(openFor: 540)
 
         let error = PairCommand.revocationFailure(
             .brokerNotRunning(path: "/x"),
@@ -166,9 +139,29 @@ import Testing
         let entry = try JSONCoding.decoder().decode(AuditLogLine.self, from: Data(line.utf8))
 
         #expect(
-            entry.text(isColoured: false) == "12  2026-11-21T14:30:00.000Z  revoked  grant a1  "
+            entry.text(width: nil, isColoured: false) == "12  2026-11-21T14:30:00Z  revoked  grant a1  "
                 + "by user 0, /usr/bin/patchbay (process 7)  with b2  \u{FFFD}[2Jgone"
         )
+        let lines = entry.text(width: 60, isColoured: false).split(separator: "\n")
+        #expect(
+            lines == [
+                "12  2026-11-21T14:30:00Z  revoked  grant a1  by user 0,",
+                "      /usr/bin/patchbay (process 7)  with b2  \u{FFFD}[2Jgone",
+            ]
+        )
+    }
+
+    @Test(arguments: [("remote", "192.168.1.9"), ("tcp", "127.0.0.1")])
+    func `an audit log entry of an anonymous client has its address`(source: String, address: String) throws {
+        let line = """
+            {"event":{"action":"refused","detail":"wrong secret","from":{"\(source)":{"address":"\(address)"}},\
+            "who":"anonymous"},"number":3,"wallTime":"2026-11-21T14:30:00.000Z"}
+            """
+
+        let entry = try JSONCoding.decoder().decode(AuditLogLine.self, from: Data(line.utf8))
+
+        let expected = "3  2026-11-21T14:30:00Z  refused  by anonymous at \(address)  wrong secret"
+        #expect(entry.text(width: 80, isColoured: false) == expected)
     }
 
     @Test func `a request shows the process that the kernel reports and the name that the program chose`() {
@@ -249,19 +242,7 @@ import Testing
 
     @Test func `the end reason of an invite determines the exit code of pair`() {
         func failure(_ end: Invite.EndReason, used: Int = 0) -> CLIError? {
-            PairCommand.failure(
-                of: Invite(
-                    id: "a",
-                    permissions: Permissions([.registryRead], on: .all),
-                    maxUses: 2,
-                    useCount: used,
-                    failedAttempts: 0,
-                    createdBy: .broker,
-                    createdAt: SampleEndpoints.date,
-                    expiresAt: SampleEndpoints.date,
-                    endReason: end
-                )
-            )
+            PairCommand.failure(of: SampleEndpoints.invite(used: used, endReason: end))
         }
 
         #expect(failure(.spent) == nil)

@@ -90,26 +90,35 @@ import Testing
         #expect(error.hint?.contains("patchbay pair --remote") == true)
     }
 
+    private func issued(at addresses: [String]?) -> IssuedInvite {
+        IssuedInvite(invite: SampleEndpoints.invite(), token: Self.invite, pairing: nil, addresses: addresses)
+    }
+
+    @Test func `a QR code is printed only where it fits in the terminal`() throws {
+        func text(_ terminal: Console.Size?) throws -> String {
+            let issued = issued(at: nil)
+            return try PairingInstructions.text(issued, string: Self.invite, terminal: terminal, isColoured: false)
+        }
+        #expect(try text(Console.Size(columns: 200, rows: 100)).contains("█"))
+        for small in [Console.Size(columns: 20, rows: 100), Console.Size(columns: 200, rows: 10)] {
+            let text = try text(small)
+            #expect(!text.contains("█") && text.contains(Self.invite))
+            #expect(!text.contains("Scan"), "there is no code to scan")
+            #expect(text.contains("but the terminal has \(small.columns) and \(small.rows)."))
+        }
+        #expect(try !text(nil).contains("QR") && text(nil).contains(Self.invite))
+    }
+
     @Test(arguments: [
         (["127.0.0.1:7283"], true), (["[::1]:7283"], true), (["192.168.1.7:7283"], false), (nil, false),
     ])
     func `the instructions warn about a remote listener on loopback`(addresses: [String]?, warns: Bool) throws {
-        let invite = Invite(
-            id: "a",
-            permissions: Permissions([.registryRead], on: .all),
-            maxUses: 1,
-            useCount: 0,
-            failedAttempts: 0,
-            createdBy: .broker,
-            createdAt: SampleEndpoints.date,
-            expiresAt: SampleEndpoints.date,
-            endReason: nil
-        )
-        let issued = IssuedInvite(invite: invite, token: Self.invite, pairing: nil, addresses: addresses)
+        let issued = issued(at: addresses)
 
-        let text = try PairingInstructions.text(issued, string: Self.invite, width: nil, isColoured: false)
+        let text = try PairingInstructions.text(issued, string: Self.invite, terminal: nil, isColoured: false)
 
         #expect(text.contains("try: patchbay remote on") == warns)
+        #expect(!text.contains("Scan"), "without a terminal there is no code")
     }
 
     @Test(arguments: [("192.168.1.7", "192.168.1.7"), ("[fe80::1%eth0]", "fe80::1%eth0"), ("127.0.0.1", "127.0.0.1")])

@@ -23,7 +23,7 @@ final class BridgeFixture: Sendable {
 
     /// Runs the body with a bridge; the bridge's input ends with the body.
     static func with(
-        at target: MCPTarget = .broker,
+        at subject: MCPSubject = .broker,
         isOpen: Bool = true,
         _ answer: @escaping @Sendable (String) -> FakeMCPServer.Response,
         _ body: @Sendable @escaping (BridgeFixture) async throws -> Void
@@ -50,8 +50,7 @@ final class BridgeFixture: Sendable {
         }
         let fixture = BridgeFixture(server: server, feed: feed, lines: lines)
         let bridge = MCPStdioBridge(
-            target: target,
-            client: PatchbayClient(socketPath: server.path),
+            resolver: TargetResolver(subject) { PatchbayClient(socketPath: server.path) },
             output: LineWriter(output),
             log: { text in fixture.logged.withLock { $0.append(text) } }
         )

@@ -51,16 +51,16 @@ import Testing
     }
 
     @Test func `a stateless request has the protocol headers`() async throws {
-        let id = try #require(EndpointID("shop"))
-        try await BridgeFixture.with(at: .endpoint(id)) {
-            FakeMCPServer.json(Self.answer(Self.id($0)))
+        let broker = ListBroker([SampleEndpoints.endpoint("shop", on: "pixel")])
+        try await BridgeFixture.with(at: .endpoint("shop-pixel")) { request in
+            broker.answer(request) { FakeMCPServer.json(Self.answer(Self.id($0))) }
         } _: { fixture in
             fixture.write(Self.call(1, "naïve", modern: true))
 
             let lines = try await fixture.read(1)
             #expect(lines.first?["id"] == 1)
-            let head = fixture.server.requests.first ?? ""
-            #expect(head.hasPrefix("POST /e/shop/mcp HTTP/1.1\r\n"))
+            let head = fixture.server.requests.last ?? ""
+            #expect(head.hasPrefix("POST /e/shop-pixel/mcp HTTP/1.1\r\n"))
             #expect(head.contains("MCP-Protocol-Version: 2026-07-28\r\n"))
             #expect(head.contains("Mcp-Method: tools/call\r\n"))
             #expect(head.contains("Mcp-Name: =?base64?bmHDr3Zl?=\r\n"))
@@ -204,7 +204,9 @@ import Testing
             fixture.write(Self.call(1, "a"), Self.call(2, "b"), #"{"jsonrpc":"2.0","method":"notifications/x"}"#)
 
             let lines = try await fixture.read(2)
-            #expect(lines.first { $0["id"] == 1 }?["error"]?["message"] == "no shop; look")
+            let refused = lines.first { $0["id"] == 1 }?["result"]
+            #expect(refused?["isError"] == true)
+            #expect(refused?["content"]?.array?.first?["text"] == "no shop\ntry: look")
             #expect(lines.first { $0["id"] == 2 }?["error"]?["code"] == -32_022)
             try await fixture.waitForRequests(3)
             for _ in 0..<100 where fixture.messages.isEmpty {
@@ -267,7 +269,7 @@ import Testing
             fixture.write(Self.call(1, "tap"))
             let answer = try await fixture.read(1).first
             #expect(answer?["id"] == 1)
-            #expect(answer?["error"]?["message"] == "no such thing; patchbay list")
+            #expect(answer?["result"]?["content"]?.array?.first?["text"] == "no such thing\ntry: patchbay list")
 
             for batch in ["[" + Self.call(2, "tap") + "]", "[]"] {
                 fixture.write(batch)

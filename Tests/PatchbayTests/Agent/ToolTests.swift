@@ -21,7 +21,7 @@ import Testing
         let argument = try ToolArgument(word)
 
         #expect(argument.name == "a")
-        #expect(try argument.value(by: schema.isNull ? nil : schema).text == value)
+        #expect(try argument.value(by: schema.isNull ? nil : schema, try: "patchbay tools").text == value)
     }
 
     @Test(arguments: [
@@ -29,7 +29,10 @@ import Testing
     ])
     func `a value of a wrong type is rejected with the expected type`(word: String, type: String) throws {
         let argument = try ToolArgument(word)
-        let error = #expect(throws: CLIError.self) { try argument.value(by: ["type": .string(type)]) }
+        let error = #expect(throws: CLIError.self) {
+            try argument.value(by: ["type": .string(type)], try: "patchbay tools shop tap")
+        }
+        #expect(error?.hint == "patchbay tools shop tap")
         #expect(error?.message.hasPrefix("a must be \(type), and") == true)
     }
 
@@ -37,16 +40,58 @@ import Testing
         #expect(throws: CLIError.self) { try ToolArgument(word) }
     }
 
-    @Test func `key=value arguments override members of the JSON object`() throws {
-        let schema: JSON = ["properties": ["n": ["type": "integer"]]]
+    private func arguments(_ schema: String) throws -> ToolArguments {
+        ToolArguments(of: "tap", at: try #require(EndpointID("shop")), schema: try JSON(parsing: schema))
+    }
 
-        let given = try CallCommand.object(in: Array(#"{"n":1,"deep":{"a":[1]}}"#.utf8))
-        let arguments = try CallCommand.arguments(["n=3", "s=x"], mergedInto: given, schema: schema)
+    @Test(arguments: [
+        #"{"properties":{"element_id":{},"x":{}},"additionalProperties":false}"#,
+        #"{"properties":{"element_id":{},"x":{}}}"#,
+    ])
+    func `an argument that the schema does not have is refused with the nearest one`(schema: String) throws {
+        let error = #expect(throws: CLIError.self) { try arguments(schema).merged(["elementid=5"], into: [:]) }
+
+        #expect(error?.message == #"tap has no argument "elementid"; did you mean "element_id"?"#)
+        #expect(error?.hint == "patchbay tools shop tap")
+        let far = #expect(throws: CLIError.self) { try arguments(schema).merged(["qqq=5"], into: [:]) }
+        #expect(far?.message == #"tap has no argument "qqq"; the arguments are element_id, x"#)
+    }
+
+    @Test(arguments: [
+        "{}", #"{"properties":{"x":{}},"additionalProperties":true}"#,
+        #"{"properties":{"x":{}},"patternProperties":{"^e":{}}}"#,
+    ])
+    func `an argument that the schema may allow is passed on`(schema: String) throws {
+        #expect(try arguments(schema).merged(["element=5"], into: [:])["element"] != nil)
+    }
+
+    @Test func `a JSON object may have further members unless the schema refuses them`() throws {
+        let open = try arguments(#"{"properties":{"x":{}}}"#)
+        let closed = try arguments(#"{"properties":{"x":{}},"additionalProperties":false}"#)
+
+        #expect(try open.merged([], into: ["other": 1])["other"] == 1)
+        #expect(throws: CLIError.self) { try closed.merged([], into: ["other": 1]) }
+    }
+
+    @Test func `a missing required argument is refused, wherever it may be given`() throws {
+        let required = try arguments(#"{"properties":{"x":{}},"required":["x"]}"#)
+
+        let error = #expect(throws: CLIError.self) { try required.merged([], into: [:]) }
+        #expect(error?.message == "tap needs the argument x; it was not called")
+        #expect(error?.hint == "patchbay call shop tap x=…")
+        #expect(try required.merged(["x=1"], into: [:])["x"] == 1)
+        #expect(try required.merged([], into: ["x": 2])["x"] == 2)
+    }
+
+    @Test func `key=value arguments override members of the JSON object`() throws {
+        let given = try ToolArguments.object(in: Array(#"{"n":1,"deep":{"a":[1]}}"#.utf8))
+        let arguments = try arguments(#"{"additionalProperties":true,"properties":{"n":{"type":"integer"}}}"#)
+            .merged(["n=3", "s=x"], into: given)
 
         #expect(JSON.object(arguments).text == #"{"n":3,"deep":{"a":[1]},"s":"x"}"#)
-        let list = #expect(throws: CLIError.self) { try CallCommand.object(in: Array("[1]".utf8)) }
+        let list = #expect(throws: CLIError.self) { try ToolArguments.object(in: Array("[1]".utf8)) }
         #expect(list?.message == "the arguments must be a JSON object, not a list")
-        #expect(throws: CLIError.self) { try CallCommand.object(in: Array("{".utf8)) }
+        #expect(throws: CLIError.self) { try ToolArguments.object(in: Array("{".utf8)) }
     }
 
     @Test(arguments: [
@@ -158,6 +203,24 @@ import Testing
             try file.write([4])
             #expect(try Array(Data(contentsOf: URL(filePath: file.path))) == [4])
         }
+    }
+
+    @Test(arguments: [
+        ("shot.png", "png", [0x89, 0x50, 0x4E, 0x47, 0x0D] as [UInt8], true),
+        ("shot.PNG", "png", [0xFF, 0xD8, 0xFF], false),
+        ("shot.jpg", "jpeg", [0xFF, 0xD8, 0xFF, 0xE0], true), ("a.jpeg", "jpeg", Array("text".utf8), false),
+        ("shot", nil, [0xFF, 0xD8, 0xFF], true), ("-", nil, [1], true),
+    ])
+    func `a file's name selects the image format, and other content is refused`(
+        name: String,
+        format: String?,
+        bytes: [UInt8],
+        isAccepted: Bool
+    ) {
+        let file = OutputFile(path: name)
+
+        #expect(file.imageFormat == format)
+        #expect(((try? file.checkFormat(of: bytes)) != nil) == isAccepted)
     }
 
     @Test func `a stale list of tools has a reason and a hint`() throws {

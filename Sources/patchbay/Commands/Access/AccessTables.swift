@@ -64,6 +64,14 @@ enum AccessTables {
             + "expires \(Formatting.from(now, to: grant.expiresAt)) (grant \(grant.id))"
     }
 
+    /// Describes a pending request and the command that approves it, in two lines.
+    static func notice(_ request: AccessRequest, isColoured: Bool) -> String {
+        let title = ANSIStyle.yellow.paint("request:", isOn: isColoured)
+        let selector = Formatting.selector(request.permissions.selector)
+        return "\(title) \"\(request.name)\" (\(Formatting.caller(request.requester))) asks for "
+            + "\(request.permissions) on \(selector)\ntry: patchbay requests approve \(request.userCode)"
+    }
+
     private static func style(of grant: Grant) -> ANSIStyle {
         switch grant.endReason {
         case nil: .green
@@ -95,6 +103,7 @@ extension Formatting {
         switch binding {
         case .bearer: "its token"
         case .user(let uid): "user \(uid)"
+        case .socket(let path): "socket \(SanitizedText(path))"
         case .key(let key): "key \("\(key)".prefix(8))…"
         }
     }

@@ -22,7 +22,10 @@ struct ApproveCommand: AsyncParsableCommand {
     var selector: String
     @Option(help: ArgumentHelp("Approve this network address of the endpoint.", valueName: "ip"))
     var address: String?
-    @Option(help: ArgumentHelp("Approve this port; required if the port is below 1024.", valueName: "port"))
+    @Option(
+        help: ArgumentHelp("Approve this port; required if the port is below 1024.", valueName: "port"),
+        transform: PortArgument.parse
+    )
     var port: UInt16?
     @OptionGroup var format: JSONOption
     @OptionGroup var options: GlobalOptions
@@ -42,7 +45,7 @@ struct ApproveCommand: AsyncParsableCommand {
         let network = endpoint.routes.filter { $0.route.host != nil && !others.contains($0) }
         let preferred = network.first { !$0.isApproved } ?? network.first
         let spec = ApprovalSpec(address: address ?? preferred?.route.address, port: port)
-        let approved = try await client.approve(endpoint.id, spec)
+        let approved = try await client.approvals.approve(endpoint.id, spec)
         if format.json { return try output.document(approved) }
         guard let address = spec.address else {
             return try output.line("\(approved.id) needs no approval: it has only USB or configured routes.")
@@ -85,8 +88,8 @@ struct UnapproveCommand: AsyncParsableCommand {
             requestCommand: "patchbay requests deny",
             among: list.endpoints
         )
-        let hadSecret = try await client.deleteSecret(of: endpoint.id)
-        try await client.revokeApproval(of: endpoint.id)
+        let hadSecret = try await client.secrets.delete(of: endpoint.id)
+        try await client.approvals.revoke(of: endpoint.id)
         // USB and configured routes need no approval and stay approved.
         let isApproved = (try? await client.endpoint(endpoint.id))?.approval == .approved
         try options.output.line(Self.text(endpoint, hadSecret: hadSecret, staysApproved: isApproved))

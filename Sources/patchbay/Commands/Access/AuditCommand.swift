@@ -34,12 +34,13 @@ struct AuditCommand: AsyncParsableCommand {
     func run() async throws {
         let client = try options.client
         let output = options.output
-        if verify { return try check(await client.verifyAudit(), output) }
-        let lines = try await client.audit(after: after, limit: last).lines
+        if verify { return try check(await client.audit.verify(), output) }
+        let lines = try await client.audit.entries(after: after, limit: last).lines
         for line in lines {
             // An entry that this version cannot decode is printed unchanged.
             let entry = format.json ? nil : try? JSONCoding.decoder().decode(AuditLogLine.self, from: Data(line.utf8))
-            try output.line(entry?.text(isColoured: output.isColoured) ?? Console.escaped(line))
+            let text = entry?.text(width: output.width, isColoured: output.isColoured)
+            try output.line(text ?? Console.escaped(line))
         }
         if lines.isEmpty, !format.json {
             try output.line(
@@ -68,6 +69,7 @@ struct AuditLogLine: Decodable {
     struct Event: Decodable {
         let action: String
         let who: AuditActor
+        let from: Source
         let invite: String?
         let grant: String?
         let ended: [String]?
@@ -77,23 +79,56 @@ struct AuditLogLine: Decodable {
         let alert: Bool?
     }
 
+    /// The connection of the client. Only the sources with an address are decoded.
+    struct Source: Decodable {
+        struct Peer: Decodable { let address: String }
+
+        let tcp: Peer?
+        let remote: Peer?
+    }
+
+    private static let indent = "      "
+
     let number: Int
     let wallTime: Date
     let event: Event
 
-    /// Formats the entry: `12  2026-11-21T14:30:00.000Z  revoked  grant 0a1b2c3d  by user 1000, …`.
-    func text(isColoured: Bool) -> String {
+    /// Formats the entry: `12  2026-11-21T14:30:00Z  revoked  grant 0a1b2c3d  by user 1000, …`.
+    ///
+    /// - Parameters:
+    ///   - width: The terminal's width, at which lines break between words; nil for pipes and files.
+    ///   - isColoured: True to apply the styles.
+    /// - Returns: One or more lines without a final line break.
+    func text(width: Int?, isColoured: Bool) -> String {
         let style: ANSIStyle = event.alert == true ? .red : .bold
         let subjects = [
             event.invite.map { "invite \($0)" }, event.grant.map { "grant \($0)" }, event.endpoint.map(\.text),
             event.subject.map { event.endpoint == nil ? "\"\($0)\"" : $0 },
         ].compactMap { $0 }
-        var words = subjects + ["by \(Formatting.caller(event.who))"]
+        var facts = subjects + ["by \(caller)"]
         let ended = (event.ended ?? []).filter { $0 != event.grant && $0 != event.invite }
-        if !ended.isEmpty { words.append("with \(ended.joined(separator: ", "))") }
-        if let detail = event.detail { words.append(detail) }
-        let action = style.paint(SanitizedText(event.action).text, isOn: isColoured)
-        let facts = words.map { SanitizedText($0, limit: .max).text }.joined(separator: "  ")
-        return "\(number)  \(JSONCoding.text(of: wallTime))  \(action)  \(facts)"
+        if !ended.isEmpty { facts.append("with \(ended.joined(separator: ", "))") }
+        if let detail = event.detail { facts.append(detail) }
+        let time = JSONCoding.text(of: wallTime).prefix { $0 != "." } + "Z"
+        let action = SanitizedText(event.action).text
+        var text = "\(number)  \(time)  \(style.paint(action, isOn: isColoured))"
+        var columns = "\(number)  \(time)  \(action)".columns
+        for fact in facts.map({ SanitizedText($0, limit: .max).text }) {
+            for (index, word) in fact.split(separator: " ").map(String.init).enumerated() {
+                let gap = index == 0 ? "  " : " "
+                let isWide = columns + gap.columns + word.columns > width ?? .max
+                text += (isWide ? "\n" + Self.indent : gap) + word
+                columns = (isWide ? Self.indent.columns : columns + gap.columns) + word.columns
+            }
+        }
+        return text
+    }
+
+    /// The client, with its address if that is all that is known of it.
+    private var caller: String {
+        let address = (event.from.remote ?? event.from.tcp)?.address
+        let name = Formatting.caller(event.who)
+        guard event.who == .anonymous, let address else { return name }
+        return "\(name) at \(address)"
     }
 }

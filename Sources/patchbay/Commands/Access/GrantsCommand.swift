@@ -7,7 +7,8 @@ struct GrantsCommand: AsyncParsableCommand {
         commandName: "grants",
         abstract: "List the grants with their scopes, bindings and expiry.",
         discussion: """
-            Create an invite with `patchbay pair`; revoke a grant with `patchbay revoke ID`.
+            Create an invite with `patchbay pair`; revoke a grant with `patchbay revoke ID`. Shows the requests of \
+            `patchbay ask` first.
 
               patchbay grants
               patchbay grants --all --json | jq '.grants[] | select(.endReason)'
@@ -21,6 +22,12 @@ struct GrantsCommand: AsyncParsableCommand {
 
     func run() async throws {
         let grants = try await options.client.grants().filter { all || $0.endReason == nil }
+        // Only owners may list requests.
+        let requests = (try? await options.client.requests()) ?? []
+        let output = options.output
+        if !format.json, !format.quiet {
+            for request in requests { try output.line(AccessTables.notice(request, isColoured: output.isColoured)) }
+        }
         try format.show(
             grants,
             id: \.id,
@@ -66,6 +73,8 @@ struct RequestsCommand: AsyncParsableCommand {
         commandName: "requests",
         abstract: "List, approve and deny access requests of programs on this machine.",
         discussion: """
+            `patchbay ask` sends such a request.
+
               patchbay requests
               patchbay requests approve WDJB-MJHT
               patchbay requests deny WDJB-MJHT

@@ -55,24 +55,35 @@ enum PairingInstructions {
     /// - Parameters:
     ///   - issued: The invite.
     ///   - string: The pairing string to scan or paste.
-    ///   - width: The terminal's columns. Without a terminal the value is nil and the QR code is omitted.
+    ///   - terminal: The terminal's size. Without a terminal the value is nil and the QR code is omitted.
     ///   - isColoured: True to draw the QR code black on white.
     /// - Returns: Lines without a final line break.
     /// - Throws: `QRError` if the string cannot be encoded as a QR code.
-    static func text(_ issued: IssuedInvite, string: String, width: Int?, isColoured: Bool) throws -> String {
+    static func text(
+        _ issued: IssuedInvite,
+        string: String,
+        terminal: Console.Size?,
+        isColoured: Bool
+    ) throws -> String {
         var lines: [String] = []
-        if let width {
+        var hasCode = false
+        if let terminal {
             let code = try QRCode(string)
-            if code.fullSize <= width {
-                lines += code.halfBlocks(isColoured: isColoured)
+            let rows = code.halfBlocks(isColoured: isColoured)
+            hasCode = code.fullSize <= terminal.columns && rows.count <= terminal.rows
+            if hasCode {
+                lines += rows
             } else {
-                lines.append("The terminal has \(width) columns, and the QR code needs \(code.fullSize).")
+                lines.append(
+                    "The QR code needs \(code.fullSize) columns and \(rows.count) rows, but the terminal has "
+                        + "\(terminal.columns) and \(terminal.rows)."
+                )
             }
         }
         let permissions = issued.invite.permissions
         lines += [
             string, "",
-            instruction(for: issued.invite.use ?? .local),
+            instruction(for: issued.invite.use ?? .local, hasCode: hasCode),
             "Grants \(permissions) on \(Formatting.selector(permissions.selector)).",
         ]
         if let addresses = issued.addresses, addresses.count > 1 {
@@ -89,12 +100,13 @@ enum PairingInstructions {
         address.hasPrefix("127.") || address.hasPrefix("[::1]")
     }
 
-    private static func instruction(for use: InviteUse) -> String {
+    private static func instruction(for use: InviteUse, hasCode: Bool) -> String {
         switch use {
-        case .local: "Scan the code, or run `patchbay join -` on the other side and paste the string."
+        case .local where hasCode: "Scan the code, or run `patchbay join -` on the other side and paste the string."
+        case .local: "Run `patchbay join -` on the other side and paste the string."
         case .remote: "Run `patchbay join -` on the other machine and paste the string."
         case .bearer: "Run `patchbay join --print -` on the other machine and paste the string; it prints the token."
-        case .device: "Scan the code with the app."
+        case .device: hasCode ? "Scan the code with the app." : "Paste the string into the app."
         }
     }
 }

@@ -27,7 +27,7 @@ struct InviteRedeemer {
     }
 
     /// The default name of a grant: `user@host`.
-    private static var ownName: String {
+    static var ownName: String {
         var host = [CChar](repeating: 0, count: 256)
         gethostname(&host, host.count - 1)
         let machine = String(decoding: host.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)

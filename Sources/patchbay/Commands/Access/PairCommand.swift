@@ -18,6 +18,7 @@ struct PairCommand: AsyncParsableCommand {
               patchbay pair --bearer --host lab.example.com
               patchbay pair --read-only
               patchbay pair --tool screenshot --tool get_elements
+              patchbay pair --socket ~/agent/patchbay.sock --app com.example.shop
               patchbay pair --expires-in 2m --grant-ttl 1d --idle-timeout 4h
               patchbay pair --detach --json | jq -r .pairing
             """
@@ -27,9 +28,9 @@ struct PairCommand: AsyncParsableCommand {
     @OptionGroup var target: InviteUseOptions
     @Option(
         help: ArgumentHelp("Expire the invite after this time: 90s, 10m, up to 24h. Default: 10m.", valueName: "time"),
-        transform: { try DurationArgument.parse($0, upTo: InviteSpec.lifetimes.upperBound, as: "24h") }
+        transform: { try DurationText.parse($0, upTo: InviteSpec.lifetimes.upperBound, as: "24h") }
     )
-    var expiresIn: DurationArgument?
+    var expiresIn: DurationText?
     @Option(help: ArgumentHelp("Allow this many redemptions, 1 to 100.", valueName: "count"))
     var uses = 1
     @Option(
@@ -37,23 +38,42 @@ struct PairCommand: AsyncParsableCommand {
         help: ArgumentHelp("Expire grants after this time, up to 30d. Default: 8h.", valueName: "time"),
         transform: Self.grantTime
     )
-    var grantTTL: DurationArgument?
+    var grantTTL: DurationText?
     @Option(
         help: ArgumentHelp("Expire grants that are unused for this time, up to 30d. Default: 2h.", valueName: "time"),
         transform: Self.grantTime
     )
-    var idleTimeout: DurationArgument?
+    var idleTimeout: DurationText?
+    @Option(
+        help: ArgumentHelp(
+            "Create a unix socket for one grant, instead of an invite.",
+            discussion: "Every client on it has the grant, and no client is an owner, also not uid 0 in a container. "
+                + "Another broker is selected with --broker or $PATCHBAY_SOCKET.",
+            valueName: "path"
+        ),
+        completion: .file()
+    )
+    var socket: String?
     @Flag(help: "Print the invite and exit; the invite stays open.")
     var detach = false
     @OptionGroup var format: JSONOption
-    @OptionGroup var options: GlobalOptions
+    @OptionGroup var options: BrokerOptions
 
-    @Sendable private static func grantTime(_ argument: String) throws -> DurationArgument {
-        try DurationArgument.parse(argument, upTo: InviteSpec.grantLifetimes.upperBound, as: "30d")
+    @Sendable private static func grantTime(_ argument: String) throws -> DurationText {
+        try DurationText.parse(argument, upTo: InviteSpec.grantLifetimes.upperBound, as: "30d")
     }
 
     func validate() throws {
         if !InviteSpec.allowedUses.contains(uses) { throw ValidationError("--uses must be 1 to 100.") }
+        if socket?.isEmpty == true { throw ValidationError("--socket needs the path of a new socket.") }
+        if socket != nil, target.use != nil || uses != 1 || expiresIn != nil || detach {
+            throw ValidationError(
+                "--socket creates no invite; leave out --remote, --bearer, --device, --uses, --expires-in and --detach."
+            )
+        }
+        if socket != nil, permissions.scopes.contains(.admin) {
+            throw ValidationError("--socket never gives admin, because every client of the socket would be an owner.")
+        }
         if target.isDevice, permissions.isLimited {
             throw ValidationError("--device gives only endpoint.register; leave out the other limits and scopes.")
         }
@@ -66,13 +86,24 @@ struct PairCommand: AsyncParsableCommand {
             target.isDevice
             ? Permissions([.endpointRegister], on: .all)
             : try await permissions.permissions(client, command: "patchbay pair")
+        if let socket {
+            let pairing = SocketPairing(
+                path: socket,
+                permissions: permissions,
+                lifetimeSeconds: grantTTL?.seconds,
+                idleSeconds: idleTimeout?.seconds
+            )
+            let grant = try await pairing.create(client)
+            if format.json { return try options.output.jsonLine(PairEvent(event: "socket", grant: grant)) }
+            return try options.output.line(pairing.text(grant))
+        }
         let spec = InviteSpec(
             permissions,
             use: target.use,
             maxUses: uses,
-            lifetimeSeconds: expiresIn?.count,
-            grantLifetimeSeconds: grantTTL?.count,
-            grantIdleSeconds: idleTimeout?.count,
+            lifetimeSeconds: expiresIn?.seconds,
+            grantLifetimeSeconds: grantTTL?.seconds,
+            grantIdleSeconds: idleTimeout?.seconds,
             host: target.host
         )
         let issued = try await client.invite(spec)
@@ -103,7 +134,7 @@ struct PairCommand: AsyncParsableCommand {
         }
         let string = issued.pairing ?? issued.token
         try output.line(
-            PairingInstructions.text(issued, string: string, width: output.width, isColoured: output.isColoured)
+            PairingInstructions.text(issued, string: string, terminal: output.size, isColoured: output.isColoured)
         )
         try output.line(Self.summary(of: issued.invite))
     }
@@ -174,7 +205,7 @@ struct PairCommand: AsyncParsableCommand {
 
 /// One line of `patchbay pair --json`: an event and its members.
 struct PairEvent: Encodable {
-    /// `open`, `joined` or `closed`.
+    /// `open`, `joined` or `closed`; `socket` for a socket with its grant.
     var event: String
     var invite: Invite?
     /// `PATCHBAY:1:…`, a secret; only in the event `open`.

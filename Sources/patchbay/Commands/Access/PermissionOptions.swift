@@ -63,6 +63,26 @@ struct PermissionOptions: ParsableArguments {
         }
     }
 
+    /// Converts the options for a client that may not read the broker's list. Endpoints are named by their full IDs.
+    ///
+    /// - Throws: `CLIError` for a text that is no ID.
+    func permissionsWithoutList() throws(CLIError) -> Permissions {
+        let tools = toolFilter
+        let scopes = scopes.isEmpty ? Self.usual(with: tools) : Set(scopes)
+        if !apps.isEmpty { return Permissions(scopes, on: .bundles(Set(apps)), tools: tools) }
+        var ids: Set<EndpointID> = []
+        for text in endpoints {
+            guard let id = EndpointID(text) else {
+                throw .usage(
+                    "\"\(SanitizedText(text))\" is not an endpoint ID",
+                    try: "give the full ID, which an owner sees in patchbay list"
+                )
+            }
+            ids.insert(id)
+        }
+        return Permissions(scopes, on: ids.isEmpty ? .all : .endpoints(ids), tools: tools)
+    }
+
     /// Resolves the options. Looks up endpoints in the broker's list, so that a mistyped ID is an error.
     func permissions(_ client: PatchbayClient, command: String) async throws -> Permissions {
         let tools = toolFilter
@@ -79,17 +99,8 @@ struct PermissionOptions: ParsableArguments {
 
 extension Scope: ExpressibleByArgument {}
 
-/// A duration on the command line, as in the configuration file: `90s`, `10m`, `8h`, `30d`.
-struct DurationArgument: ExpressibleByArgument, Equatable {
-    /// The duration in seconds.
-    let count: Int
-
-    init?(argument: String) {
-        guard let duration = DurationText(argument), duration.seconds > 0 else { return nil }
-        count = duration.seconds
-    }
-
-    /// Parses a duration.
+extension DurationText {
+    /// Parses a duration of the command line.
     ///
     /// - Parameters:
     ///   - argument: The text of the command line.
@@ -104,11 +115,9 @@ struct DurationArgument: ExpressibleByArgument, Equatable {
         upTo maximum: Int,
         as name: String
     ) throws -> Self {
-        guard let duration = DurationText(argument), (minimum...maximum).contains(duration.seconds) else {
+        guard let duration = Self(argument), (minimum...maximum).contains(duration.seconds) else {
             throw ValidationError("Enter a time such as 90s or 10m, from \(minimum)s to \(name).")
         }
-        return Self(count: duration.seconds)
+        return duration
     }
-
-    private init(count: Int) { self.count = count }
 }

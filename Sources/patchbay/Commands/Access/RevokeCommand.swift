@@ -37,6 +37,9 @@ struct RevokeCommand: AsyncParsableCommand {
         try await BatchOperation.run(ids.map(Self.id)) { id in
             let ended = try await client.revoke(id).ended
             try output.line(ended.isEmpty ? "\(SanitizedText(id)) had already ended." : "Revoked \(Self.list(ended)).")
+        } suggestion: { id in
+            let known = try await client.grants().map(\.id) + client.invites().map(\.id)
+            return CommandSuggestion.respelled(id, for: "patchbay revoke", among: known)
         }
     }
 

@@ -22,7 +22,7 @@ struct AdvertiseCommand: AsyncParsableCommand {
     var name: String
     @Argument(help: ArgumentHelp("Set the service type, such as _http._tcp.", valueName: "type"))
     var type: String
-    @Argument(help: ArgumentHelp("Set the port of the server.", valueName: "port"))
+    @Argument(help: ArgumentHelp("Set the port of the server.", valueName: "port"), transform: PortArgument.parse)
     var port: UInt16
     @Argument(help: ArgumentHelp("Set the TXT record: key=value, key= or key.", valueName: "key=value"))
     var txt: [String] = []
@@ -35,12 +35,12 @@ struct AdvertiseCommand: AsyncParsableCommand {
         let spec = try spec()
         let client = try options.client
         if detach {
-            let advertisement = try await client.advertise(spec)
+            let advertisement = try await client.advertisements.publish(spec)
             return try show(advertisement)
         }
         var last: Advertisement?
         try await RetryingStream { text in try? Console.errors().line(text) }.run { answered in
-            try await client.publishEphemeralAdvertisement(spec) { advertisement in
+            try await client.advertisements.publishEphemeral(spec) { advertisement in
                 answered()
                 if advertisement != last { try show(advertisement) }
                 last = advertisement

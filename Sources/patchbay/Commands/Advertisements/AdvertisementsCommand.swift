@@ -28,7 +28,7 @@ struct AdvertisementListCommand: AsyncParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func run() async throws {
-        let advertisements = try await options.client.advertisements()
+        let advertisements = try await options.client.advertisements.list()
         try format.show(
             advertisements,
             id: \.id,
@@ -80,7 +80,7 @@ struct AdvertisementRemoveCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await BatchOperation.run(ids) { id in
-            try await options.client.removeAdvertisement(id)
+            try await options.client.advertisements.remove(id)
             try options.output.line("Removed \(id).")
         }
     }
@@ -105,7 +105,7 @@ struct AdvertisementSetCommand: AsyncParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func run() async throws {
-        let advertisement = try await options.client.updateAdvertisement(id, txt: TXTArgument.record(txt))
+        let advertisement = try await options.client.advertisements.update(id, txt: TXTArgument.record(txt))
         if format.json { return try options.output.jsonLine(advertisement) }
         try options.output.line(AdvertiseCommand.line(advertisement))
     }

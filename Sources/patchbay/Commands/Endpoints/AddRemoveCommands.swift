@@ -7,7 +7,8 @@ struct AddCommand: AsyncParsableCommand {
         commandName: "add",
         abstract: "Add a static endpoint by address.",
         discussion: """
-            The address is numeric or localhost. The endpoint is stored until `patchbay rm`.
+            The address is numeric or localhost. The endpoint is stored until `patchbay rm`. The broker connects once, \
+            and the command shows a failure.
 
               patchbay add Simulator 127.0.0.1:9876 --kind appreveal
               patchbay add Lab '[fd00::7]:8080'
@@ -29,6 +30,7 @@ struct AddCommand: AsyncParsableCommand {
         let endpoint = try await options.client.add(endpoint())
         if format.json { return try options.output.document(endpoint) }
         try options.output.line("Added \(endpoint.id).")
+        if let reason = endpoint.reason { try options.output.line("It is \(endpoint.state.rawValue): \(reason).") }
     }
 
     /// Builds the endpoint from the arguments.
@@ -38,7 +40,10 @@ struct AddCommand: AsyncParsableCommand {
         let isName = !name.isEmpty && SanitizedText(name).text == name
         let example = "patchbay add \"\(isName ? name : "Simulator")\" 127.0.0.1:9876"
         guard case .tcp(let host?, let port)? = ListenAddress(address), !address.hasPrefix("tcp:") else {
-            throw .usage("\"\(SanitizedText(address))\" is not ADDRESS:PORT", try: example)
+            throw .usage(
+                "\"\(SanitizedText(address))\" is not ADDRESS:PORT with a port from 1 to 65535",
+                try: example
+            )
         }
         let endpoint = StaticEndpoint(name: name, kind: EndpointKind(kind), address: host, port: port, app: app)
         if let problem = endpoint.validationError { throw .usage(problem.message, try: example) }
@@ -68,7 +73,7 @@ struct RemoveCommand: AsyncParsableCommand {
         let endpoint = try named.choose(among: list.endpoints)
         try await options.client.removeEndpoint(endpoint.id)
         try options.output.line("Removed \(endpoint.id).")
-        let left = try await options.client.tunnels().filter { $0.spec.target == .endpoint(endpoint.id) }
+        let left = try await options.client.tunnels.list().filter { $0.spec.target == .endpoint(endpoint.id) }
         guard !left.isEmpty else { return }
         let ids = left.map(\.id).joined(separator: " ")
         try options.output.line(

@@ -90,7 +90,7 @@ enum EndpointTableView {
             if showsLeases { row.append(.init(endpoint.lease.map(LeaseTableView.holder) ?? "-", .yellow)) }
             row += [
                 .init(route(of: endpoint)),
-                .init(endpoint.lastSeenAt.map { Formatting.ago($0, now: now) } ?? "never", .dim),
+                .init(Formatting.seen(endpoint, now: now), .dim),
             ]
             return row
         }

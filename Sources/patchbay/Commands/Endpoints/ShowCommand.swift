@@ -34,7 +34,7 @@ struct ShowCommand: AsyncParsableCommand {
             return try output.document(VMServiceText.Document(endpoint: endpoint, vmService: try? urls?.get()))
         }
         // Only owners may read the approvals, so an error is ignored.
-        let approvals = try? await client.approvals()
+        let approvals = try? await client.approvals.list()
         let approval = approvals?.first { $0.endpoint == endpoint.id }
         try output.line(
             Self.text(endpoint, approval, vmService: VMServiceText.facts(urls), isColoured: output.isColoured)
@@ -66,7 +66,7 @@ struct ShowCommand: AsyncParsableCommand {
                 endpoint.sources.isEmpty ? "none" : endpoint.sources.map(Formatting.source).joined(separator: ", ")
             ),
             ("first seen", Formatting.ago(endpoint.firstSeenAt, now: now)),
-            ("last seen", endpoint.lastSeenAt.map { Formatting.ago($0, now: now) } ?? "never"),
+            ("last seen", Formatting.seen(endpoint, now: now)),
             ("launch", endpoint.launchID?.text),
             ("part of", endpoint.sameLaunchAs.map { "\($0), which reaches the same launch over the cable" }),
             ("also", endpoint.formerIDs.map { "called \($0.map(\.text).joined(separator: ", "))" }),

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Client
+import FoundationEssentials
 import Model
 
 struct LeaseCommand: AsyncParsableCommand {
@@ -11,7 +12,8 @@ struct LeaseCommand: AsyncParsableCommand {
             connections. Read-only calls pass. A call of yours extends the lease. Your commands are one client; each \
             agent is another one. `patchbay unlease` ends the lease.
 
-            With a command after --, the lease lasts until the end of that command.
+            With a command after --, the lease lasts until the end of that command. `patchbay` in the command uses the \
+            same broker.
 
               patchbay lease shop-test-iphone --for 30m --note "unlocking it by hand"
               patchbay lease shop-test-iphone --wait 5m -- ./run-tests.sh
@@ -26,14 +28,14 @@ struct LeaseCommand: AsyncParsableCommand {
     @Option(
         name: .customLong("for"),
         help: ArgumentHelp("End after this time without a call, up to 8h. Default: 10m.", valueName: "time"),
-        transform: { try DurationArgument.parse($0, upTo: LeaseSpec.maxSeconds, as: "8h") }
+        transform: { try DurationText.parse($0, upTo: LeaseSpec.maxSeconds, as: "8h") }
     )
-    var length: DurationArgument?
+    var length: DurationText?
     @Option(
         help: ArgumentHelp("Wait up to 1h while another client has the lease.", valueName: "time"),
-        transform: { try DurationArgument.parse($0, upTo: LeaseSpec.maxWaitSeconds, as: "1h") }
+        transform: { try DurationText.parse($0, upTo: LeaseSpec.maxWaitSeconds, as: "1h") }
     )
-    var wait: DurationArgument?
+    var wait: DurationText?
     @Option(help: ArgumentHelp("Tell other clients the reason.", valueName: "text"))
     var note: String?
     @Argument(
@@ -56,12 +58,15 @@ struct LeaseCommand: AsyncParsableCommand {
         let endpoint = try EndpointSelector(text: selector, command: "patchbay lease").choose(among: list.endpoints)
         let spec = LeaseSpec(
             endpoint: endpoint.id,
-            seconds: length?.count,
-            waitSeconds: wait?.count,
+            seconds: length?.seconds,
+            waitSeconds: wait?.seconds,
             note: note.map { SanitizedText($0) }
         )
-        guard command.isEmpty else { return try await LeasedProgram(command, spec: spec, client: client).run() }
-        let lease = try await client.takeLease(spec)
+        guard command.isEmpty else {
+            let environment = options.environment(from: ProcessInfo.processInfo.environment)
+            return try await LeasedProgram(command, environment: environment, spec: spec, client: client).run()
+        }
+        let lease = try await client.leases.take(spec)
         if format.json { return try options.output.document(lease) }
         try options.output.line(
             "Leased \(LeaseTableView.target(of: lease)) until \(Formatting.clock(lease.expiresAt)). "
@@ -87,7 +92,7 @@ struct LeasesCommand: AsyncParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func run() async throws {
-        let leases = try await options.client.leases()
+        let leases = try await options.client.leases.list()
         try format.show(
             leases,
             id: \.id,
@@ -120,19 +125,19 @@ struct UnleaseCommand: AsyncParsableCommand {
 
     func run() async throws {
         let client = try options.client
-        let leases = try await client.leases()
+        let leases = try await client.leases.list()
         let lease: Lease
         if let named = leases.first(where: { $0.id == selector }) {
             lease = named
         } else {
             let list = try await client.endpoints()
-            let endpoint = try Self.endpoint(selector, among: list.endpoints)
+            let endpoint = try Self.endpoint(selector, among: list.endpoints, leases: leases.map(\.id))
             guard let found = endpoint.lease else {
                 return try options.output.line("\(endpoint.id) is not leased.")
             }
             lease = found
         }
-        try await client.endLease(lease.id)
+        try await client.leases.end(lease.id)
         let holder = lease.isOwn ? "" : " of \(lease.holder)"
         try options.output.line("Ended the lease\(holder) on \(LeaseTableView.target(of: lease)).")
     }
@@ -140,10 +145,17 @@ struct UnleaseCommand: AsyncParsableCommand {
     /// Selects the endpoint whose lease ends.
     ///
     /// - Throws: `CLIError` if no endpoint matches, or with the candidates if several match.
-    static func endpoint(_ selector: String, among endpoints: [Endpoint]) throws(CLIError) -> Endpoint {
+    static func endpoint(
+        _ selector: String,
+        among endpoints: [Endpoint],
+        leases: [String]
+    ) throws(CLIError) -> Endpoint {
         do { return try EndpointSelector(text: selector, command: "patchbay unlease").choose(among: endpoints) } catch {
             guard error.status == .notFound else { throw error }
-            throw .notFound("there is no lease of \"\(SanitizedText(selector))\"", try: "patchbay leases")
+            throw .notFound(
+                "there is no lease of \"\(SanitizedText(selector))\"; leases also end when the broker stops",
+                try: CommandSuggestion.respelled(selector, for: "patchbay unlease", among: leases) ?? "patchbay leases"
+            )
         }
     }
 }

@@ -1,6 +1,5 @@
 import ArgumentParser
 import Client
-import FoundationEssentials
 import Glibc
 import Model
 import Synchronization
@@ -8,11 +7,13 @@ import Synchronization
 /// A program that runs while this process holds a lease.
 struct LeasedProgram: Sendable {
     private let words: [String]
+    private let environment: [String: String]
     private let spec: LeaseSpec
     private let client: PatchbayClient
 
-    init(_ words: [String], spec: LeaseSpec, client: PatchbayClient) {
+    init(_ words: [String], environment: [String: String], spec: LeaseSpec, client: PatchbayClient) {
         self.words = words
+        self.environment = environment
         self.spec = spec
         self.client = client
     }
@@ -22,11 +23,11 @@ struct LeasedProgram: Sendable {
     /// - Throws: `ClientError`; `CLIError` if the program cannot be started, or if the lease ended before the
     ///   program; `ExitCode` with the status of the program.
     func run() async throws {
-        let lease = try await client.takeLease(spec)
+        let lease = try await client.leases.take(spec)
         let result: Result<CInt, any Error>
         do { result = .success(try await runProgram(under: lease)) } catch { result = .failure(error) }
         var loss: ClientError?
-        do { try await client.endLease(lease.id) } catch {
+        do { try await client.leases.end(lease.id) } catch {
             loss = Self.loss(from: error)
             if loss == nil {
                 try? Console.errors().line("warning: the lease of \(spec.endpoint) could not be ended: \(error)")
@@ -62,7 +63,7 @@ struct LeasedProgram: Sendable {
 
     /// Returns the exit status of the program.
     private func runProgram(under lease: Lease) async throws -> CInt {
-        let process = try SignalForwarder.forwarding { try Self.start(words) }
+        let process = try SignalForwarder.forwarding { try ProgramStarter.start(words, environment) }
         return await withTaskGroup(of: Void.self) { group in
             group.addTask { await renew(lease) }
             let status = await BlockingThread.value {
@@ -81,39 +82,12 @@ struct LeasedProgram: Sendable {
         let renewal = LeaseSpec(endpoint: spec.endpoint, seconds: lease.seconds, note: spec.note, renew: lease.id)
         // Half of the length leaves time for a second attempt after a failure.
         while (try? await Task.sleep(for: .milliseconds(lease.seconds * 500))) != nil {
-            do { _ = try await client.takeLease(renewal) } catch {
+            do { _ = try await client.leases.take(renewal) } catch {
                 guard !Task.isCancelled else { break }
                 try? Console.errors().line("warning: the lease could not be renewed: \(error)")
                 if Self.loss(from: error) != nil { break }
             }
         }
-    }
-
-    /// Starts a program that shares the standard streams of this process, with no signal blocked or ignored.
-    private static func start(_ words: [String]) throws -> pid_t {
-        let environment = ProcessInfo.processInfo.environment.map { "\($0.key)=\($0.value)" }
-        let (arguments, variables) = (words.map { strdup($0) } + [nil], environment.map { strdup($0) } + [nil])
-        defer { for text in arguments + variables { free(text) } }
-        // A thread of the concurrency runtime blocks most signals, and this process ignores SIGPIPE.
-        var attributes = posix_spawnattr_t()
-        posix_spawnattr_init(&attributes)
-        defer { posix_spawnattr_destroy(&attributes) }
-        posix_spawnattr_setflags(&attributes, CShort(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
-        var signals = sigset_t()
-        sigemptyset(&signals)
-        posix_spawnattr_setsigmask(&attributes, &signals)
-        sigaddset(&signals, SIGPIPE)
-        posix_spawnattr_setsigdefault(&attributes, &signals)
-        var process: pid_t = 0
-        let code = posix_spawnp(&process, words[0], nil, &attributes, arguments, variables)
-        guard code == 0 else {
-            throw CLIError(
-                status: .error,
-                message: "\(SanitizedText(words[0])) could not be started: \(String(cString: strerror(code)))",
-                hint: "check the name of the program"
-            )
-        }
-        return process
     }
 }
 

@@ -9,12 +9,13 @@ struct CallCommand: AsyncParsableCommand {
         commandName: "call",
         abstract: "Call a tool of an app.",
         discussion: """
-            Arguments are converted by the tool's schema, which `patchbay tools` shows. Waits for an app that restarts. \
-            Exits with 1 if the tool reports an error or if the result is unknown.
+            Arguments are converted by the tool's schema, which `patchbay tools` shows. Unknown arguments, and missing \
+            required ones, are refused before the call. Waits for an app that restarts. Exits with 1 if the tool \
+            reports an error or if the result is unknown.
 
               patchbay call shop-test-iphone tap_element element_id=buy
-              patchbay call shop-test-iphone screenshot --output shot.jpg
-              patchbay call shop-test-iphone screenshot --max-px 0 --output original.png
+              patchbay call shop-test-iphone screenshot --output shot.png
+              patchbay call shop-test-iphone screenshot --max-px 0 --output original
               echo '{"path": [1, 2]}' | patchbay call shop-test-iphone draw --json-args -
             """
     )
@@ -32,17 +33,17 @@ struct CallCommand: AsyncParsableCommand {
     var jsonArgs: String?
     @Option(
         help: ArgumentHelp("Wait this long for an unreachable app, 0s to 1m. Default: 10s.", valueName: "time"),
-        transform: { try DurationArgument.parse($0, from: 0, upTo: 60, as: "1m") }
+        transform: { try DurationText.parse($0, from: 0, upTo: 60, as: "1m") }
     )
-    var wait: DurationArgument?
+    var wait: DurationText?
     @Option(
         help: ArgumentHelp(
             "Limit the duration of the call, 1s to 2m. Default: 15s without progress.",
             valueName: "time"
         ),
-        transform: { try DurationArgument.parse($0, upTo: 120, as: "2m") }
+        transform: { try DurationText.parse($0, upTo: 120, as: "2m") }
     )
-    var timeout: DurationArgument?
+    var timeout: DurationText?
     @Option(
         name: [.customLong("max-px"), .customLong("max-pixels")],
         help: ArgumentHelp(
@@ -53,7 +54,7 @@ struct CallCommand: AsyncParsableCommand {
     var maxPixels: Int?
     @Option(
         help: ArgumentHelp(
-            "Save the first image or file of the result, or else its text; - is standard output.",
+            "Save the first image or file of the result, or else its text; .png and .jpg select the format; - prints it.",
             valueName: "file"
         )
     )
@@ -68,7 +69,7 @@ struct CallCommand: AsyncParsableCommand {
     func run() async throws {
         let file = output.map { OutputFile(path: $0) }
         try file?.check()
-        let object = try await jsonArguments().map { try Self.object(in: $0) } ?? [:]
+        let object = try await jsonArguments().map { try ToolArguments.object(in: $0) } ?? [:]
         let client = try options.client
         let endpoints = try await client.endpoints().endpoints
         let endpoint = try EndpointSelector(text: selector, command: "patchbay call").choose(among: endpoints)
@@ -78,7 +79,8 @@ struct CallCommand: AsyncParsableCommand {
         // limited grant. An unknown tool is therefore not rejected here.
         let isBrokerAsked = list.isStale || list.limit != nil || endpoint.limits?.isEmpty == false
         let schema = isBrokerAsked ? list.tool(named: tool) : try ToolsCommand.find(tool, in: list, of: id)
-        let arguments = try Self.arguments(words, mergedInto: object, schema: schema?["inputSchema"])
+        let arguments = try ToolArguments(of: tool, at: id, schema: schema?["inputSchema"])
+            .merged(words, into: object)
         let result = try await result(of: id, arguments, from: client)
         let text = ToolResultPrinter(result)
         if text.isError {
@@ -95,6 +97,7 @@ struct CallCommand: AsyncParsableCommand {
         var lines = text.lines
         if let file {
             let bytes = try await Self.bytes(text.payload, for: file, from: client)
+            try file.checkFormat(of: bytes)
             try file.write(bytes)
             if file.isStandardOutput { return }
             lines = text.lines(savedAs: file.path, size: bytes.count)
@@ -144,9 +147,10 @@ struct CallCommand: AsyncParsableCommand {
                 tool,
                 of: id,
                 arguments: arguments,
-                wait: wait?.count,
-                timeout: timeout?.count,
-                maxPixels: maxPixels
+                wait: wait?.seconds,
+                timeout: timeout?.seconds,
+                maxPixels: maxPixels,
+                imageFormat: output.flatMap { OutputFile(path: $0).imageFormat }
             )
         } catch let error as ClientError {
             throw Self.unknownResultError(after: error, of: id) ?? error
@@ -166,88 +170,8 @@ struct CallCommand: AsyncParsableCommand {
         }
     }
 
-    /// Parses the JSON object of `--json-args`.
-    ///
-    /// - Throws: `CLIError` for invalid JSON or another JSON value.
-    static func object(in bytes: [UInt8]) throws(CLIError) -> JSONObject {
-        let example = #"--json-args '{"key": "value"}'"#
-        let json: JSON
-        do throws(JSONError) {
-            json = try JSON(parsing: bytes)
-        } catch {
-            throw .usage("the arguments are not valid JSON: \(error)", try: example)
-        }
-        guard let object = json.object else {
-            throw .usage("the arguments must be a JSON object, not \(json.typeDescription)", try: example)
-        }
-        return object
-    }
-
-    /// Merges `key=value` arguments into the JSON object.
-    ///
-    /// - Throws: `CLIError` for an invalid argument.
-    static func arguments(
-        _ words: [String],
-        mergedInto object: JSONObject,
-        schema: JSON?
-    ) throws(CLIError) -> JSONObject {
-        var arguments = object
-        for word in words {
-            let argument = try ToolArgument(word)
-            arguments[argument.name] = try argument.value(by: schema?["properties"]?[argument.name])
-        }
-        return arguments
-    }
-
     private func jsonArguments() async -> [UInt8]? {
         guard let jsonArgs, jsonArgs == "-" else { return jsonArgs.map { Array($0.utf8) } }
         return await BlockingThread.value { StandardInput.all() }
-    }
-}
-
-/// A `key=value` argument of a tool call.
-struct ToolArgument: Equatable {
-    let name: String
-    let text: String
-
-    /// - Throws: `CLIError` if the text is not `key=value`.
-    init(_ word: String) throws(CLIError) {
-        guard let sign = word.firstIndex(of: "="), sign != word.startIndex else {
-            throw .usage("\"\(SanitizedText(word))\" is not KEY=VALUE", try: "patchbay call --help")
-        }
-        name = String(word[..<sign])
-        text = String(word[word.index(after: sign)...])
-    }
-
-    /// Converts the text to the type in the property's schema. Without a type, valid JSON except strings stays JSON.
-    ///
-    /// - Throws: `CLIError` if the text does not match the schema.
-    func value(by schema: JSON?) throws(CLIError) -> JSON {
-        let types = schema?["type"]?.array?.compactMap(\.string) ?? (schema?["type"]?.string.map { [$0] } ?? [])
-        let json = try? JSON(parsing: text)
-        if types.contains("string") {
-            return json?.isNull == true && types.contains("null") ? .null : .string(text)
-        }
-        guard !types.isEmpty else { return json.flatMap { $0.string == nil ? $0 : nil } ?? .string(text) }
-        guard let json, types.contains(where: { Self.is(json, $0) }) else {
-            throw .usage(
-                "\(SanitizedText(name)) must be \(types.map { SanitizedText($0).text }.joined(separator: " or ")), and "
-                    + "\"\(SanitizedText(text))\" is not",
-                try: "patchbay tools ENDPOINT TOOL"
-            )
-        }
-        return json
-    }
-
-    private static func `is`(_ json: JSON, _ type: String) -> Bool {
-        switch type {
-        case "integer": json.int != nil
-        case "number": json.number != nil
-        case "boolean": json.bool != nil
-        case "array": json.array != nil
-        case "object": json.object != nil
-        case "null": json.isNull
-        default: false
-        }
     }
 }

@@ -1,7 +1,6 @@
 import ArgumentParser
 import Client
 import Glibc
-import Model
 
 struct MCPCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -12,43 +11,33 @@ struct MCPCommand: AsyncParsableCommand {
 
               {"mcpServers": {"patchbay": {"command": "patchbay", "args": ["mcp"]}}}
 
-            Without options, serves the six tools of the broker for all apps. Reconnects when the broker restarts. \
-            Without owner rights, run `patchbay join` first and specify --broker.
+            Without options, serves the six tools of the broker for all apps. Starts also without a broker and without \
+            the app: the first call then reports what is missing. Reconnects when the broker restarts. Without owner \
+            rights, run `patchbay join` first and specify --broker.
 
               patchbay mcp
+              patchbay mcp --app com.example.shop
               patchbay mcp --endpoint shop-test-iphone
               patchbay mcp --broker 127.0.0.1:7282
-            """
+              patchbay mcp install claude --project
+            """,
+        subcommands: [MCPInstallCommand.self, MCPUninstallCommand.self, MCPCheckCommand.self]
     )
 
-    @Option(help: ArgumentHelp("Serve the tools of this endpoint.", valueName: "id"), completion: .objects(.endpoints))
-    var endpoint: String?
-    @Flag(help: "Serve the tools of all apps; requires `[mcp] all = true` in the broker's configuration.")
-    var all = false
+    @OptionGroup var subject: MCPSubjectOptions
     @OptionGroup var options: GlobalOptions
 
-    func validate() throws {
-        if all, endpoint != nil { throw ValidationError("--endpoint and --all exclude each other.") }
-    }
-
     func run() async throws {
+        let (socket, broker) = (options.socket, options.broker)
+        // The first call reports a missing grant. A command line that can never work fails at once.
+        do { _ = try options.client } catch  where error.status == .usage { throw error } catch {}
         let bridge = MCPStdioBridge(
-            target: try target(),
-            client: try options.client,
+            resolver: TargetResolver(subject.subject) { () throws(CLIError) in
+                try GlobalOptions.client(socket: socket, broker: broker)
+            },
             output: LineWriter(STDOUT_FILENO),
             log: { text in try? Console.errors().line("patchbay mcp: \(Console.plain(text))") }
         )
         try await bridge.run(LineReader(STDIN_FILENO))
-    }
-
-    /// Returns the MCP server that the options select.
-    ///
-    /// - Throws: `CLIError` for an invalid endpoint ID.
-    func target() throws(CLIError) -> MCPTarget {
-        guard let endpoint else { return all ? .all : .broker }
-        guard let id = EndpointID(endpoint) else {
-            throw .usage("\"\(SanitizedText(endpoint))\" is not an endpoint ID", try: "patchbay list")
-        }
-        return .endpoint(id)
     }
 }

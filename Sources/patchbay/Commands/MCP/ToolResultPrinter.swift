@@ -1,5 +1,4 @@
 import FoundationEssentials
-import Glibc
 import JSON
 import Model
 
@@ -82,57 +81,5 @@ struct ToolResultPrinter {
 
     private static func data(_ block: JSON) -> Data? {
         (block["data"] ?? block["resource"]?["blob"])?.string.flatMap { Data(base64Encoded: $0) }
-    }
-}
-
-/// The file of `patchbay call --output`; a hyphen is standard output.
-struct OutputFile {
-    let path: String
-
-    var isStandardOutput: Bool { path == "-" }
-
-    /// Checks that the file can be written. Called before the tool, because a write error would lose the result.
-    ///
-    /// - Throws: `CLIError` if the file cannot be written.
-    func check() throws(CLIError) {
-        guard !isStandardOutput else { return }
-        var facts = stat()
-        if stat(path, &facts) == 0 {
-            guard facts.st_mode & S_IFMT != S_IFDIR else { throw writeError(EISDIR, "the tool was not called") }
-            guard access(path, W_OK) == 0 else { throw writeError(errno, "the tool was not called") }
-            return
-        }
-        let folder = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
-        guard !path.isEmpty, access(folder, W_OK | X_OK) == 0 else {
-            throw writeError(path.isEmpty ? ENOENT : errno, "the tool was not called")
-        }
-    }
-
-    /// Writes all bytes and replaces an existing file; blocks.
-    ///
-    /// - Throws: `CLIError` or `BrokenPipe`.
-    func write(_ bytes: [UInt8]) throws {
-        let descriptor = isStandardOutput ? STDOUT_FILENO : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
-        guard descriptor >= 0 else { throw writeError(errno, "the tool was called") }
-        let failure = BlockingThread.failure(writing: bytes, to: descriptor)
-        if isStandardOutput, failure == EPIPE { throw BrokenPipe() }
-        let isClosed = isStandardOutput || close(descriptor) == 0
-        if let code = failure ?? (isClosed ? nil : errno) { throw writeError(code, "the tool was called") }
-    }
-
-    private func writeError(_ code: CInt, _ state: String) -> CLIError {
-        let hint =
-            switch code {
-            case EISDIR: "specify a file in that folder"
-            case ENOENT, ENOTDIR: "create the folder, or specify a file in an existing folder"
-            case ENOSPC, EDQUOT: "free disk space, or specify a file on another disk"
-            default: "specify a file that you can write"
-            }
-        let reason = String(cString: strerror(code))
-        return CLIError(
-            status: .error,
-            message: "\"\(SanitizedText(path, limit: 500))\" cannot be written (\(reason)); \(state)",
-            hint: hint
-        )
     }
 }

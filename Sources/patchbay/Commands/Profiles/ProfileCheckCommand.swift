@@ -99,7 +99,7 @@ struct ProfileCheckCommand: AsyncParsableCommand {
             throw CLIError(
                 status: .configuration,
                 message: "\(name) cannot be read by this user",
-                hint: "give yourself permission to read it"
+                hint: "sudo chmod o+r \(name)"
             )
         }
         guard let text = String(validating: data, as: UTF8.self) else {

@@ -50,7 +50,7 @@ struct SecretSetCommand: AsyncParsableCommand {
         )
         let text = try await SecretInput.line("Secret of \(endpoint.id) (not shown): ", command: command)
         let pasted = try Self.pasted(text, command: command)
-        try await client.setSecret(pasted.token, of: endpoint.id, on: pasted.port)
+        try await client.secrets.set(pasted.token, of: endpoint.id, on: pasted.port)
         try options.output.line("Stored the secret of \(endpoint.id).")
     }
 
@@ -90,7 +90,7 @@ struct SecretRemoveCommand: AsyncParsableCommand {
         let client = try options.client
         let list = try await client.endpoints()
         let endpoint = try EndpointSelector(text: selector, command: "patchbay secret rm").choose(among: list.endpoints)
-        let wasThere = try await client.deleteSecret(of: endpoint.id)
+        let wasThere = try await client.secrets.delete(of: endpoint.id)
         try options.output.line(
             wasThere
                 ? "Deleted the secret of \(endpoint.id)."

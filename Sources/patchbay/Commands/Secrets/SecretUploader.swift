@@ -68,7 +68,7 @@ struct SecretUploader {
 
     private func send(_ upload: SecretUploadQueue.Upload, _ queue: inout SecretUploadQueue) async throws {
         do {
-            try await client.setSecret(upload.session.token.reveal(), of: upload.endpoint, on: upload.session.port)
+            try await client.secrets.set(upload.session.token.reveal(), of: upload.endpoint, on: upload.session.port)
             queue.didUpload(upload)
             log("stored the secret of \(upload.endpoint)")
         } catch let error as ClientError {

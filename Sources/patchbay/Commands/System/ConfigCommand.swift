@@ -72,7 +72,7 @@ struct ConfigCheckCommand: ParsableCommand {
 
     func run() throws {
         let arguments = ["--check-config"] + (file.map { ["--config", $0] } ?? [])
-        try ProgramReplacement.run(try Self.daemon(), arguments)
+        try ProgramStarter.replaceProcess(by: [try Self.daemon()] + arguments)
     }
 
     /// Returns the path of patchbayd next to this program.

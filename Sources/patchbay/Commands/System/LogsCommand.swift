@@ -27,9 +27,9 @@ struct LogsCommand: ParsableCommand {
     var priority: String?
     @Option(
         help: ArgumentHelp("Show the lines of this time until now: 90s, 10m, up to 30d.", valueName: "time"),
-        transform: { try DurationArgument.parse($0, upTo: 30 * 86_400, as: "30d") }
+        transform: { try DurationText.parse($0, upTo: 30 * 86_400, as: "30d") }
     )
-    var since: DurationArgument?
+    var since: DurationText?
     @Option(
         name: [.customShort("n"), .long],
         help: ArgumentHelp("Show this number of lines. Default: 100.", valueName: "count")
@@ -66,7 +66,7 @@ struct LogsCommand: ParsableCommand {
             )
         }
         let isSystem = GlobalOptions.path(of: options.socket) == BrokerSocketPath.system
-        try ProgramReplacement.run("journalctl", arguments(isSystem: isSystem))
+        try ProgramStarter.replaceProcess(by: ["journalctl"] + arguments(isSystem: isSystem))
     }
 
     /// Returns the arguments of journalctl.
@@ -75,7 +75,7 @@ struct LogsCommand: ParsableCommand {
         arguments += ["--lines", since == nil ? "\(lines)" : "all"]
         if follow { arguments.append("--follow") }
         if let priority, let name = Self.priorities[priority] { arguments += ["--priority", name] }
-        if let since { arguments += ["--since", "-\(since.count)s"] }
+        if let since { arguments += ["--since", "-\(since.seconds)s"] }
         return arguments
     }
 }

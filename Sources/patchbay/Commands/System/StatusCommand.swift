@@ -22,10 +22,24 @@ struct StatusCommand: AsyncParsableCommand {
         let status = try await options.client.status()
         let output = options.output
         if format.json { return try output.document(status) }
-        try output.line(Self.text(status, socket: options.client.address.description, isColoured: output.isColoured))
+        // Only owners may list requests.
+        let requests = (try? await options.client.requests()) ?? []
+        let text = Self.text(
+            status,
+            requests: requests,
+            socket: try options.client.address.description,
+            isColoured: output.isColoured
+        )
+        try output.line(text)
     }
 
-    static func text(_ status: BrokerStatus, socket: String, now: Date = Date(), isColoured: Bool) -> String {
+    static func text(
+        _ status: BrokerStatus,
+        requests: [AccessRequest] = [],
+        socket: String,
+        now: Date = Date(),
+        isColoured: Bool
+    ) -> String {
         let problems = status.sources.filter { source in
             // A source that works and has a hint works in part.
             source.state == .missing || source.state == .starting || source.state == .ok && source.hint != nil
@@ -40,6 +54,7 @@ struct StatusCommand: AsyncParsableCommand {
         lines += (status.storage ?? []).map {
             "\(ANSIStyle.red.paint("problem:", isOn: isColoured)) state: \(Console.plain($0))"
         }
+        lines += requests.map { AccessTables.notice($0, isColoured: isColoured) }
         if !lines.isEmpty { lines.append("") }
         let states = status.endpoints.sorted { $0.key < $1.key }.filter { $0.value > 0 }.map { "\($0.value) \($0.key)" }
         let age = Formatting.duration(now.timeIntervalSince(status.startedAt))

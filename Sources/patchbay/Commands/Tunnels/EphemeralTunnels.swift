@@ -27,7 +27,7 @@ struct EphemeralTunnels {
         var specs = specs
         var isFirst = true
         try await RetryingStream { text in try? errors.line(text) }.run { answered in
-            try await client.openEphemeralTunnels(specs) { event in
+            try await client.tunnels.openEphemeral(specs) { event in
                 switch event {
                 case .opened(let tunnels):
                     try Self.check(tunnels)

@@ -75,7 +75,7 @@ struct ForwardCommand: AsyncParsableCommand {
         }
         let specs = try await specs(client)
         guard detach else { return try await runEphemeral(specs, client) }
-        let opened = try await client.open(specs)
+        let opened = try await client.tunnels.open(specs)
         if format.json {
             try options.output.jsonLine(ListResponse(opened))
         } else {

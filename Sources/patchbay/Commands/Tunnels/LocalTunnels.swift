@@ -23,7 +23,7 @@ struct LocalTunnels {
         opened: ([Tunnel]) async throws -> Void,
         failed: (TunnelConnectionFailure) async throws -> Void
     ) async throws {
-        for target in Set(specs.map(\.target)) { try await client.checkStream(to: target) }
+        for target in Set(specs.map(\.target)) { try await client.streams.check(to: target) }
         do {
             let table = try await TunnelTable(planner: StreamPlanner(client: client))
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -84,7 +84,7 @@ struct StreamPlanner: TargetPlanner {
     }
 
     private func open(_ target: TunnelTarget) async throws -> Connection {
-        do { return try await client.openStream(to: target) } catch let error as ClientError {
+        do { return try await client.streams.open(to: target) } catch let error as ClientError {
             throw DialError(error)
         }
     }

@@ -62,7 +62,7 @@ struct StdioCommand: AsyncParsableCommand {
 
     /// Uses a stream, because a tunnel would listen on the broker's machine.
     private func runStream(to target: TunnelTarget, _ client: PatchbayClient) async throws {
-        let connection = try await client.openStream(to: target)
+        let connection = try await client.streams.open(to: target)
         switch await StdioRelay().run(over: connection.release().number) {
         case .finished: return
         case .outputClosed: throw BrokenPipe()
@@ -90,7 +90,7 @@ struct StdioCommand: AsyncParsableCommand {
         _ handle: (EphemeralTunnelEvent) throws -> Bool
     ) async throws {
         do {
-            try await client.openEphemeralTunnels([spec]) { event in
+            try await client.tunnels.openEphemeral([spec]) { event in
                 if try !handle(event) { throw StopFollowing() }
             }
         } catch is StopFollowing {}

@@ -34,7 +34,7 @@ struct TunnelListCommand: AsyncParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func run() async throws {
-        let tunnels = try await options.client.tunnels()
+        let tunnels = try await options.client.tunnels.list()
         try format.show(
             tunnels,
             id: \.id,
@@ -58,9 +58,10 @@ struct TunnelShowCommand: AsyncParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func run() async throws {
-        let tunnels = try await options.client.tunnels()
+        let tunnels = try await options.client.tunnels.list()
         guard let tunnel = tunnels.first(where: { $0.id == id }) else {
-            throw CLIError.notFound("no tunnel has the ID \"\(SanitizedText(id))\"", try: "patchbay tunnels")
+            let near = CommandSuggestion.respelled(id, for: "patchbay tunnels show", among: tunnels.map(\.id))
+            throw CLIError.notFound("no tunnel has the ID \"\(SanitizedText(id))\"", try: near ?? "patchbay tunnels")
         }
         let output = options.output
         if format.json { return try output.document(tunnel) }
@@ -94,14 +95,17 @@ struct TunnelRemoveCommand: AsyncParsableCommand {
     func run() async throws {
         let client = try options.client
         if all {
-            let count = try await client.removeAllTunnels()
+            let count = try await client.tunnels.removeAll()
             return try options.output.line(
                 count == 0 ? "There were no tunnels." : "Removed \(Formatting.count(count, "tunnel"))."
             )
         }
         try await BatchOperation.run(ids) { id in
-            try await client.removeTunnel(id)
+            try await client.tunnels.remove(id)
             try options.output.line("Removed \(id).")
+        } suggestion: { id in
+            let known = try await client.tunnels.list().map(\.id)
+            return CommandSuggestion.respelled(id, for: "patchbay tunnels rm", among: known)
         }
     }
 }
@@ -200,18 +204,23 @@ extension Tunnel.State {
 
 /// Applies an operation to several IDs and continues after a rejection.
 enum BatchOperation {
-    /// Runs the operation for each ID in order.
+    /// Runs the operation for each ID in order. `suggestion` returns the command for an ID that was probably meant
+    /// instead of an unknown one; the default has none.
     ///
     /// - Throws: The rejection of the broker, or a `CLIError` that lists several rejections. All other errors end the batch
     ///   immediately.
-    static func run(_ ids: [String], _ step: (String) async throws -> Void) async throws {
+    static func run(
+        _ ids: [String],
+        _ step: (String) async throws -> Void,
+        suggestion: (String) async throws -> String? = { _ in nil }
+    ) async throws {
         var refusals: [ClientError] = []
         for id in ids {
             do {
                 try await step(id)
-            } catch let error as ClientError {
-                guard case .refused = error else { throw error }
-                refusals.append(error)
+            } catch ClientError.refused(var problem) {
+                if problem.code == .notFound, let hint = try? await suggestion(id) { problem.hint = hint }
+                refusals.append(.refused(problem))
             }
         }
         guard refusals.count > 1 else {

@@ -1,0 +1,41 @@
+package import Model
+import NIOHTTP1
+
+/// The approvals of endpoints.
+package struct ApprovalClient: Sendable {
+    let client: PatchbayClient
+
+    package func list() async throws -> [Approval] { try await client.items(at: "approvals") }
+
+    /// Approves one network address of an endpoint.
+    package func approve(_ id: EndpointID, _ spec: ApprovalSpec) async throws -> Endpoint {
+        try await client.response(
+            to: OutgoingRequest(method: .PUT, path: ["endpoints", id.text, "approval"], body: try client.body(spec))
+        )
+    }
+
+    /// Revokes the approval of an endpoint and deletes its secret.
+    package func revoke(of id: EndpointID) async throws {
+        try await client.perform(OutgoingRequest(method: .DELETE, path: ["endpoints", id.text, "approval"]))
+    }
+}
+
+/// The secrets of endpoints.
+package struct SecretClient: Sendable {
+    let client: PatchbayClient
+
+    /// Gives the broker an endpoint's secret for the current launch of the app. The broker stores it sealed and sends
+    /// it to the app.
+    ///
+    /// `port` is the port that the app reports, because the broker may not have discovered that launch yet.
+    package func set(_ secret: String, of id: EndpointID, on port: UInt16? = nil) async throws {
+        let spec = try client.body(EndpointSecretSpec(secret: secret, port: port))
+        try await client.perform(OutgoingRequest(method: .PUT, path: ["endpoints", id.text, "secret"], body: spec))
+    }
+
+    /// Deletes an endpoint's secret. Returns false when there was none.
+    package func delete(of id: EndpointID) async throws -> Bool {
+        let request = OutgoingRequest(method: .DELETE, path: ["endpoints", id.text, "secret"])
+        return try await client.response(to: request, as: DeleteResponse.self).deletedCount > 0
+    }
+}

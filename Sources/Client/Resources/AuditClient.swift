@@ -1,0 +1,29 @@
+package import Model
+import NIOHTTP1
+
+/// The audit log.
+package struct AuditClient: Sendable {
+    let client: PatchbayClient
+
+    /// Returns lines of the audit log, each a JSON document.
+    ///
+    /// - Parameters:
+    ///   - number: Return only lines after this line number; nil for the last lines.
+    ///   - limit: Maximum number of lines.
+    /// - Returns: The lines, oldest first.
+    /// - Throws: `ClientError`.
+    package func entries(after number: Int? = nil, limit: Int? = nil) async throws -> AuditPage {
+        var request = OutgoingRequest(method: .GET, path: ["audit"])
+        if let number { request.query.append(("after", "\(number)")) }
+        if let limit { request.query.append(("limit", "\(limit)")) }
+        return try await client.response(to: request)
+    }
+
+    /// Verifies the whole audit log. Takes up to minutes for a long log.
+    package func verify() async throws -> AuditVerification {
+        try await client.response(
+            to: OutgoingRequest(method: .GET, path: ["audit", "verify"]),
+            extraTimeout: .seconds(120)
+        )
+    }
+}

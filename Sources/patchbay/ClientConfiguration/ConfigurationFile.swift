@@ -1,0 +1,107 @@
+import FoundationEssentials
+import Glibc
+import Model
+import SystemIO
+
+/// A configuration file of another program, which is replaced as a whole or not at all.
+struct ConfigurationFile {
+    let path: String
+
+    /// The largest file that is read. The state of Claude Code has some megabytes.
+    private static let sizeLimit = 64 << 20
+
+    /// Returns the content; nil if the file does not exist.
+    ///
+    /// - Throws: `CLIError` if the file cannot be read.
+    func content() throws(CLIError) -> [UInt8]? {
+        guard let status = FileStatus(atPath: path) else {
+            if errno == ENOENT { return nil }
+            throw failure("cannot be read", errno)
+        }
+        guard status.type == .regular, status.size <= Self.sizeLimit else {
+            throw CLIError(
+                status: .configuration,
+                message: "\(path) is not a file that can be changed; nothing was changed",
+                hint: "ls -l \(path)"
+            )
+        }
+        guard access(path, R_OK) == 0, let data = FileManager.default.contents(atPath: path) else {
+            throw failure("cannot be read", errno)
+        }
+        return Array(data)
+    }
+
+    /// Replaces the file. The new file has the mode and the owner of the old one, and a symbolic link stays.
+    ///
+    /// - Parameters:
+    ///   - old: The content that was read; nil for a new file.
+    ///   - new: The new content.
+    ///   - mode: The mode of a new file.
+    /// - Throws: `CLIError`; the file then has its old content.
+    func replace(_ old: [UInt8]?, with new: [UInt8], mode: mode_t) throws(CLIError) {
+        guard try content() == old else {
+            throw CLIError(
+                status: .temporary,
+                message: "another program has changed \(path) meanwhile; nothing was changed",
+                hint: "run the command again"
+            )
+        }
+        let path = realPath
+        try createFolder(of: path)
+        let status = FileStatus(atPath: path)
+        let temporary = "\(path).patchbay-\(getpid())"
+        do throws(CLIError) {
+            try write(new, to: temporary, mode: status?.mode ?? mode, like: status)
+            guard rename(temporary, path) == 0 else { throw failure("cannot be replaced", errno) }
+        } catch {
+            unlink(temporary)
+            throw error
+        }
+        try? AtomicFile.syncFolder(of: path)
+    }
+
+    /// The path behind symbolic links.
+    private var realPath: String {
+        guard let resolved = realpath(path, nil) else { return path }
+        defer { free(resolved) }
+        return String(cString: resolved)
+    }
+
+    private func createFolder(of path: String) throws(CLIError) {
+        let folder = String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
+        do {
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        } catch {
+            throw CLIError(
+                status: .configuration,
+                message: "the folder \(folder) cannot be created; nothing was changed",
+                hint: "check the permissions of its parent folder"
+            )
+        }
+    }
+
+    private func write(_ bytes: [UInt8], to temporary: String, mode: mode_t, like old: FileStatus?) throws(CLIError) {
+        unlink(temporary)
+        let number = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard number >= 0 else { throw failure("cannot be replaced", errno) }
+        let file = Descriptor(owning: number)
+        if let old, old.owner != geteuid() || old.group != getegid() {
+            // A file in a folder with the bit S_ISGID gets the right group without this call.
+            let isDone = fchown(number, old.owner, old.group) == 0
+            guard isDone || old.owner == geteuid() else { throw failure("belongs to another user", errno) }
+        }
+        guard fchmod(number, mode) == 0 else { throw failure("cannot be replaced", errno) }
+        if let code = BlockingThread.failure(writing: bytes, to: file.number) {
+            throw failure("cannot be written", code)
+        }
+        guard fsync(number) == 0 else { throw failure("cannot be written", errno) }
+    }
+
+    private func failure(_ what: String, _ code: CInt) -> CLIError {
+        CLIError(
+            status: .configuration,
+            message: "\(path) \(what): \(SocketError.message(for: code)); nothing was changed",
+            hint: "check the permissions of the file and of its folder, or add the lines by hand: --dry-run shows them"
+        )
+    }
+}

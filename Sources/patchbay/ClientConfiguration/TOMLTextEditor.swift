@@ -1,0 +1,116 @@
+import JSON
+
+/// Adds, changes and removes one table of a TOML text, and keeps every other byte.
+struct TOMLTextEditor {
+    enum Failure: Error, Equatable {
+        case syntax(TOMLText.SyntaxError)
+        /// The text has the table in a form that cannot be changed line by line, such as an inline table.
+        case layout
+        /// The change would remove the comment on this line.
+        case comment(line: Int)
+    }
+
+    private var text: TOMLText
+
+    init(_ bytes: [UInt8]) throws(Failure) { text = try Self.parsed(bytes) }
+
+    var bytes: [UInt8] { text.bytes }
+
+    /// Returns the members of a table that JSON can express; nil without the table.
+    ///
+    /// - Throws: `Failure.layout` for a table in another form.
+    func members(of table: [String]) throws(Failure) -> JSONObject? {
+        let own = text.statements.filter { $0.path.starts(with: table) }
+        // `a = {…}` for a parent of the table, or for the table itself.
+        let inline = text.statements.contains { $0.value != nil && table.starts(with: $0.path) }
+        guard !inline, own.isEmpty || own.contains(where: { $0.value == nil && $0.path == table }) else {
+            throw .layout
+        }
+        var members: JSONObject = [:]
+        for statement in own where statement.path.count == table.count + 1 {
+            guard let value = statement.value else { continue }
+            members[statement.path[table.count]] = try? JSON(parsing: bytes[value])
+        }
+        return own.isEmpty ? nil : members
+    }
+
+    /// Sets members of a table, and appends a table that is missing. The names are bare keys.
+    mutating func set(_ table: [String], _ members: JSONObject) throws(Failure) {
+        guard let old = try self.members(of: table) else { return try append(table, members) }
+        for member in members.members where old[member.name] != member.value {
+            let path = table + [member.name]
+            if let value = text.statements.first(where: { $0.path == path })?.value {
+                try refuseComments(in: value)
+                try replace(value, with: member.value.bytes)
+            } else if let header = text.statements.first(where: { $0.path == table && $0.value == nil }) {
+                let end = endOfLine(from: header.range.upperBound)
+                try replace(end..<end, with: newline + Self.line(member))
+            }
+        }
+    }
+
+    /// Removes a table with its subtables. Returns false if there is none.
+    mutating func remove(_ table: [String]) throws(Failure) -> Bool {
+        guard try members(of: table) != nil else { return false }
+        while let index = text.statements.firstIndex(where: { $0.path.starts(with: table) }) {
+            let next = text.statements[index...].firstIndex { !$0.path.starts(with: table) }
+            // A table of another name may follow; the comments above it belong to it.
+            let last = text.statements[(next ?? text.statements.count) - 1].range.upperBound
+            let start = startOfLine(from: text.statements[index].range.lowerBound)
+            var end = min(endOfLine(from: last) + newline.count, bytes.count)
+            try refuseComments(in: start..<end)
+            // The blank line behind the table, or the one in front of it at the end of the text.
+            var begin = start
+            if bytes[end...].starts(with: newline) {
+                end += newline.count
+            } else if end == bytes.count, bytes[..<begin].suffix(newline.count * 2).elementsEqual(newline + newline) {
+                begin -= newline.count
+            }
+            try replace(begin..<end, with: [])
+        }
+        return true
+    }
+
+    private mutating func append(_ table: [String], _ members: JSONObject) throws(Failure) {
+        let isEnded = bytes.isEmpty || bytes.last == UInt8(ascii: "\n")
+        let isBlank = bytes.isEmpty || bytes.suffix(newline.count * 2).elementsEqual(newline + newline)
+        let header = Array("[\(table.joined(separator: "."))]".utf8)
+        let lines = [header] + members.members.map(Self.line)
+        let added = (isEnded ? [] : newline) + (isBlank ? [] : newline) + lines.flatMap { $0 + newline }
+        try replace(bytes.count..<bytes.count, with: added)
+    }
+
+    private static func line(_ member: JSONObject.Member) -> [UInt8] {
+        Array("\(member.name) = ".utf8) + list(member.value)
+    }
+
+    /// Texts and lists of texts have the same form in JSON and in TOML.
+    private static func list(_ value: JSON) -> [UInt8] {
+        guard let elements = value.array else { return value.bytes }
+        return Array("[".utf8) + Array(elements.map(\.bytes).joined(separator: Array(", ".utf8))) + Array("]".utf8)
+    }
+
+    private mutating func replace(_ range: Range<Int>, with new: [UInt8]) throws(Failure) {
+        text = try Self.parsed(bytes[..<range.lowerBound] + new + bytes[range.upperBound...])
+    }
+
+    private func refuseComments(in range: Range<Int>) throws(Failure) {
+        guard let comment = text.comments.first(where: { $0.overlaps(range) }) else { return }
+        throw .comment(line: text.line(at: comment.lowerBound))
+    }
+
+    private static func parsed(_ bytes: some Sequence<UInt8>) throws(Failure) -> TOMLText {
+        do throws(TOMLText.SyntaxError) { return try TOMLText(Array(bytes)) } catch { throw .syntax(error) }
+    }
+
+    private var newline: [UInt8] { bytes.firstRange(of: Array("\r\n".utf8)) == nil ? [10] : [13, 10] }
+
+    private func startOfLine(from offset: Int) -> Int {
+        bytes[..<offset].lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
+    }
+
+    /// Returns the offset of the line end at or behind an offset.
+    private func endOfLine(from offset: Int) -> Int {
+        bytes[offset...].firstIndex { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") } ?? bytes.count
+    }
+}

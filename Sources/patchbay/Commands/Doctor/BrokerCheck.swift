@@ -1,0 +1,95 @@
+import Client
+import Glibc
+import Model
+
+/// Checks that the broker responds, the permissions of its socket, and its sources.
+struct BrokerCheck {
+    let client: PatchbayClient
+
+    /// Returns the results and the broker's status; the status is nil if the broker does not respond.
+    func run() async -> (checks: [Check], status: BrokerStatus?) {
+        var checks: [Check] = []
+        do {
+            let status = try await client.status()
+            checks.append(Self.version(status))
+            let address = client.address.description
+            checks += Self.socket(
+                address,
+                UnixSocketStatus(path: address).access,
+                isForAll: status.allowAnyUser == true
+            )
+            checks += (status.findings ?? []).map(Self.finding)
+            checks += (status.storage ?? []).map { Check(name: "state", verdict: .fail, detail: $0) }
+            checks += [status.remote.flatMap { RemoteStatusText($0).check }].compactMap { $0 }
+            return (checks + status.sources.map(Self.source), status)
+        } catch let error as ClientError {
+            checks.append(
+                Check(name: "broker", verdict: .fail, detail: error.description, hint: Self.hint(for: error))
+            )
+        } catch {
+            checks.append(Check(name: "broker", verdict: .fail, detail: "\(error)", hint: "patchbay logs -p warning"))
+        }
+        return (checks, nil)
+    }
+
+    /// Returns the hint of the error, without the usual reference to `patchbay doctor`.
+    private static func hint(for error: ClientError) -> String? {
+        switch error {
+        case .brokerNotRunning:
+            access("/lib/systemd/system/patchbayd.service", F_OK) == 0
+                || access("/usr/local/lib/systemd/system/patchbayd.service", F_OK) == 0
+                ? "sudo systemctl start patchbayd" : "patchbayd"
+        default: error.hint
+        }
+    }
+
+    private static func version(_ status: BrokerStatus) -> Check {
+        let process = status.pid.map { ", process \($0)" } ?? ""
+        let detail = "patchbayd \(status.version) is running\(process)"
+        guard status.version != Version.text else { return Check(name: "broker", verdict: .ok, detail: detail) }
+        return Check(
+            name: "broker",
+            verdict: .warn,
+            detail: "\(detail), but this is patchbay \(Version.text)",
+            hint: "sudo systemctl restart patchbayd"
+        )
+    }
+
+    /// Checks the mode of the socket, because the socket gives access to every phone.
+    ///
+    /// With `allow_any_user = true` in the configuration, all users may connect; users without owner rights need a grant.
+    static func socket(_ path: String, _ access: (mode: UInt32, owner: UInt32)?, isForAll: Bool) -> [Check] {
+        guard let access else { return [] }
+        let mode = String(access.mode, radix: 8)
+        if access.mode & 0o007 != 0, isForAll {
+            let detail =
+                "\(path), mode 0\(mode), as required by allow_any_user = true; users without owner rights need a grant"
+            return [Check(name: "socket", verdict: .ok, detail: detail)]
+        }
+        guard access.mode & 0o007 != 0 else {
+            return [Check(name: "socket", verdict: .ok, detail: "\(path), mode 0\(mode), owner \(access.owner)")]
+        }
+        return [
+            Check(
+                name: "socket",
+                verdict: .fail,
+                detail: "\(path) has mode 0\(mode): every user may connect, but allow_any_user is not set",
+                hint: "sudo chmod 0600 \(path)"
+            )
+        ]
+    }
+
+    /// Converts a finding of the broker; the text includes the next step.
+    static func finding(_ what: String) -> Check { Check(name: "access", verdict: .warn, detail: what) }
+
+    /// Converts the status of a source.
+    static func source(_ source: SourceStatus) -> Check {
+        switch source.state {
+        // A source that works and has a hint works in part.
+        case .ok where source.hint == nil: Check(name: source.name, verdict: .ok, detail: source.detail)
+        case .off: Check(name: source.name, verdict: .ok, detail: source.detail)
+        case .ok, .starting, .missing:
+            Check(name: source.name, verdict: .warn, detail: source.detail, hint: source.hint)
+        }
+    }
+}

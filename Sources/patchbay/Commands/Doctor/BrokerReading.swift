@@ -1,0 +1,79 @@
+import Client
+import FoundationEssentials
+import JSON
+import Model
+
+/// The parts of the broker's state that the checks of the machine compare with the machine.
+struct BrokerReading {
+    /// Nil if the broker does not respond.
+    var status: BrokerStatus?
+    /// The values of `patchbay config show`. Empty unless the client is an owner.
+    var settings: [String: JSON] = [:]
+    /// The UDIDs of the phones on the cable.
+    var devices: Set<String> = []
+    var tunnels: [Tunnel] = []
+    var advertisements = 0
+    /// The number of endpoints that Bonjour announces.
+    var services = 0
+
+    /// Reads the broker. A part that the client may not read stays empty.
+    init(_ status: BrokerStatus?, from client: PatchbayClient) async {
+        self.status = status
+        guard status != nil else { return }
+        for entry in (try? await client.configuration()) ?? [] {
+            // The broker writes values as TOML, whose numbers, strings and arrays are JSON too.
+            settings[entry.key] = entry.value.flatMap { try? JSON(parsing: $0) }
+        }
+        devices = Set(((try? await client.devices()) ?? []).filter { $0.transport == .usb }.map(\.udid.text))
+        tunnels = (try? await client.tunnels.list()) ?? []
+        advertisements = ((try? await client.advertisements.list()) ?? []).count
+        services = ((try? await client.endpoints().endpoints) ?? []).count { $0.sources.contains(.bonjour) }
+    }
+
+    private var isRunning: Bool { status != nil }
+
+    /// Returns the checks of the machine that need neither Avahi nor usbmuxd.
+    func machineChecks(socket: String, environment: [String: String]) -> [Check] {
+        // Only an owner sees which port and which folder a running broker uses.
+        if isRunning, settings.isEmpty { return [ClockCheck().run()] }
+        let folder = StateFolderCheck.path(
+            configured: settings["broker.state_directory"]?.string,
+            socket: socket,
+            environment: environment
+        )
+        let failed = tunnels.filter { if case .failed = $0.state { true } else { false } }
+        let ports = PortCheck(
+            apiPort: settings["api.tcp"]?.bool == false
+                ? nil : settings["api.port"]?.int.flatMap { UInt16(exactly: $0) } ?? 7_282,
+            broker: status?.pid,
+            failedTunnels: failed
+        )
+        return ports.run() + [folder.map { StateFolderCheck(path: $0).run() }, ClockCheck().run()].compactMap { $0 }
+            + descriptors
+    }
+
+    /// Returns the checks of Avahi and of the network.
+    func networkChecks() -> [Check] {
+        let avahi = AvahiCheck().run()
+        let types = settings["discovery.types"]?.array?.count ?? 0
+        let limits = AvahiLimitCheck(services: services, advertisements: advertisements, types: types + 1)
+        return avahi + (isRunning ? limits.run() : []) + MulticastCheck().run()
+            + InterfaceCheck(isAvahiRunning: AvahiCheck().isDaemonRunning).run()
+    }
+
+    /// Returns the checks of usbmuxd. The broker's own usbmuxd is compared only if this command would use it too.
+    func usbmuxdChecks() -> [Check] {
+        let check = UsbmuxdCheck()
+        let socket = check.run()
+        let address = settings["devices.usbmuxd"]?.string.map { UsbmuxdCheck.path(of: $0) }
+        guard isRunning, address == nil || address == check.path, socket.verdict == .ok else { return [socket] }
+        return [socket, LibusbmuxdCheck(devices: devices).run()]
+    }
+
+    private var descriptors: [Check] {
+        guard let process = status?.pid, let connections = settings["tunnels.max_connections"]?.int,
+            let streams = settings["devices.max_streams"]?.int
+        else { return [] }
+        return DescriptorCheck(broker: process, connections: connections, streams: streams).run()
+    }
+}

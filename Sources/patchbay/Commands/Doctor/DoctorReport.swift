@@ -1,0 +1,66 @@
+import Model
+
+/// The result of one check of `patchbay doctor`.
+struct Check: Encodable, Equatable {
+    enum Verdict: String, Encodable {
+        case ok
+        /// Patchbay works, possibly with limits.
+        case warn
+        /// Patchbay cannot work.
+        case fail
+
+        var style: ANSIStyle {
+            switch self {
+            case .ok: .green
+            case .warn: .yellow
+            case .fail: .red
+            }
+        }
+    }
+
+    let name: String
+    let verdict: Verdict
+    let detail: String
+    /// The command that fixes a finding.
+    var hint: String?
+}
+
+/// The results of all checks, in order.
+struct DoctorReport: Encodable {
+    let checks: [Check]
+
+    init(checks: [Check]) { self.checks = checks }
+
+    /// Combines the broker's checks with the checks of this machine. Skips the sources that are turned off.
+    ///
+    /// - Parameters:
+    ///   - broker: The checks of the broker.
+    ///   - sources: The sources of the broker; nil if the broker does not respond.
+    ///   - usbmuxd: The checks of usbmuxd; the first is that of its socket.
+    ///   - network: The checks of Avahi and of the network.
+    ///   - machine: The other checks.
+    init(
+        broker: [Check],
+        sources: [SourceStatus]?,
+        usbmuxd: () -> [Check],
+        network: () -> [Check],
+        machine: [Check] = []
+    ) {
+        func isOff(_ name: String) -> Bool { sources?.contains { $0.name == name && $0.state == .off } == true }
+        var checks = broker
+        if !isOff("usbmuxd") {
+            let machine = usbmuxd()
+            // udev starts usbmuxd when a device is connected, so a stopped usbmuxd is normal.
+            if machine.first?.verdict == .ok {
+                checks = checks.map { $0.name == "usbmuxd" && $0.verdict != .ok ? $0.ignored : $0 }
+            }
+            checks += machine
+        }
+        if !isOff("bonjour") { checks += network() }
+        self.checks = checks + machine
+    }
+}
+
+extension Check {
+    fileprivate var ignored: Check { Check(name: name, verdict: .ok, detail: detail) }
+}

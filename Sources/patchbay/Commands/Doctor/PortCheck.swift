@@ -1,0 +1,86 @@
+import Glibc
+import Model
+
+/// Checks the local ports that the broker needs: its API, its tunnels, and the range for tunnels without a chosen port.
+struct PortCheck {
+    /// The port of the API; nil if `api.tcp` is false.
+    let apiPort: UInt16?
+    /// The process of the broker; nil if the broker does not run.
+    let broker: pid_t?
+    /// The tunnels whose address could not be bound.
+    let failedTunnels: [Tunnel]
+    /// Returns the programs that listen on a port; nil if no socket listens there.
+    var readOwners: (UInt16) -> [KernelSockets.Owner]? = { port in
+        let sockets = KernelSockets()
+        let inodes = sockets.inodes(port: port, in: .tcp)
+        return inodes.isEmpty ? nil : sockets.owners(of: inodes)
+    }
+    /// Returns the content of /proc/sys/net/ipv4/ip_local_port_range (ip(7)).
+    var readRange: () -> String? = { KernelSockets.text(of: "/proc/sys/net/ipv4/ip_local_port_range") }
+
+    /// The maximum number of tunnels, each with a port of its own.
+    private static let tunnels = 1_024
+    /// Linux' default.
+    private static let standardRange = "32768 60999"
+
+    func run() -> [Check] { [api].compactMap { $0 } + failedTunnels.map(tunnel) + [range].compactMap { $0 } }
+
+    private var api: Check? {
+        guard let apiPort else { return nil }
+        guard let owners = readOwners(apiPort) else {
+            guard let broker else { return check(.ok, "port \(apiPort) is free") }
+            return check(
+                .warn,
+                "the broker (process \(broker)) does not listen on port \(apiPort)",
+                hint: "sudo systemctl restart patchbayd"
+            )
+        }
+        // systemd holds the port for the service too (patchbayd-tcp.socket).
+        if let other = owners.first(where: { $0.process != broker && $0.name != "systemd" }) {
+            return taken(apiPort, by: other, so: "clients with a grant cannot reach the broker there")
+        }
+        guard owners.isEmpty || broker != nil else {
+            return check(.ok, "systemd listens on port \(apiPort) for the broker")
+        }
+        let holder = owners.isEmpty ? "a program of another user listens" : "the broker listens"
+        return check(.ok, "\(holder) on port \(apiPort)")
+    }
+
+    private func tunnel(_ tunnel: Tunnel) -> Check {
+        guard case .tcp(_, let port) = tunnel.spec.local, let owner = readOwners(port)?.first else {
+            let reason = if case .failed(let reason) = tunnel.state { reason } else { "the address cannot be used" }
+            return check(
+                .warn,
+                "tunnel \(tunnel.id) does not listen at \(Formatting.address(tunnel.spec.local)): \(reason)",
+                hint: "patchbay tunnels rm \(tunnel.id)"
+            )
+        }
+        return taken(port, by: owner, so: "tunnel \(tunnel.id) waits for it")
+    }
+
+    private func taken(_ port: UInt16, by owner: KernelSockets.Owner, so consequence: String) -> Check {
+        check(
+            .warn,
+            "\(owner.name) (process \(owner.process)) uses port \(port); \(consequence)",
+            hint: "sudo kill \(owner.process)"
+        )
+    }
+
+    private var range: Check? {
+        let bounds = (readRange() ?? "").split(whereSeparator: \.isWhitespace).compactMap { Int($0) }
+        guard bounds.count == 2 else { return nil }
+        let count = bounds[1] - bounds[0] + 1
+        guard count < Self.tunnels else {
+            return check(.ok, "tunnels and connections get ports from \(bounds[0]) to \(bounds[1])")
+        }
+        return check(
+            .warn,
+            "only \(count) ports, \(bounds[0]) to \(bounds[1]), are left for tunnels and connections",
+            hint: "sudo sysctl -w net.ipv4.ip_local_port_range=\"\(Self.standardRange)\""
+        )
+    }
+
+    private func check(_ verdict: Check.Verdict, _ detail: String, hint: String? = nil) -> Check {
+        Check(name: "ports", verdict: verdict, detail: detail, hint: hint)
+    }
+}

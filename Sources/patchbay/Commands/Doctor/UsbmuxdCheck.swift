@@ -1,0 +1,57 @@
+import FoundationEssentials
+
+/// Checks that usbmuxd is installed and its socket can be used.
+struct UsbmuxdCheck {
+    var environment = ProcessInfo.processInfo.environment
+    var programs = Self.standardPrograms
+
+    static let standardPrograms = ["/usr/sbin/usbmuxd", "/usr/local/sbin/usbmuxd", "/usr/bin/usbmuxd"]
+
+    /// The address of usbmuxd for the programs of this environment.
+    var path: String { Self.path(of: environment["USBMUXD_SOCKET_ADDRESS"] ?? "/var/run/usbmuxd") }
+
+    /// Returns an address without the prefix `UNIX:`.
+    static func path(of address: String) -> String {
+        address.hasPrefix("UNIX:") ? String(address.dropFirst(5)) : address
+    }
+
+    func run() -> Check {
+        let path = path
+        guard path.hasPrefix("/") else {
+            return check(.ok, "USBMUXD_SOCKET_ADDRESS is \(path), not a Unix socket path; not checked")
+        }
+        let socket = UnixSocketStatus(path: path)
+        let mode = socket.access.map { String($0.mode, radix: 8) } ?? "?"
+        switch socket.state {
+        case .listening where socket.access.map({ $0.mode & 0o006 != 0o006 }) == true:
+            return check(
+                .warn,
+                "\(path) has mode 0\(mode), so usbmuxd may refuse a broker of another user",
+                hint: "sudo chmod 0666 \(path)"
+            )
+        case .listening: return check(.ok, "usbmuxd listens at \(path), mode 0\(mode)")
+        case .notPermitted:
+            return check(.fail, "no permission for usbmuxd's socket \(path)", hint: "sudo chmod 0666 \(path)")
+        case .notASocket:
+            return check(
+                .fail,
+                "\(path) is not a socket",
+                hint: "sudo rm \(path) && sudo systemctl restart usbmuxd"
+            )
+        // On Debian, udev starts usbmuxd with the first phone and stops usbmuxd with the last. The file may stay.
+        case .absent, .dead:
+            if programs.contains(where: { FileManager.default.isExecutableFile(atPath: $0) }) {
+                return check(.ok, "usbmuxd is installed; it runs while a phone is plugged in")
+            }
+            return check(
+                .warn,
+                "usbmuxd is not installed; phones on the cable are not detected",
+                hint: "sudo apt install usbmuxd"
+            )
+        }
+    }
+
+    private func check(_ verdict: Check.Verdict, _ detail: String, hint: String? = nil) -> Check {
+        Check(name: "usbmuxd socket", verdict: verdict, detail: detail, hint: hint)
+    }
+}

@@ -1,0 +1,135 @@
+import JSON
+import Model
+
+/// The arguments of a tool call, checked against the tool's schema before the call.
+///
+/// Only the names of the outermost object are compared. The app itself checks the values of nested objects.
+struct ToolArguments {
+    private let tool: String
+    private let id: EndpointID
+    private let schema: JSON?
+
+    /// - Parameters:
+    ///   - tool: The tool's name.
+    ///   - id: The endpoint, for hints.
+    ///   - schema: The tool's `inputSchema`; nil if it is unknown, and then every name is accepted.
+    init(of tool: String, at id: EndpointID, schema: JSON?) {
+        (self.tool, self.id, self.schema) = (tool, id, schema)
+    }
+
+    private var names: [String] { schema?["properties"]?.object?.members.map(\.name) ?? [] }
+    private var required: [String] { schema?["required"]?.array?.compactMap(\.string) ?? [] }
+    /// True if the schema allows no other names.
+    private var isClosed: Bool { schema?["additionalProperties"] == false && schema?["patternProperties"] == nil }
+    /// True if the schema names its arguments and says nothing about others. JSON Schema then allows others (2020-12,
+    /// core, section 10.3.2.3), but apps ignore them: a typing error would go unnoticed.
+    private var isSilent: Bool {
+        schema?["additionalProperties"] == nil && schema?["patternProperties"] == nil
+            && schema?["properties"]?.object != nil
+    }
+
+    private var hint: String { "patchbay tools \(id) \(SanitizedText(tool))" }
+
+    /// Parses the JSON object of `--json-args`.
+    ///
+    /// - Throws: `CLIError` for invalid JSON or another JSON value.
+    static func object(in bytes: [UInt8]) throws(CLIError) -> JSONObject {
+        let example = #"--json-args '{"key": "value"}'"#
+        let json: JSON
+        do throws(JSONError) {
+            json = try JSON(parsing: bytes)
+        } catch {
+            throw .usage("the arguments are not valid JSON: \(error)", try: example)
+        }
+        guard let object = json.object else {
+            throw .usage("the arguments must be a JSON object, not \(json.typeDescription)", try: example)
+        }
+        return object
+    }
+
+    /// Merges `key=value` arguments into the JSON object of `--json-args`.
+    ///
+    /// The object may have names that the schema does not mention, unless the schema refuses them.
+    /// - Throws: `CLIError` for an invalid or unknown argument, and if a required argument is missing.
+    func merged(_ words: [String], into object: JSONObject) throws(CLIError) -> JSONObject {
+        var arguments = object
+        for word in words {
+            let argument = try ToolArgument(word)
+            if isClosed || isSilent { try check(argument.name) }
+            arguments[argument.name] = try argument.value(by: schema?["properties"]?[argument.name], try: hint)
+        }
+        if isClosed { for member in object.members { try check(member.name) } }
+        if let missing = required.first(where: { arguments[$0] == nil }) {
+            throw .usage(
+                "\(SanitizedText(tool)) needs the argument \(SanitizedText(missing)); it was not called",
+                try: "patchbay call \(id) \(SanitizedText(tool)) \(SanitizedText(missing))=…"
+            )
+        }
+        return arguments
+    }
+
+    /// Refuses a name that the schema does not have.
+    private func check(_ name: String) throws(CLIError) {
+        guard !names.contains(name) else { return }
+        let suggestion = SimilarNameFinder.suggestion(
+            for: name,
+            among: names.map { SanitizedText($0).text },
+            listedAs: "arguments"
+        )
+        throw .usage(
+            "\(SanitizedText(tool)) has no argument \"\(SanitizedText(name))\"\(suggestion)",
+            try: hint
+        )
+    }
+}
+
+/// A `key=value` argument of a tool call.
+struct ToolArgument: Equatable {
+    let name: String
+    let text: String
+
+    /// - Throws: `CLIError` if the text is not `key=value`.
+    init(_ word: String) throws(CLIError) {
+        guard let sign = word.firstIndex(of: "="), sign != word.startIndex else {
+            throw .usage("\"\(SanitizedText(word))\" is not KEY=VALUE", try: "element_id=buy")
+        }
+        name = String(word[..<sign])
+        text = String(word[word.index(after: sign)...])
+    }
+
+    /// Converts the text to the type in the property's schema. Without a type, valid JSON except strings stays JSON.
+    ///
+    /// - Parameters:
+    ///   - schema: The property's schema; nil if the tool has none.
+    ///   - hint: The command that shows the tool.
+    /// - Returns: The value.
+    /// - Throws: `CLIError` if the text does not match the schema.
+    func value(by schema: JSON?, try hint: String) throws(CLIError) -> JSON {
+        let types = schema?["type"]?.array?.compactMap(\.string) ?? (schema?["type"]?.string.map { [$0] } ?? [])
+        let json = try? JSON(parsing: text)
+        if types.contains("string") {
+            return json?.isNull == true && types.contains("null") ? .null : .string(text)
+        }
+        guard !types.isEmpty else { return json.flatMap { $0.string == nil ? $0 : nil } ?? .string(text) }
+        guard let json, types.contains(where: { Self.is(json, $0) }) else {
+            throw .usage(
+                "\(SanitizedText(name)) must be \(types.map { SanitizedText($0).text }.joined(separator: " or ")), and "
+                    + "\"\(SanitizedText(text))\" is not",
+                try: hint
+            )
+        }
+        return json
+    }
+
+    private static func `is`(_ json: JSON, _ type: String) -> Bool {
+        switch type {
+        case "integer": json.int != nil
+        case "number": json.number != nil
+        case "boolean": json.bool != nil
+        case "array": json.array != nil
+        case "object": json.object != nil
+        case "null": json.isNull
+        default: false
+        }
+    }
+}

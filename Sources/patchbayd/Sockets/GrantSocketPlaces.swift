@@ -1,0 +1,98 @@
+import API
+import FoundationEssentials
+import Glibc
+import Model
+import SystemIO
+import Tunnels
+
+/// The paths at which clients can reach the socket of a grant.
+struct GrantSocketPlaces: Sendable {
+    let sockets: UnixSocketPlaces
+    /// A folder for sockets that only owners can reach, such as /run/patchbay/grants of a service; nil if there is none.
+    let ownersFolder: String?
+    let owners: OwnerPolicy
+
+    /// Reads the folders of the service from the environment.
+    init(environment: [String: String], owners: OwnerPolicy) {
+        sockets = ServiceFolders.sockets(environment: environment)
+        ownersFolder = environment["RUNTIME_DIRECTORY"]?.split(separator: ":").dropFirst().first.map(String.init)
+        self.owners = owners
+    }
+
+    /// Opens the socket of a grant. A missing folder is created.
+    ///
+    /// - Parameters:
+    ///   - path: The absolute path of the socket.
+    ///   - user: The user who asks; nil for a socket that was open before a restart.
+    /// - Returns: The listening socket.
+    /// - Throws: `Problem`.
+    func listen(at path: String, for user: UInt32?) throws -> Listener {
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+        guard path.hasPrefix("/"), path.utf8.count <= ListenAddress.pathLimit,
+            parts.dropFirst().allSatisfy({
+                !["", ".", ".."].contains($0)
+            })
+        else {
+            throw Problem(
+                .badRequest,
+                "\"\(SanitizedText(path))\" cannot be a socket: it must be an absolute path of at most "
+                    + "\(ListenAddress.pathLimit) bytes",
+                hint: "choose another path: patchbay pair --socket PATH"
+            )
+        }
+        let access = try access(to: path, for: user)
+        let folder = parts.dropLast().joined(separator: "/")
+        do {
+            try makeFolder(folder, isShared: access.mode == Self.sharedMode)
+            return try Listener(on: .unix(path: path), access: access)
+        } catch let error as SocketError {
+            let isMissing = if case .failed(_, _, ENOENT) = error { true } else { false }
+            throw Problem(
+                .conflict,
+                "\(error)",
+                hint: isMissing
+                    ? "create the folder first: mkdir -p \(folder)" : "choose another path: patchbay pair --socket PATH"
+            )
+        }
+    }
+
+    /// The mode of a socket in a folder that only owners can reach. In a container, any user may connect.
+    private static let sharedMode: UInt32 = 0o666
+
+    private func access(to path: String, for user: UInt32?) throws(Problem) -> UnixSocketAccess {
+        if let ownersFolder, path.hasPrefix("\(ownersFolder)/") { return UnixSocketAccess(mode: Self.sharedMode) }
+        let name = path.split(separator: "/").dropLast().last ?? "agent"
+        let hint = ownersFolder.map { "patchbay pair --socket \($0)/\(name)/patchbay.sock" } ?? "choose another folder"
+        if let folder = sockets.privateFolder(of: path) {
+            throw Problem(
+                .conflict,
+                "the broker runs as a service with a \(folder) of its own, so no other program finds \(path)",
+                hint: hint
+            )
+        }
+        let broker = geteuid()
+        guard let user, user != broker else { return .private }
+        guard broker == 0 else {
+            throw Problem(
+                .conflict,
+                "the broker runs as user \(broker) and cannot give a socket in this folder to user \(user)",
+                hint: hint
+            )
+        }
+        return UnixSocketAccess(mode: 0o600, owner: user)
+    }
+
+    /// Creates the folder of a socket with mode 0700. Below the folder of the owners, every user of a container may look
+    /// up the socket, so the mode is 0755 there, and the folder of the owners itself keeps other users out.
+    private func makeFolder(_ folder: String, isShared: Bool) throws(SocketError) {
+        if isShared, let ownersFolder {
+            if let group = owners.group { lchown(ownersFolder, .max, group) }
+            // Every user may connect to the sockets, so no other user may enter the folder.
+            guard chmod(ownersFolder, 0o750) == 0 else { throw .failed(call: "chmod", on: ownersFolder, code: errno) }
+        }
+        guard !FileManager.default.fileExists(atPath: folder) else { return }
+        guard mkdir(folder, 0o700) == 0, !isShared || chmod(folder, 0o755) == 0 else {
+            throw .failed(call: "mkdir", on: folder, code: errno)
+        }
+    }
+}

@@ -1,0 +1,97 @@
+import Model
+import Testing
+
+@testable import patchbay
+
+@Suite struct DoctorCommandTests {
+    @Test func `a socket that all users may use is a failure with a hint`() {
+        let open = BrokerCheck.socket("/x", (mode: 0o666, owner: 0), isForAll: false)
+        let closed = BrokerCheck.socket("/x", (mode: 0o600, owner: 1000), isForAll: false)
+
+        #expect(open.map(\.verdict) == [.fail])
+        #expect(open.first?.hint == "sudo chmod 0600 /x")
+        #expect(closed.map(\.verdict) == [.ok])
+    }
+
+    @Test func `a socket that allow_any_user opens to all users is ok`() {
+        let check = BrokerCheck.socket("/x", (mode: 0o666, owner: 0), isForAll: true).first
+
+        #expect(check?.verdict == .ok)
+        #expect(check?.detail.contains("allow_any_user = true") == true)
+    }
+
+    @Test func `a finding about access is a warning that contains its hint`() {
+        let check = BrokerCheck.finding("the clock went back by 9 s: patchbay doctor --fix-clock")
+
+        #expect(check.verdict == .warn)
+        #expect(
+            DoctorCommand.text(check, isColoured: false).hasSuffix(
+                "access     the clock went back by 9 s: patchbay doctor --fix-clock"
+            )
+        )
+    }
+
+    @Test func `a missing source is a warning with the hint of the source`() {
+        let source = SourceStatus(name: "usbmuxd", state: .missing, detail: "no usbmuxd", hint: "apt install usbmuxd")
+
+        #expect(
+            BrokerCheck.source(source)
+                == Check(name: "usbmuxd", verdict: .warn, detail: "no usbmuxd", hint: "apt install usbmuxd")
+        )
+    }
+
+    @Test func `a stopped usbmuxd is ok, and a missing usbmuxd has an install hint`() {
+        let asleep = UsbmuxdCheck(environment: ["USBMUXD_SOCKET_ADDRESS": "/nonexistent/mux"], programs: ["/bin/sh"])
+        let missing = UsbmuxdCheck(environment: ["USBMUXD_SOCKET_ADDRESS": "UNIX:/nonexistent/mux"], programs: [])
+
+        #expect(asleep.run().verdict == .ok)
+        #expect(missing.run().hint == "sudo apt install usbmuxd")
+    }
+
+    @Test func `a file that is not a socket is distinguished from a missing file`() {
+        #expect(UnixSocketStatus(path: "/dev/null").state == .notASocket)
+        #expect(UnixSocketStatus(path: "/nonexistent/x").state == .absent)
+    }
+
+    @Test func `a check is one line, followed by a line with its hint`() {
+        let check = Check(name: "usbmuxd", verdict: .warn, detail: "not installed", hint: "apt install usbmuxd")
+
+        #expect(
+            DoctorCommand.text(check, isColoured: false)
+                == "warn  usbmuxd    not installed\n      try: apt install usbmuxd"
+        )
+    }
+
+    @Test func `sources that are turned off are not checked again on the machine`() {
+        let off = [
+            SourceStatus(name: "bonjour", state: .off, detail: "turned off by discovery.enabled = false"),
+            SourceStatus(name: "usbmuxd", state: .off, detail: "turned off by devices.enabled = false"),
+        ]
+        let warning = Check(name: "mdns", verdict: .warn, detail: "nobody answers")
+
+        let checks = DoctorReport(
+            broker: off.map(BrokerCheck.source),
+            sources: off,
+            usbmuxd: { [warning] },
+            network: { [warning] }
+        ).checks
+
+        #expect(checks.map(\.name) == ["bonjour", "usbmuxd"])
+        #expect(checks.first?.detail == "turned off by discovery.enabled = false")
+    }
+
+    @Test func `a stopped usbmuxd turns the broker's warning into ok`() {
+        let missing = SourceStatus(name: "usbmuxd", state: .missing, detail: "not running", hint: "apt install usbmuxd")
+        func checks(_ verdict: Check.Verdict) -> [Check] {
+            DoctorReport(
+                broker: [BrokerCheck.source(missing)],
+                sources: [missing],
+                usbmuxd: { [Check(name: "usbmuxd", verdict: verdict, detail: "")] },
+                network: { [] }
+            ).checks
+        }
+
+        #expect(checks(.ok).map(\.verdict) == [.ok, .ok] && checks(.ok)[0].hint == nil)
+        #expect(checks(.warn).map(\.verdict) == [.warn, .warn])
+    }
+}
