@@ -46,7 +46,8 @@ package final class APIServer: Service {
         var share: ConnectionLimiter.Share {
             switch self {
             case .unix: .owners
-            case .tcp, .socketGrant: .loopback
+            case .tcp: .loopback
+            case .socketGrant: .grantSockets
             case .remote: .remote
             }
         }

@@ -24,18 +24,22 @@ struct HTTPConnection: Sendable {
     /// Sends a request and passes the body of a successful response to `receive`, chunk by chunk.
     ///
     /// Returns at the end of the response.
+    /// - Returns: The headers of the response.
     /// - Throws: `ClientError`, `CancellationError`, or the error of `receive`.
-    func perform(_ request: OutgoingRequest, _ receive: (ByteBuffer) async throws -> Void) async throws {
+    @discardableResult
+    func perform(_ request: OutgoingRequest, _ receive: (ByteBuffer) async throws -> Void) async throws -> HTTPHeaders {
         var status = HTTPResponseStatus.ok
+        var headers = HTTPHeaders()
         var errorBody: [UInt8] = []
         try await exchange(request) { head in
-            status = head.status
+            (status, headers) = (head.status, head.headers)
         } body: { bytes in
             if (200..<300).contains(status.code) { return try await receive(bytes) }
             errorBody += bytes.readableBytesView
             if errorBody.count > 64 << 10 { throw invalidResponse(to: request, "an error of more than 64 KiB") }
         }
         guard (200..<300).contains(status.code) else { throw Self.refused(request, status: status, body: errorBody) }
+        return headers
     }
 
     /// Sends a request and passes on its response, whatever its status.

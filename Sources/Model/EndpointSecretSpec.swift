@@ -62,3 +62,28 @@ extension SessionTokenInput: CustomStringConvertible, CustomDebugStringConvertib
     package var debugDescription: String { description }
     package var customMirror: Mirror { Mirror(self, children: []) }
 }
+
+/// The app's answer to a secret, at the moment when an owner gave the secret to the broker.
+///
+/// The response to `PUT /v1/endpoints/{id}/secret` has the value in a header, because the response has no body.
+package enum SecretTrial: String, Hashable, Sendable {
+    /// The running app accepts the secret.
+    case accepted
+    /// The running app rejects the secret. The secret may be for the next launch.
+    case rejected
+    /// The app was not asked: it is away, the secret is for the launch at a port, or a test could spend the secret.
+    case untried
+
+    /// The name of the header.
+    package static let header = "Patchbay-Secret"
+
+    /// - Parameter isAccepted: The answer of the app; nil if the app was not asked.
+    package init(isAccepted: Bool?) {
+        self =
+            switch isAccepted {
+            case true?: .accepted
+            case false?: .rejected
+            case nil: .untried
+            }
+    }
+}

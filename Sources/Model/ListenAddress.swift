@@ -104,8 +104,9 @@ package enum BrokerSocketPath {
         userID: UInt32
     ) -> String {
         if let path = explicitPath(explicit, environment) { return path }
-        // systemd.exec(5): paths separated by colons, in the order of the unit file.
-        if let folder = value("RUNTIME_DIRECTORY", environment)?.split(separator: ":").first {
+        // systemd.exec(5): paths separated by colons, which systemd sorts. The folder of grants has no other sockets.
+        let folders = value("RUNTIME_DIRECTORY", environment)?.split(separator: ":") ?? []
+        if let folder = folders.first(where: { !$0.hasSuffix("/grants") }) {
             return "\(folder)/patchbay.sock"
         }
         return userPath(environment: environment, userID: userID)

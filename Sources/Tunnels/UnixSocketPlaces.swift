@@ -8,7 +8,7 @@ import SystemIO
 /// ProtectHome= the broker does not see the folders of users.
 package struct UnixSocketPlaces: Hashable, Sendable {
     /// The user of the broker.
-    let brokerUser: UInt32
+    package let brokerUser: UInt32
     /// A folder of the broker that every user can reach, such as /run/patchbay/tunnels; nil if there is none.
     let sharedFolder: String?
     /// The mount points of folders that are private to the service or hidden from it.
@@ -39,8 +39,11 @@ package struct UnixSocketPlaces: Hashable, Sendable {
         privateFolders.first { path.hasPrefix("\($0)/") }
     }
 
-    /// Returns the mode and the owner of a socket that the user can reach. Every user may connect to a socket of another
-    /// user in the shared folder; `ClientOwnerCheck` then checks each client.
+    /// Returns the mode of a socket that the user can reach. Every user may connect to a socket of another user in the
+    /// shared folder; `ClientOwnerCheck` then checks each client.
+    ///
+    /// Another user gets no socket elsewhere, also not from root. That user could replace a folder of the path between
+    /// two system calls of the broker, which would then create or change a file elsewhere.
     ///
     /// - Throws: `TunnelError.unreachable`, with an address that works.
     func access(to local: ListenAddress, for owner: UInt32) throws(TunnelError) -> UnixSocketAccess {
@@ -49,8 +52,9 @@ package struct UnixSocketPlaces: Hashable, Sendable {
             throw refusal(local, "the broker runs as a service and has a \(folder) of its own")
         }
         if owner == brokerUser { return .private }
-        if brokerUser == 0 { return UnixSocketAccess(mode: 0o600, owner: owner) }
-        if let sharedFolder, path.hasPrefix("\(sharedFolder)/") { return UnixSocketAccess(mode: 0o666) }
+        if let sharedFolder, path.hasPrefix("\(sharedFolder)/"), !path.split(separator: "/").contains("..") {
+            return UnixSocketAccess(mode: 0o666)
+        }
         throw refusal(
             local,
             "the broker runs as user \(brokerUser) and cannot give a socket in this folder to user \(owner)"

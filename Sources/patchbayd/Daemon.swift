@@ -79,6 +79,7 @@ struct Daemon: Sendable {
         if profiles.entries.isEmpty {
             logger.warning("no profiles are installed; debug servers such as app-debug are listed as tcp")
         }
+        ServiceFolders.openTunnels(environment: environment)
         let sources = try await SourceComponents(
             configuration,
             profiles: profiles,
@@ -137,6 +138,7 @@ struct Daemon: Sendable {
         // In start order, dependencies first; stopped in reverse order.
         services =
             [reloader, servers.approvalService] + state.services + sources.services + [watchdog] + servers.services
+            + [StartupCodeReleaser()]
     }
 
     /// The values that come from the command line, the environment, and defaults that depend on the environment.

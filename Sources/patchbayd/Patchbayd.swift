@@ -1,5 +1,4 @@
 import ArgumentParser
-import CLinux
 import CVersion
 import FoundationEssentials
 import Glibc
@@ -92,11 +91,7 @@ struct Patchbayd: AsyncParsableCommand {
 
     func run() async throws {
         CoreDump.disable()
-        // Freed memory of one malloc arena is not available to other threads. About a dozen threads exist, two of them
-        // busy.
-        CLinux_limit_heaps(2)
-        // Blocks from 1 MiB on, such as screenshots, are mapped and returned to the system when freed.
-        CLinux_map_blocks(1 << 20)
+        ProcessMemory.limit()
         let environment = ProcessInfo.processInfo.environment
         do {
             let load = { @Sendable [config] () throws(ConfigurationError) in

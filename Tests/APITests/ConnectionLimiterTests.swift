@@ -1,3 +1,6 @@
+import Logging
+import NIOCore
+import NIOEmbedded
 import Testing
 
 @testable import API
@@ -8,8 +11,8 @@ import Testing
         let end = ContinuousClock.now
         #expect(!limiter.hasRecentClient())
 
-        limiter.connectionOpened(in: .owners)
-        limiter.connectionOpened(in: .owners)
+        #expect(limiter.openConnection(in: .owners))
+        #expect(limiter.openConnection(in: .owners))
         limiter.connectionClosed(in: .owners, at: end)
         #expect(limiter.hasRecentClient(at: end + .seconds(3_600)))
 
@@ -21,18 +24,12 @@ import Testing
     @Test func `remote clients leave places for clients on loopback and for owners`() {
         let limiter = ConnectionLimiter()
         var remote = 0
-        while limiter.hasCapacity(in: .remote) {
-            limiter.connectionOpened(in: .remote)
-            remote += 1
-        }
+        while limiter.openConnection(in: .remote) { remote += 1 }
         #expect(remote == ConnectionLimiter.maxRemote)
         #expect(limiter.remoteConnections == remote)
 
         var local = 0
-        while limiter.hasCapacity(in: .loopback) {
-            limiter.connectionOpened(in: .loopback)
-            local += 1
-        }
+        while limiter.openConnection(in: .loopback) { local += 1 }
         #expect(local == ConnectionLimiter.maxConnections - ConnectionLimiter.reservedForOwners - remote)
         #expect(limiter.hasCapacity(in: .owners))
 
@@ -42,9 +39,53 @@ import Testing
 
     @Test func `local clients at their limit also stop remote ones`() {
         let limiter = ConnectionLimiter()
-        while limiter.hasCapacity(in: .loopback) { limiter.connectionOpened(in: .loopback) }
+        while limiter.openConnection(in: .loopback) {}
 
         #expect(!limiter.hasCapacity(in: .remote))
         #expect(limiter.hasCapacity(in: .owners))
+    }
+
+    @Test func `clients on the sockets of grants leave places for clients on loopback and for owners`() {
+        let limiter = ConnectionLimiter()
+        var count = 0
+        while limiter.openConnection(in: .grantSockets) { count += 1 }
+
+        #expect(count == ConnectionLimiter.maxOnGrantSockets)
+        #expect(limiter.hasCapacity(in: .loopback) && limiter.hasCapacity(in: .remote))
+        limiter.connectionClosed(in: .grantSockets)
+        #expect(limiter.hasCapacity(in: .grantSockets))
+    }
+
+    @Test func `connections above the limit wait, whatever the number of listeners`() throws {
+        let limiter = ConnectionLimiter()
+        let listeners = (0..<20).map { _ in EmbeddedChannel() }
+        for listener in listeners {
+            let handler = AcceptThrottleHandler(
+                logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
+                limiter: limiter,
+                share: .grantSockets,
+                unauthenticated: nil,
+                onStopped: {}
+            )
+            try listener.pipeline.syncOperations.addHandler(handler)
+            for _ in 0..<20 { listener.pipeline.fireChannelRead(EmbeddedChannel() as any Channel) }
+        }
+        func passedOn(by listeners: some Sequence<EmbeddedChannel>) throws -> [any Channel] {
+            try listeners.flatMap { listener in
+                var channels: [any Channel] = []
+                while let channel = try listener.readInbound(as: (any Channel).self) { channels.append(channel) }
+                return channels
+            }
+        }
+        let first = try passedOn(by: listeners)
+        #expect(first.count == ConnectionLimiter.maxOnGrantSockets)
+        #expect(limiter.hasCapacity(in: .owners))
+
+        // A place that becomes free goes to a connection that waits.
+        first[0].close(promise: nil)
+        (first[0] as? EmbeddedChannel)?.embeddedEventLoop.run()
+        listeners[19].embeddedEventLoop.advanceTime(by: AcceptThrottleHandler.retryInterval)
+        #expect(try passedOn(by: listeners).count == 1)
+        #expect(!limiter.hasCapacity(in: .grantSockets))
     }
 }

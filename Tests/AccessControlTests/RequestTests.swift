@@ -105,6 +105,18 @@ import Testing
         }
     }
 
+    @Test func `a request whose process has ended is not listed, and leaves room for another one`() async throws {
+        try await withScratchFolder { scratch in
+            let store = try Fixture.store(in: scratch)
+            for _ in 0..<20 {
+                _ = try await store.requests.create(Self.spec, by: Self.agent, isRunning: { false })
+            }
+            #expect(await store.requests.pending.isEmpty)
+            let (request, _) = try await store.requests.create(Self.spec, by: Self.agent)
+            #expect(await store.requests.pending == [request])
+        }
+    }
+
     @Test func `twenty wrong codes close requests, even across restarts`() async throws {
         try await withScratchFolder { scratch in
             let clock = TestClock()

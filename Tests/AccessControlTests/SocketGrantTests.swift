@@ -57,6 +57,17 @@ import Testing
         }
     }
 
+    @Test func `a grant for a socket registers no apps, because the broker would dial its own machine`() async throws {
+        try await withScratchFolder { scratch in
+            let store = try Fixture.store(in: scratch, clock: TestClock())
+            let app = Permissions([.endpointRegister], on: .all)
+            await #expect {
+                try await store.grants.create(Self.spec(app), by: Fixture.owner, from: Fixture.socket)
+            } throws: { "\($0)".contains("endpoint.register") && "\($0)".contains("patchbay pair") }
+            #expect(await store.grants.sockets.isEmpty)
+        }
+    }
+
     @Test func `a client of the socket does not meet the binding to a user`() {
         let source = RequestSource.socket(grant: "g")
         #expect(!GrantBinding.user(0).isMet(by: source))

@@ -28,6 +28,14 @@ import Testing
         }
     }
 
+    @Test(arguments: [("", nil), ("Patchbay-Secret: rejected\r\n", .rejected)] as [(String, SecretTrial?)])
+    func `the answer of the app to a secret is in a header`(header: String, trial: SecretTrial?) async throws {
+        try await ScriptedBroker.with(.pieces(["HTTP/1.1 204 No Content\r\n\(header)\r\n"])) { _, client in
+            let found = try await client.secrets.set("geheim", of: SampleDocuments.endpoint.id)
+            #expect(found == trial)
+        }
+    }
+
     @Test func `the brokers on the network are listed with their claims`() async throws {
         let broker = NearbyBroker(
             id: SanitizedText("ABCDEFGHIJKLMNOP"),

@@ -94,6 +94,26 @@ import Testing
         #expect(LeasedProgram.loss(from: ClientError.connectionLost(what: "x")) == nil)
     }
 
+    @Test(arguments: [(nil, 1_800), (60, 1_800), (3_600, 3_600)] as [(Int?, Int)])
+    func `a program never shortens a lease that its client had before`(wanted: Int?, seconds: Int) throws {
+        let endpoint = try #require(EndpointID("shop"))
+        let date = SampleEndpoints.date
+        let lease = Lease(
+            id: "l1",
+            endpoint: endpoint,
+            device: nil,
+            holder: SanitizedText("user 1"),
+            isOwn: true,
+            note: nil,
+            seconds: 1_800,
+            createdAt: date,
+            expiresAt: date + 1_800,
+            waiting: 0
+        )
+        let renewal = LeasedProgram.renewal(of: lease, for: LeaseSpec(endpoint: endpoint, seconds: wanted))
+        #expect(renewal.seconds == seconds && renewal.renew == "l1")
+    }
+
     @Test func `an unknown lease is named as a lease`() {
         func hint(_ text: String, leases: [String]) -> String? {
             let error = #expect(throws: CLIError.self) { try UnleaseCommand.endpoint(text, among: [], leases: leases) }

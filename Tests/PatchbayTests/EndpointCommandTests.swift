@@ -46,6 +46,17 @@ import Testing
         #expect(actual == text.replacing("ID", with: endpoint.id.text))
     }
 
+    @Test func `an approval of a static endpoint names the other app that it accepts`() {
+        var endpoint = Self.added(app: "com.example.shop")
+        #expect(ApproveCommand.textWithoutAddress(endpoint).hasPrefix("\(endpoint.id) needs no approval"))
+
+        endpoint.routes = endpoint.routes.map { route in
+            EndpointRoute(route.route, app: route.app, appIsBundleID: true, mismatch: SanitizedText("com.other.app"))
+        }
+        let text = ApproveCommand.textWithoutAddress(endpoint)
+        #expect(text.hasPrefix("Approved another app at \(endpoint.id): com.other.app answered there last."))
+    }
+
     @Test func `the next step after a refused call lists the tools, or the arguments of the tool`() {
         let id = Self.added(app: nil).id
 

@@ -51,10 +51,15 @@ import Testing
         }
     }
 
-    @Test func `root gives a socket to the user who asks`() throws {
-        let access = try UnixSocketPlaces(brokerUser: 0).access(to: .unix(path: "/srv/a"), for: 1_000)
-
-        #expect(access == UnixSocketAccess(mode: 0o600, owner: 1_000))
+    @Test func `root creates a socket for another user in the shared folder only`() throws {
+        let root = UnixSocketPlaces(brokerUser: 0, sharedFolder: "/run/patchbay/tunnels")
+        #expect(try root.access(to: .unix(path: "/run/patchbay/tunnels/a"), for: 1_000).mode == 0o666)
+        #expect(try root.access(to: .unix(path: "/srv/a"), for: 0) == .private)
+        for path in ["/home/anna/a", "/run/patchbay/tunnels/../a", "/run/patchbay/tunnelsa"] {
+            let refusal = Self.refusal(path, for: 1_000, root)
+            #expect(refusal.contains("the broker runs as user 0"), "\(refusal)")
+            #expect(refusal.contains("; listen on unix:/run/patchbay/tunnels/"), "\(refusal)")
+        }
     }
 
     @Test func `the folders that systemd replaces are found in mountinfo`() {
@@ -68,21 +73,21 @@ import Testing
         #expect(UnixSocketPlaces.privateFolders(in: mounts) == ["/tmp", "/home"])
     }
 
-    @Test(.needs(.root)) func `the file of a socket gets its owner and its mode`() async throws {
+    @Test(.needs(.root)) func `the file of a socket gets its group and its mode`() async throws {
         try await withScratchFolder { scratch in
             let (path, own) = (scratch.file("a.sock"), scratch.file("b.sock"))
             let listeners = [
-                try Listener(on: .unix(path: path), access: UnixSocketAccess(mode: 0o666, owner: 1_000)),
+                try Listener(on: .unix(path: path), access: UnixSocketAccess(mode: 0o666, group: 1_000)),
                 try Listener(on: .unix(path: own)),
             ]
 
             func facts(_ path: String) -> (UInt32, UInt32) {
                 var status = stat()
                 lstat(path, &status)
-                return (status.st_uid, status.st_mode & 0o777)
+                return (status.st_gid, status.st_mode & 0o777)
             }
             #expect(facts(path) == (1_000, 0o666))
-            #expect(facts(own) == (geteuid(), 0o600))
+            #expect(facts(own) == (getegid(), 0o600))
             withExtendedLifetime(listeners) {}
         }
     }

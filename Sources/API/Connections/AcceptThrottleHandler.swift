@@ -9,6 +9,7 @@ import NIOCore
 /// requested after an error. The read that met the error stays registered with the selector.
 final class AcceptThrottleHandler: ChannelDuplexHandler {
     typealias InboundIn = any Channel
+    typealias InboundOut = any Channel
     typealias OutboundIn = Never
 
     /// A pipeline event that stops accepting. Clients that connect later wait in the accept queue of the socket.
@@ -28,6 +29,9 @@ final class AcceptThrottleHandler: ChannelDuplexHandler {
     private var isPaused = false
     private var isStopping = false
     private var isExhausted = false
+    /// Accepted connections above the limit, of which nothing is read. NIO accepts several connections per event, and
+    /// each listener learns only from its own connections that the limit is reached.
+    private var waiting: [any Channel] = []
 
     /// Creates a handler that calls `onStopped` once after `StopAcceptingEvent`, when all accepted connections have
     /// been passed on.
@@ -51,12 +55,27 @@ final class AcceptThrottleHandler: ChannelDuplexHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         isExhausted = false
-        let channel = unwrapInboundIn(data)
-        limiter.connectionOpened(in: share)
-        channel.closeFuture.whenComplete { [limiter, share] _ in limiter.connectionClosed(in: share) }
-        unauthenticated?.accepted(channel)
-        context.fireChannelRead(data)
+        waiting.append(unwrapInboundIn(data))
+        passOnWaiting(context)
         if !isPaused, !hasCapacity { pauseAccepting(context) }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        for channel in waiting { channel.close(promise: nil) }
+        waiting = []
+        context.fireChannelInactive()
+    }
+
+    /// Passes on accepted connections, as many as the limit permits.
+    private func passOnWaiting(_ context: ChannelHandlerContext) {
+        while let channel = waiting.first {
+            let isOpen = limiter.openConnection(in: share, unauthenticated: unauthenticated?.count ?? 0)
+            guard isOpen else { return }
+            waiting.removeFirst()
+            channel.closeFuture.whenComplete { [limiter, share] _ in limiter.connectionClosed(in: share) }
+            unauthenticated?.accepted(channel)
+            context.fireChannelRead(wrapInboundOut(channel))
+        }
     }
 
     private var hasCapacity: Bool { limiter.hasCapacity(in: share, unauthenticated: unauthenticated?.count ?? 0) }
@@ -77,7 +96,11 @@ final class AcceptThrottleHandler: ChannelDuplexHandler {
         stopReading(context)
         context.eventLoop.assumeIsolated().scheduleTask(in: Self.retryInterval) { [self] in
             guard !isStopping else { return }
-            guard hasCapacity else { return pauseAccepting(context) }
+            if !waiting.isEmpty {
+                passOnWaiting(context)
+                context.fireChannelReadComplete()
+            }
+            guard waiting.isEmpty, hasCapacity else { return pauseAccepting(context) }
             isPaused = false
             // Setting autoRead also requests the next connection.
             try? context.channel.syncOptions?.setOption(.autoRead, value: true)

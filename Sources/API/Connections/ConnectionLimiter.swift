@@ -10,6 +10,8 @@ package final class ConnectionLimiter: Sendable {
         /// Owners and other users, on the Unix socket.
         case owners
         case loopback
+        /// The sockets of all grants together.
+        case grantSockets
         case remote
     }
 
@@ -19,6 +21,8 @@ package final class ConnectionLimiter: Sendable {
     static let reservedForOwners = 8
     /// The maximum number of connections of remote clients with a grant, so that they leave places for local ones.
     static let maxRemote = 96
+    /// The maximum number of connections on the sockets of all grants together, so that they leave places for others.
+    static let maxOnGrantSockets = 128
     /// The maximum number of connections per user, so that no user can block the others. Root and the broker's user
     /// have no limit.
     static let maxPerUser = 64
@@ -59,22 +63,45 @@ package final class ConnectionLimiter: Sendable {
     private struct Total {
         var count = 0
         var remoteCount = 0
+        var grantSocketCount = 0
         var lastEnd: ContinuousClock.Instant?
+
+        mutating func add(_ change: Int, in share: Share) {
+            count += change
+            if share == .remote { remoteCount += change }
+            if share == .grantSockets { grantSocketCount += change }
+        }
+
+        func hasCapacity(in share: Share, unauthenticated: Int) -> Bool {
+            if share == .owners { return count < maxConnections }
+            guard count < maxConnections - reservedForOwners else { return false }
+            return switch share {
+            case .owners, .loopback: true
+            case .grantSockets: grantSocketCount < maxOnGrantSockets
+            case .remote: remoteCount - unauthenticated < maxRemote
+            }
+        }
     }
 
     package init() {}
 
-    func connectionOpened(in share: Share) {
+    /// Counts one more connection. Check and count are one step, because every listener has a thread of its own.
+    ///
+    /// - Parameters:
+    ///   - share: The clients of the listener.
+    ///   - unauthenticated: The number of remote connections without a grant, which have a limit of their own.
+    /// - Returns: False if the share is used up.
+    func openConnection(in share: Share, unauthenticated: Int = 0) -> Bool {
         total.withLock { total in
-            total.count += 1
-            if share == .remote { total.remoteCount += 1 }
+            guard total.hasCapacity(in: share, unauthenticated: unauthenticated) else { return false }
+            total.add(1, in: share)
+            return true
         }
     }
 
     func connectionClosed(in share: Share, at now: ContinuousClock.Instant = .now) {
         total.withLock { total in
-            total.count -= 1
-            if share == .remote { total.remoteCount -= 1 }
+            total.add(-1, in: share)
             total.lastEnd = now
         }
     }
@@ -124,18 +151,9 @@ package final class ConnectionLimiter: Sendable {
     /// True if a TCP connection without a grant must close after its response.
     var isBusy: Bool { total.withLock { $0.count >= Self.busyThreshold } }
 
-    /// Returns whether one more connection may be accepted. `unauthenticated` is the number of remote connections without
-    /// a grant, which have a limit of their own.
+    /// Returns whether one more connection may be accepted; see `openConnection(in:unauthenticated:)`.
     func hasCapacity(in share: Share, unauthenticated: Int = 0) -> Bool {
-        total.withLock { total in
-            switch share {
-            case .owners: total.count < Self.maxConnections
-            case .loopback: total.count < Self.maxConnections - Self.reservedForOwners
-            case .remote:
-                total.remoteCount - unauthenticated < Self.maxRemote
-                    && total.count < Self.maxConnections - Self.reservedForOwners
-            }
-        }
+        total.withLock { $0.hasCapacity(in: share, unauthenticated: unauthenticated) }
     }
 
     /// True if clients occupy connections of the owners' reserve. Clients that are not owners are then rejected.

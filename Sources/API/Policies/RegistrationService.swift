@@ -179,13 +179,14 @@ package actor RegistrationService {
 }
 
 extension Principal {
-    /// The loopback address of a client on this machine. Nil for a remote client.
+    /// The loopback address of a client on this machine. Nil for a remote client, and on the socket of a grant, whose
+    /// clients may be in a container with a loopback interface of its own.
     fileprivate var localAddress: String? {
         switch source {
-        case .unix, .socket: "127.0.0.1"
+        case .unix: "127.0.0.1"
         // systemd may pass a socket on an address of the network.
         case .tcp(let address): SocketAddress(numeric: address, port: 0)?.isLoopback == true ? address : nil
-        case .remote, .broker: nil
+        case .remote, .socket, .broker: nil
         }
     }
 }

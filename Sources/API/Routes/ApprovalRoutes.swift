@@ -1,4 +1,5 @@
 import AccessControl
+import HTTPTypes
 import Hummingbird
 import MCP
 import Model
@@ -33,8 +34,11 @@ enum ApprovalRoutes {
 
     @Sendable static func setSecret(_ request: APIRequest) async throws -> Response {
         let spec = try await request.body(EndpointSecretSpec.self)
-        try await storeSecret(spec, of: try await request.endpoint(), by: request.principal.actor, request)
-        return request.noContent
+        let endpoint = try await request.endpoint()
+        let trial = try await storeSecret(spec, of: endpoint, by: request.principal.actor, request)
+        var response = request.noContent
+        if let name = HTTPField.Name(SecretTrial.header) { response.headers[name] = trial.rawValue }
+        return response
     }
 
     /// Stores a token that an app sends itself: as an owner, with a grant for secrets, or with an invite.
@@ -98,25 +102,27 @@ enum ApprovalRoutes {
         try await grants.revoke(.one(grant.id), by: .grant(grant.id), from: request.principal.source)
     }
 
+    @discardableResult
     private static func storeSecret(
         _ spec: EndpointSecretSpec,
         of endpoint: Endpoint,
         by actor: AuditActor,
         _ request: APIRequest
-    ) async throws {
+    ) async throws -> SecretTrial {
         let secret = try EndpointSecret(spec.secret)
         // A token without a port is tried at the app. If the app rejects the token, the token may be for a later
         // launch.
         let isAccepted =
             spec.port == nil
-            ? await request.services.mcp.apps.accepts(secret, at: endpoint, for: request.principal) : true
+            ? await request.services.mcp.apps.accepts(secret, at: endpoint, for: request.principal) : nil
         try await request.services.approvalService.storeSecret(
             secret,
             of: endpoint,
             on: spec.port,
-            isForUnseen: isAccepted != true,
+            isForUnseen: spec.port == nil && isAccepted != true,
             by: actor,
             from: request.principal.source
         )
+        return SecretTrial(isAccepted: isAccepted)
     }
 }

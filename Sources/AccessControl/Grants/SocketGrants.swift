@@ -65,6 +65,12 @@ extension AccessState {
         guard !spec.permissions.scopes.contains(.admin) else {
             throw .tooWide("\(Scope.admin.rawValue) would make every client of the socket an owner")
         }
+        guard !spec.permissions.scopes.contains(.endpointRegister) else {
+            throw .tooWide(
+                "\(Scope.endpointRegister.rawValue) would let a container without network reach the loopback interface of "
+                    + "the broker's machine; an app that registers needs a grant with a token (patchbay pair)"
+            )
+        }
         var event = AuditEvent(.granted, by: caller, from: source, grant: token.id)
         event.subject = spec.name
         var change = ChangeSet([event])

@@ -55,10 +55,11 @@ struct AccessRequestQueue: Sendable {
     /// Requests by user code.
     private var entries: [String: Entry] = [:]
 
-    /// Returns the requests that wait for approval, oldest first.
+    /// Returns the requests that wait for approval, oldest first. A request ends with its process.
     mutating func pending(at now: MonotonicTime) -> [AccessRequest] {
         expire(at: now)
-        return entries.values.filter { !$0.isDenied }.map(\.request).sorted { $0.expiresAt < $1.expiresAt }
+        let waiting = entries.values.filter { !$0.isDenied && $0.isRunning() }
+        return waiting.map(\.request).sorted { $0.expiresAt < $1.expiresAt }
     }
 
     /// Creates a request. `isRunning` is checked again before an approval takes effect.
@@ -70,9 +71,10 @@ struct AccessRequestQueue: Sendable {
         isRunning: @escaping @Sendable () -> Bool
     ) throws(AccessError) -> Entry {
         expire(at: now)
+        entries = entries.filter { $0.value.uid != uid || $0.value.isRunning() }
         guard entries.values.lazy.filter({ $0.uid == uid && !$0.isDenied }).count < Self.limitPerUser else {
             throw .limit(
-                "user \(uid) has \(Self.limitPerUser) pending requests; approve or deny them first: patchbay requests"
+                "user \(uid) has \(Self.limitPerUser) pending requests; end one of these programs, or wait for an owner's answer"
             )
         }
         var code = UserCode.random()

@@ -28,9 +28,14 @@ package struct SecretClient: Sendable {
     /// it to the app.
     ///
     /// `port` is the port that the app reports, because the broker may not have discovered that launch yet.
-    package func set(_ secret: String, of id: EndpointID, on port: UInt16? = nil) async throws {
+    ///
+    /// - Returns: The app's answer to the secret; nil from a broker that does not report it.
+    @discardableResult
+    package func set(_ secret: String, of id: EndpointID, on port: UInt16? = nil) async throws -> SecretTrial? {
         let spec = try client.body(EndpointSecretSpec(secret: secret, port: port))
-        try await client.perform(OutgoingRequest(method: .PUT, path: ["endpoints", id.text, "secret"], body: spec))
+        let request = OutgoingRequest(method: .PUT, path: ["endpoints", id.text, "secret"], body: spec)
+        let headers = try await client.connection(idleTimeout: client.timeout).perform(request) { _ in }
+        return headers.first(name: SecretTrial.header).flatMap(SecretTrial.init(rawValue:))
     }
 
     /// Deletes an endpoint's secret. Returns false when there was none.

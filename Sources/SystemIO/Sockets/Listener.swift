@@ -100,17 +100,14 @@ package enum UnixPeer {
     package static func user(of descriptor: CInt) -> UInt32 { CLinux_peer_user(descriptor) }
 }
 
-/// The mode and the owner of the file of a unix socket.
+/// The mode and the group of the file of a unix socket.
 package struct UnixSocketAccess: Hashable, Sendable {
     package let mode: UInt32
-    /// The owner of the file; nil for the user of this process. Another owner needs CAP_CHOWN.
-    package let owner: UInt32?
     /// The group of the file; nil for the group of this process.
     package let group: UInt32?
 
-    package init(mode: UInt32, owner: UInt32? = nil, group: UInt32? = nil) {
+    package init(mode: UInt32, group: UInt32? = nil) {
         self.mode = mode
-        self.owner = owner
         self.group = group
     }
 
@@ -147,11 +144,9 @@ struct UnixSocketFile: Sendable {
         }
     }
 
-    /// Sets the owner and the mode before the first connection. Returns false after an error, which is in `errno`.
+    /// Sets the group and the mode before the first connection. Returns false after an error, which is in `errno`.
     private static func set(_ access: UnixSocketAccess, _ path: String) -> Bool {
-        if access.owner != nil || access.group != nil {
-            guard lchown(path, access.owner ?? .max, access.group ?? .max) == 0 else { return false }
-        }
+        if let group = access.group, lchown(path, .max, group) != 0 { return false }
         // The umask reduces the mode of a new file.
         return chmod(path, access.mode) == 0
     }

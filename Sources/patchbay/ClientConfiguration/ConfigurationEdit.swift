@@ -7,14 +7,14 @@ struct ConfigurationEdit {
 
     /// Returns the content with the entry. Equal content means that the entry is there already.
     ///
-    /// - Throws: `CLIError` if that would lose a part of the file; `candidates` then has the lines to add by hand.
+    /// - Throws: `CLIError` if that would lose a part of the file.
     func adding(_ entry: ServerEntry, to content: [UInt8]) throws(CLIError) -> [UInt8] {
-        let hint = "add these lines to \(target.file) below \(target.client.serversPath[0])"
         do {
             if target.client.isTOML {
                 var editor = try TOMLTextEditor(content)
                 try refuseForeign(editor.members(of: target.path).map(JSON.object))
                 try editor.set(target.path, entry.members(for: target.client))
+                try verify(entry, in: editor.members(of: target.path).map(JSON.object))
                 return editor.bytes
             }
             let isEmpty = content.allSatisfy { [9, 10, 13, 32].contains($0) }
@@ -29,9 +29,10 @@ struct ConfigurationEdit {
                     try editor.set(target.path + [member.name], to: member.value)
                 }
             }
+            try verify(entry, in: editor.value(at: target.path))
             return editor.bytes
         } catch {
-            throw failure(error, showing: entry.snippet(for: target), hint)
+            throw failure(error, adding: entry)
         }
     }
 
@@ -49,11 +50,22 @@ struct ConfigurationEdit {
             var editor = try JSONTextEditor(content)
             try refuseForeign(editor.value(at: target.path))
             return try editor.remove(target.path) ? editor.bytes : nil
+        } catch TOMLTextEditor.Failure.parent {
+            return nil
         } catch {
-            throw failure(
-                error,
-                showing: [],
-                "remove \(target.path.joined(separator: ".")) from \(target.file) by hand"
+            throw failure(error, adding: nil)
+        }
+    }
+
+    /// Throws unless the changed text, read again, has the members of the entry.
+    private func verify(_ entry: ServerEntry, in written: JSON?) throws(CLIError) {
+        let wanted = entry.members(for: target.client).members.filter { $0.name != "type" }
+        guard wanted.allSatisfy({ written?[$0.name] == $0.value }) else {
+            throw CLIError(
+                status: .configuration,
+                message: "\(target.file): the layout of the file allows no safe change; nothing was changed",
+                candidates: entry.snippet(for: target),
+                hint: "add these lines to \(target.file) below \(target.client.serversPath[0])"
             )
         }
     }
@@ -68,22 +80,37 @@ struct ConfigurationEdit {
         )
     }
 
-    private func failure(_ error: any Error, showing lines: [String], _ hint: String) -> CLIError {
-        let file = target.file
-        let reason: String
+    /// Returns an error with advice that keeps the file valid. The entry is nil for a removal.
+    private func failure(_ error: any Error, adding entry: ServerEntry?) -> CLIError {
+        let (file, path) = (target.file, target.path.joined(separator: "."))
+        let byHand = entry == nil ? "remove \(path) from \(file) by hand" : "replace the entry \(path) in \(file)"
+        let (reason, hint): (String, String)
+        var lines: [String] = []
         switch error {
         case let error as CLIError: return error
-        case JSONTextEditor.Failure.syntax(let error): reason = "\(file), line \(error.line): \(error.reason)"
-        case JSONTextEditor.Failure.noObject(let path):
-            reason = "\(file): \(path.isEmpty ? "the file" : path.joined(separator: ".")) is not an object"
+        case JSONTextEditor.Failure.syntax(let error):
+            (reason, hint) = (", line \(error.line): \(error.reason)", "repair line \(error.line) of \(file) first")
+        case TOMLTextEditor.Failure.syntax(let error):
+            (reason, hint) = (", line \(error.line): \(error.reason)", "repair line \(error.line) of \(file) first")
+        case JSONTextEditor.Failure.noObject(let parent):
+            let value = parent.isEmpty ? "the file" : parent.joined(separator: ".")
+            (reason, hint) = (": \(value) is not an object", "replace \(value) in \(file) with an object first")
         case JSONTextEditor.Failure.comment(let line), TOMLTextEditor.Failure.comment(let line):
-            reason = "\(file): the change would remove the comment on line \(line)"
-        case TOMLTextEditor.Failure.syntax(let error): reason = "\(file), line \(error.line): \(error.reason)"
-        default: reason = "\(file): the layout of the file allows no safe change"
+            reason = ": the change would remove the comment on line \(line)"
+            hint = entry == nil ? byHand : "\(byHand) with these lines"
+            lines = entry?.snippet(for: target) ?? []
+        case TOMLTextEditor.Failure.layout(let line):
+            reason = ", line \(line): \(path) is not a table of its own"
+            hint = "remove the entry on line \(line)" + (entry == nil ? " by hand" : ", and run the command again")
+        case TOMLTextEditor.Failure.parent(let parent, let line):
+            let name = parent.joined(separator: ".")
+            reason = ", line \(line): \(name) is an inline table or an array"
+            hint = "write \(name) on line \(line) as tables, such as [\(name).NAME], and run the command again"
+        default: (reason, hint) = (": the layout of the file allows no safe change", byHand)
         }
         return CLIError(
             status: .configuration,
-            message: "\(reason); nothing was changed",
+            message: "\(file)\(reason); nothing was changed",
             candidates: lines,
             hint: hint
         )

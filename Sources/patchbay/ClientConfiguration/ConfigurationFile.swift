@@ -15,8 +15,16 @@ struct ConfigurationFile {
     /// - Throws: `CLIError` if the file cannot be read.
     func content() throws(CLIError) -> [UInt8]? {
         guard let status = FileStatus(atPath: path) else {
-            if errno == ENOENT { return nil }
-            throw failure("cannot be read", errno)
+            let code = errno
+            if let target = try? FileManager.default.destinationOfSymbolicLink(atPath: path) {
+                throw CLIError(
+                    status: .configuration,
+                    message: "\(path) is a symbolic link to \(target), which cannot be read; nothing was changed",
+                    hint: "create \(target), or remove the link"
+                )
+            }
+            if code == ENOENT { return nil }
+            throw failure("cannot be read", code)
         }
         guard status.type == .regular, status.size <= Self.sizeLimit else {
             throw CLIError(
@@ -31,6 +39,31 @@ struct ConfigurationFile {
         return Array(data)
     }
 
+    /// Runs the body while no other `patchbay` changes a file in this folder. Creates the folder.
+    ///
+    /// - Throws: `CLIError` if another process keeps the lock for 10 s.
+    func locked<Value>(_ body: () throws -> Value) throws -> Value {
+        let path = realPath
+        try createFolder(of: path)
+        // flock(2) of the folder itself, so no lock file remains.
+        let number = open(folder(of: path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard number >= 0 else { throw failure("cannot be locked", errno) }
+        let descriptor = Descriptor(owning: number)
+        var attempts = 0
+        while flock(descriptor.number, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK || errno == EINTR {
+            attempts += 1
+            guard attempts < 1000 else {
+                throw CLIError(
+                    status: .temporary,
+                    message: "another process has locked the folder of \(path) for 10 s; nothing was changed",
+                    hint: "run the command again"
+                )
+            }
+            usleep(10_000)
+        }
+        return try body()
+    }
+
     /// Replaces the file. The new file has the mode and the owner of the old one, and a symbolic link stays.
     ///
     /// - Parameters:
@@ -39,19 +72,20 @@ struct ConfigurationFile {
     ///   - mode: The mode of a new file.
     /// - Throws: `CLIError`; the file then has its old content.
     func replace(_ old: [UInt8]?, with new: [UInt8], mode: mode_t) throws(CLIError) {
-        guard try content() == old else {
-            throw CLIError(
-                status: .temporary,
-                message: "another program has changed \(path) meanwhile; nothing was changed",
-                hint: "run the command again"
-            )
-        }
         let path = realPath
         try createFolder(of: path)
         let status = FileStatus(atPath: path)
         let temporary = "\(path).patchbay-\(getpid())"
         do throws(CLIError) {
             try write(new, to: temporary, mode: status?.mode ?? mode, like: status)
+            // Last, because other programs take no lock.
+            guard try content() == old else {
+                throw CLIError(
+                    status: .temporary,
+                    message: "another program has changed \(self.path) meanwhile; nothing was changed",
+                    hint: "run the command again"
+                )
+            }
             guard rename(temporary, path) == 0 else { throw failure("cannot be replaced", errno) }
         } catch {
             unlink(temporary)
@@ -67,8 +101,12 @@ struct ConfigurationFile {
         return String(cString: resolved)
     }
 
+    private func folder(of path: String) -> String {
+        String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) + "/"
+    }
+
     private func createFolder(of path: String) throws(CLIError) {
-        let folder = String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
+        let folder = folder(of: path)
         do {
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         } catch {

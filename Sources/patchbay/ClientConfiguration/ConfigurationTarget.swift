@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 
 /// The place of a server in the configuration of a client.
 struct ConfigurationTarget {
@@ -15,7 +16,7 @@ struct ConfigurationTarget {
     ///   - name: The name of the server.
     ///   - folder: The working directory.
     ///   - environment: The environment of the process.
-    /// - Throws: `CLIError` without a home folder.
+    /// - Throws: `CLIError` without a home folder, or if the file of the project would be the user's own file.
     init(
         _ client: MCPClientKind,
         isProject: Bool,
@@ -24,11 +25,20 @@ struct ConfigurationTarget {
         environment: [String: String]
     ) throws(CLIError) {
         (self.client, self.isProject, self.name) = (client, isProject, name)
+        let home = environment["HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
         if isProject {
-            file = "\(Self.project(around: folder, with: client.projectFile))/\(client.projectFile)"
+            let project = Self.project(around: folder, with: client.projectFile, home: home.map(Self.realPath))
+            file = "\(project)/\(client.projectFile)"
+            let own = home.map { client.userFile(home: $0, environment: environment) }
+            guard own.map(Self.realPath) != Self.realPath(file) else {
+                throw .usage(
+                    "\(file) is your own file, and not the file of a project",
+                    try: "run the command in the folder of the project, or without --project"
+                )
+            }
             return
         }
-        guard let home = environment["HOME"], home.hasPrefix("/") else {
+        guard let home else {
             throw CLIError(
                 status: .configuration,
                 message: "the file of \(client.product) cannot be found: $HOME is not an absolute path",
@@ -41,14 +51,25 @@ struct ConfigurationTarget {
     /// The path of the server's entry.
     var path: [String] { client.serversPath + [name] }
 
-    /// Returns the nearest folder that has the file or is the root of a git repository, or else the folder itself.
-    private static func project(around folder: String, with file: String) -> String {
-        var candidate = folder
-        while candidate.count > 1 {
-            let isRoot = FileManager.default.fileExists(atPath: "\(candidate)/.git")
-            if isRoot || FileManager.default.fileExists(atPath: "\(candidate)/\(file)") { return candidate }
+    /// Returns the nearest folder in the git repository that has the file, or else the root of the repository, or else
+    /// the folder itself. The home folder and the folders above it are no project.
+    private static func project(around folder: String, with file: String, home: String?) -> String {
+        var (candidate, nearest): (String, String?) = (folder, nil)
+        while candidate.count > 1, realPath(candidate) != home {
+            if nearest == nil, FileManager.default.fileExists(atPath: "\(candidate)/\(file)") { nearest = candidate }
+            if FileManager.default.fileExists(atPath: "\(candidate)/.git") { return nearest ?? candidate }
             candidate = String(candidate[..<(candidate.lastIndex(of: "/") ?? candidate.startIndex)])
         }
         return folder
+    }
+
+    /// Returns the path without symbolic links. A file that does not exist yet is found through its folder.
+    private static func realPath(_ path: String) -> String {
+        if let resolved = realpath(path, nil) {
+            defer { free(resolved) }
+            return String(cString: resolved)
+        }
+        guard let slash = path.lastIndex(of: "/"), slash > path.startIndex else { return path }
+        return realPath(String(path[..<slash])) + path[slash...]
     }
 }

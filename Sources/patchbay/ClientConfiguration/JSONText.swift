@@ -17,15 +17,25 @@ struct JSONText {
 
     struct Node {
         let range: Range<Int>
-        let json: JSON
+        /// The value of a text, a number, a Boolean or null.
+        var scalar = JSON.null
         /// The members of an object; nil for other values.
-        let members: [Member]?
+        var members: [Member]?
+        /// The elements of an array; nil for other values.
+        var elements: [Node]?
         /// The end of the comma behind the last member; nil without that comma.
-        let trailingComma: Int?
+        var trailingComma: Int?
+
+        var json: JSON {
+            if let members {
+                return .object(JSONObject(members.map { JSONObject.Member(name: $0.name, value: $0.value.json) }))
+            }
+            return elements.map { .array($0.map(\.json)) } ?? scalar
+        }
     }
 
     let bytes: [UInt8]
-    private(set) var root = Node(range: 0..<0, json: .null, members: nil, trailingComma: nil)
+    private(set) var root = Node(range: 0..<0)
     /// The places of the comments.
     private(set) var comments: [Range<Int>] = []
     private var offset = 0
@@ -46,7 +56,11 @@ struct JSONText {
     func hasComment(in range: Range<Int>) -> Bool { comments.contains { $0.overlaps(range) } }
 
     /// The number of the line with a byte.
-    func line(at offset: Int) -> Int { bytes[..<min(offset, bytes.count)].count { $0 == UInt8(ascii: "\n") } + 1 }
+    func line(at offset: Int) -> Int {
+        let text = bytes[..<min(offset, bytes.count)]
+        // A carriage return alone also ends a line, and with it a comment.
+        return 1 + text.indices.count { text[$0] == 10 || text[$0] == 13 && (text[($0 + 1)...].first != 10) }
+    }
 
     private func error(_ reason: String) -> SyntaxError { SyntaxError(line: line(at: offset), reason: reason) }
 
@@ -108,26 +122,26 @@ struct JSONText {
         let range = offset..<end
         guard let json = try? JSON(parsing: bytes[range]) else { throw error("a value cannot be read") }
         offset = end
-        return Node(range: range, json: json, members: nil, trailingComma: nil)
+        return Node(range: range, scalar: json)
     }
 
     private mutating func array(depth: Int) throws(SyntaxError) -> Node {
         let start = offset
-        var elements: [JSON] = []
+        var elements: [Node] = []
         _ = try list(until: UInt8(ascii: "]")) { text throws(SyntaxError) in
-            elements.append(try text.value(depth: depth + 1).json)
+            elements.append(try text.value(depth: depth + 1))
         }
-        return Node(range: start..<offset, json: .array(elements), members: nil, trailingComma: nil)
+        return Node(range: start..<offset, elements: elements)
     }
 
     private mutating func object(depth: Int) throws(SyntaxError) -> Node {
         let start = offset
-        var members: [Member] = []
+        var (members, names): ([Member], Set<String>) = ([], [])
         let trailingComma = try list(until: UInt8(ascii: "}")) { text throws(SyntaxError) in
             let start = text.offset
             guard text.peek() == UInt8(ascii: "\"") else { throw text.error("a name in quotes is missing") }
             let name = try text.scalar(end: try text.endOfString()).json.string ?? ""
-            guard !members.contains(where: { $0.name == name }) else { throw text.error("\"\(name)\" is there twice") }
+            guard names.insert(name).inserted else { throw text.error("\"\(name)\" is there twice") }
             try text.skipBlank()
             guard text.peek() == UInt8(ascii: ":") else { throw text.error("a colon is missing behind \"\(name)\"") }
             text.offset += 1
@@ -135,8 +149,7 @@ struct JSONText {
             let value = try text.value(depth: depth + 1)
             members.append(Member(name: name, range: start..<value.range.upperBound, value: value))
         }
-        let json = JSONObject(members.map { JSONObject.Member(name: $0.name, value: $0.value.json) })
-        return Node(range: start..<offset, json: .object(json), members: members, trailingComma: trailingComma)
+        return Node(range: start..<offset, members: members, trailingComma: trailingComma)
     }
 
     /// Reads elements with commas between them. Returns the end of a comma behind the last element.

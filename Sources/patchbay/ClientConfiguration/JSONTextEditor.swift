@@ -18,9 +18,9 @@ struct JSONTextEditor {
 
     /// Returns the value at a path; nil if there is none.
     func value(at path: [String]) -> JSON? {
-        var json: JSON? = text.root.json
-        for name in path { json = json?[name] }
-        return json
+        var node: JSONText.Node? = text.root
+        for name in path { node = node?.members?.first { $0.name == name }?.value }
+        return node?.json
     }
 
     /// Sets a member, and creates the objects around it. Does nothing if the member has this value already.
@@ -73,7 +73,7 @@ struct JSONTextEditor {
         let members = node.members ?? []
         // Behind the last member and the comments that follow it.
         let position = max(endOfBlank(before: close), node.range.lowerBound + 1)
-        let isMultiline = bytes[node.range].contains(UInt8(ascii: "\n")) || members.isEmpty && !isOneLine
+        let isMultiline = bytes[node.range].contains(where: Self.isLineEnd) || members.isEmpty && !isOneLine
         let outer = indentation(ofLineAt: node.range.lowerBound)
         let indent = members.first.map { indentation(ofLineAt: $0.range.lowerBound) } ?? outer + unit
         let pretty = isMultiline ? Self.lines(of: value, indent, unit, newline) : value.bytes
@@ -81,7 +81,7 @@ struct JSONTextEditor {
         if isMultiline { added = newline + indent + added }
         if node.trailingComma != nil { added.append(UInt8(ascii: ",")) }
         if !isMultiline, !members.isEmpty { added.insert(UInt8(ascii: " "), at: 0) }
-        if isMultiline, !bytes[position..<close].contains(UInt8(ascii: "\n")) { added += newline + outer }
+        if isMultiline, !bytes[position..<close].contains(where: Self.isLineEnd) { added += newline + outer }
         var changed = bytes
         changed.insert(contentsOf: added, at: position)
         // Inserted last, because it is in front of the new member.
@@ -107,14 +107,19 @@ struct JSONTextEditor {
 
 /// The layout of the text.
 extension JSONTextEditor {
-    private var newline: [UInt8] { bytes.firstRange(of: Array("\r\n".utf8)) == nil ? [10] : [13, 10] }
+    private var newline: [UInt8] {
+        if bytes.firstRange(of: Array("\r\n".utf8)) != nil { return [13, 10] }
+        return bytes.contains(13) && !bytes.contains(10) ? [13] : [10]
+    }
+
+    private static func isLineEnd(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\r") }
 
     /// True for a text on one line, such as one that a program wrote without indentation.
-    private var isOneLine: Bool { !bytes.dropLast(2).contains(UInt8(ascii: "\n")) && bytes.count > 4 }
+    private var isOneLine: Bool { !bytes.dropLast(2).contains(where: Self.isLineEnd) && bytes.count > 4 }
 
     /// One step of indentation: that of the first indented line, or two spaces.
     private var unit: [UInt8] {
-        for line in bytes.split(separator: UInt8(ascii: "\n")) {
+        for line in bytes.split(whereSeparator: Self.isLineEnd) {
             let blank = line.prefix { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
             if !blank.isEmpty, blank.count < line.count { return blank.first == 9 ? [9] : Array(blank) }
         }
@@ -122,7 +127,7 @@ extension JSONTextEditor {
     }
 
     private func indentation(ofLineAt offset: Int) -> [UInt8] {
-        let start = bytes[..<offset].lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
+        let start = bytes[..<offset].lastIndex(where: Self.isLineEnd).map { $0 + 1 } ?? 0
         return Array(bytes[start..<offset].prefix { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") })
     }
 

@@ -1,3 +1,5 @@
+import JSON
+
 /// The statements of a TOML text (TOML 1.0) and their places. Values are not decoded.
 struct TOMLText {
     /// The reason why a text cannot be read, with the line that begins with 1.
@@ -20,26 +22,37 @@ struct TOMLText {
     private(set) var statements: [Statement] = []
     /// The places of the comments.
     private(set) var comments: [Range<Int>] = []
+    /// The paths of the names in inline tables, with the places of the names.
+    private(set) var inlineNames: [(path: [String], offset: Int)] = []
+    /// The number of the elements of each array of tables.
+    private var elements: [[String]: Int] = [:]
+    private var paths: Set<[String]> = []
     private var offset = 0
+
+    private static let maxDepth = 200
 
     init(_ bytes: [UInt8]) throws(SyntaxError) {
         self.bytes = bytes
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { offset = 3 }
+        for index in bytes.indices where bytes[index] == 13 && bytes[(index + 1)...].first != 10 {
+            offset = index
+            throw error("a carriage return has no line feed behind it")
+        }
         var table: [String] = []
         skipBlank()
         while peek() != nil {
             let start = offset
             if peek() == UInt8(ascii: "[") {
                 table = try header()
-                statements.append(Statement(path: table, range: start..<offset, value: nil))
+                try append(Statement(path: table, range: start..<offset, value: nil))
             } else {
                 let path = table + (try keys())
                 guard peek() == UInt8(ascii: "=") else { throw error("a key has no value") }
                 offset += 1
                 skipSpace()
                 let value = offset
-                try skipValue()
-                statements.append(Statement(path: path, range: start..<offset, value: value..<offset))
+                try skipValue(of: path, depth: 0)
+                try append(Statement(path: path, range: start..<offset, value: value..<offset))
             }
             skipSpace()
             skipComment()
@@ -82,17 +95,33 @@ struct TOMLText {
         }
     }
 
-    /// Scans `[a.b]` or `[[a.b]]`. Returns a path that no other table has for the second form.
+    private mutating func append(_ statement: Statement) throws(SyntaxError) {
+        guard paths.insert(statement.path).inserted else {
+            throw SyntaxError(
+                line: line(at: statement.range.lowerBound),
+                reason: "\(statement.path.joined(separator: ".")) is there twice"
+            )
+        }
+        statements.append(statement)
+    }
+
+    /// Scans `[a.b]` or `[[a.b]]`. The path has the element behind the name of each array of tables.
     private mutating func header() throws(SyntaxError) -> [String] {
         let isArray = isNext("[[")
         offset += isArray ? 2 : 1
         let path = try keys()
         guard isNext(isArray ? "]]" : "]") else { throw error("a header has no closing bracket") }
         offset += isArray ? 2 : 1
-        return isArray ? path + ["[\(statements.count)]"] : path
+        var resolved: [String] = []
+        for (index, name) in path.enumerated() {
+            resolved.append(name)
+            if isArray, index == path.count - 1 { elements[resolved, default: 0] += 1 }
+            if let number = elements[resolved] { resolved.append("[\(number)]") }
+        }
+        return resolved
     }
 
-    /// Scans a dotted key and the space behind it. Names in quotes keep their escapes.
+    /// Scans a dotted key and the space behind it.
     private mutating func keys() throws(SyntaxError) -> [String] {
         var keys: [String] = []
         repeat {
@@ -101,7 +130,7 @@ struct TOMLText {
             let start = offset
             if peek() == UInt8(ascii: "\"") || peek() == UInt8(ascii: "'") {
                 try skipString()
-                keys.append(String(decoding: bytes[(start + 1)..<(offset - 1)], as: UTF8.self))
+                keys.append(try name(in: start..<offset))
             } else {
                 while let byte = peek(), !Self.endOfKey.contains(byte) { offset += 1 }
                 guard offset > start else { throw error("a key is missing") }
@@ -112,14 +141,27 @@ struct TOMLText {
         return keys
     }
 
+    /// Returns the name in quotes. The escapes of TOML, except `\U` and `\e`, are those of JSON.
+    private func name(in range: Range<Int>) throws(SyntaxError) -> String {
+        let content = bytes[range].dropFirst().dropLast()
+        guard bytes[range.lowerBound] == UInt8(ascii: "\""), content.contains(UInt8(ascii: "\\")) else {
+            return String(decoding: content, as: UTF8.self)
+        }
+        guard let name = (try? JSON(parsing: bytes[range]))?.string else {
+            throw error("a key has an escape that is not supported here")
+        }
+        return name
+    }
+
     private static let endOfKey = Set(" \t\r\n.=]#\"'[{},".utf8)
     private static let endOfValue = Set("\r\n,]}#".utf8)
 
-    private mutating func skipValue() throws(SyntaxError) {
+    private mutating func skipValue(of path: [String], depth: Int) throws(SyntaxError) {
+        guard depth < Self.maxDepth else { throw error("the values are nested too deeply") }
         switch peek() {
         case UInt8(ascii: "\""), UInt8(ascii: "'"): try skipString()
-        case UInt8(ascii: "["): try skipList(until: UInt8(ascii: "]"))
-        case UInt8(ascii: "{"): try skipList(until: UInt8(ascii: "}"))
+        case UInt8(ascii: "["): try skipList(of: path + ["[]"], until: UInt8(ascii: "]"), depth: depth)
+        case UInt8(ascii: "{"): try skipList(of: path, until: UInt8(ascii: "}"), depth: depth)
         default:
             let start = offset
             while let byte = peek(), !Self.endOfValue.contains(byte) { offset += 1 }
@@ -130,17 +172,20 @@ struct TOMLText {
     }
 
     /// Skips a list or an inline table.
-    private mutating func skipList(until close: UInt8) throws(SyntaxError) {
+    private mutating func skipList(of path: [String], until close: UInt8, depth: Int) throws(SyntaxError) {
         offset += 1
         skipBlank()
         while peek() != close {
+            var name = path
             if close == UInt8(ascii: "}") {
-                _ = try keys()
+                let start = offset
+                name += try keys()
+                inlineNames.append((name, start))
                 guard peek() == UInt8(ascii: "=") else { throw error("a key has no value") }
                 offset += 1
                 skipBlank()
             }
-            try skipValue()
+            try skipValue(of: name, depth: depth + 1)
             skipBlank()
             if peek() == UInt8(ascii: ",") {
                 offset += 1

@@ -4,8 +4,10 @@ import JSON
 struct TOMLTextEditor {
     enum Failure: Error, Equatable {
         case syntax(TOMLText.SyntaxError)
-        /// The text has the table in a form that cannot be changed line by line, such as an inline table.
-        case layout
+        /// This line has the table in a form that cannot be changed line by line, such as an inline table.
+        case layout(line: Int)
+        /// This line has a table around it as an inline table or as an array.
+        case parent([String], line: Int)
         /// The change would remove the comment on this line.
         case comment(line: Int)
     }
@@ -18,13 +20,21 @@ struct TOMLTextEditor {
 
     /// Returns the members of a table that JSON can express; nil without the table.
     ///
-    /// - Throws: `Failure.layout` for a table in another form.
+    /// - Throws: `Failure.layout` or `Failure.parent` for a table in another form.
     func members(of table: [String]) throws(Failure) -> JSONObject? {
         let own = text.statements.filter { $0.path.starts(with: table) }
-        // `a = {…}` for a parent of the table, or for the table itself.
-        let inline = text.statements.contains { $0.value != nil && table.starts(with: $0.path) }
-        guard !inline, own.isEmpty || own.contains(where: { $0.value == nil && $0.path == table }) else {
-            throw .layout
+        for statement in text.statements {
+            let isElement = statement.value == nil && statement.path.last?.hasPrefix("[") == true
+            let path = isElement ? statement.path.dropLast() : statement.path[...]
+            guard statement.value != nil || isElement, table.starts(with: path) else { continue }
+            let inline = text.inlineNames.first { $0.path.starts(with: table) }?.offset
+            if let entry = path.count == table.count ? statement.range.lowerBound : inline {
+                throw .layout(line: text.line(at: entry))
+            }
+            throw .parent(Array(path), line: text.line(at: statement.range.lowerBound))
+        }
+        guard own.isEmpty || own.contains(where: { $0.value == nil && $0.path == table }) else {
+            throw .layout(line: text.line(at: own[0].range.lowerBound))
         }
         var members: JSONObject = [:]
         for statement in own where statement.path.count == table.count + 1 {
@@ -57,12 +67,13 @@ struct TOMLTextEditor {
             // A table of another name may follow; the comments above it belong to it.
             let last = text.statements[(next ?? text.statements.count) - 1].range.upperBound
             let start = startOfLine(from: text.statements[index].range.lowerBound)
-            var end = min(endOfLine(from: last) + newline.count, bytes.count)
+            var end = behindLineEnd(endOfLine(from: last))
             try refuseComments(in: start..<end)
             // The blank line behind the table, or the one in front of it at the end of the text.
             var begin = start
-            if bytes[end...].starts(with: newline) {
-                end += newline.count
+            let behindBlank = behindLineEnd(end)
+            if behindBlank > end {
+                end = behindBlank
             } else if end == bytes.count, bytes[..<begin].suffix(newline.count * 2).elementsEqual(newline + newline) {
                 begin -= newline.count
             }
@@ -107,6 +118,12 @@ struct TOMLTextEditor {
 
     private func startOfLine(from offset: Int) -> Int {
         bytes[..<offset].lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
+    }
+
+    /// Returns the offset behind the line end at an offset, or the offset itself without a line end.
+    private func behindLineEnd(_ offset: Int) -> Int {
+        let length = bytes[offset...].starts(with: [13, 10]) ? 2 : bytes[offset...].first == 10 ? 1 : 0
+        return offset + length
     }
 
     /// Returns the offset of the line end at or behind an offset.

@@ -83,6 +83,7 @@ enum BridgeServer {
     /// The result of a tool call that failed before it reached an app. Models read results, and not protocol errors.
     static func result(_ id: JSON, of failure: CLIError, to message: ClientMessage) -> JSON {
         var structure: JSONObject = ["code": .string(failure.status.code), "reason": .string(failure.message)]
+        if !failure.candidates.isEmpty { structure["candidates"] = .array(failure.candidates.map(JSON.string)) }
         structure["try"] = failure.hint.map(JSON.string)
         return response(
             id,

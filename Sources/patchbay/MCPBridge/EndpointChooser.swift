@@ -28,14 +28,15 @@ struct EndpointChooser: Sendable {
     /// - Throws: `CLIError`, with the candidates if the client cannot be asked or did not choose; `ClientError`.
     func target(of message: ClientMessage, _ client: PatchbayClient, _ written: () -> Void) async throws -> MCPTarget? {
         let candidates: [Endpoint]
+        let gone: EndpointID?
         switch try await resolver.resolve(with: client) {
         case .server(let target): return target
-        case .several(let found): candidates = found
+        case .several(let found, let lost): (candidates, gone) = (found, lost)
         }
         guard message.needsChoice, let id = message.id, case .app(let app) = resolver.subject else {
             return .endpoint(candidates[0].id)
         }
-        let question = EndpointQuestion(app: app, candidates: candidates)
+        let question = EndpointQuestion(app: app, candidates: candidates, gone: gone)
         if let answer = message.answer { return try await use(question.choice(in: answer), of: question) }
         let isStateless = message.revision != nil
         let capabilities = isStateless ? message.capabilities : await state.handshake?.capabilities

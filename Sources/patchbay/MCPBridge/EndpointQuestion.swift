@@ -10,12 +10,18 @@ struct EndpointQuestion {
 
     let app: String
     let candidates: [Endpoint]
+    /// The chosen endpoint, if the broker does not list it any more.
+    var gone: EndpointID?
+
+    private var reason: String {
+        let places = "\(SanitizedText(app)) runs on \(Formatting.count(candidates.count, "phone"))"
+        return gone.map { "the chosen endpoint \($0) is gone; \(places)" } ?? places
+    }
 
     /// The parameters of `elicitation/create`: a form with one list.
     func params(isStateless: Bool) -> JSON {
-        let count = Formatting.count(candidates.count, "phone")
         var params: JSONObject = [
-            "message": .string("\(SanitizedText(app)) runs on \(count). Which one shall be used?"),
+            "message": .string("\(reason). Which one shall be used?"),
             "requestedSchema": [
                 "type": "object",
                 "properties": [
@@ -60,7 +66,7 @@ struct EndpointQuestion {
     var failure: CLIError {
         CLIError(
             status: .usage,
-            message: "\(SanitizedText(app)) runs on \(Formatting.count(candidates.count, "phone")), and none is chosen",
+            message: "\(reason), and none is chosen",
             candidates: candidates.map(\.choiceLine),
             hint: "call the tool \(BridgeTool.choose) with one of these IDs; --endpoint ID in the client's "
                 + "configuration chooses for every session"

@@ -6,11 +6,11 @@ import SystemIO
 /// Connects an MCP client on standard input and output to an MCP server of the broker.
 ///
 /// Sends each line as a POST and writes each received message as a line, in the order of arrival. The state is the
-/// negotiated session, the pending requests, and the endpoint that was chosen for an app. `RequestDelivery` has the
+/// negotiated session, the pending requests, and the endpoint that was chosen for an app. `RequestForwarder` has the
 /// rules for retries.
 struct MCPStdioBridge: Sendable {
     private let connector: ServerConnector
-    private let delivery: RequestDelivery
+    private let forwarder: RequestForwarder
     private let output: LineWriter
     private let clock: any Clock<Duration>
 
@@ -31,7 +31,7 @@ struct MCPStdioBridge: Sendable {
         log: @escaping @Sendable (String) -> Void
     ) {
         connector = ServerConnector(resolver: resolver, state: BridgeState())
-        delivery = RequestDelivery(
+        forwarder = RequestForwarder(
             connector: connector,
             output: output,
             clock: clock,
@@ -93,15 +93,15 @@ struct MCPStdioBridge: Sendable {
     /// Delivers a message. The first one gets a response soon, because clients give up on a server that is silent.
     private func deliver(_ message: ClientMessage, _ written: @escaping @Sendable () -> Void) async throws {
         guard ["initialize", "server/discover"].contains(message.method) else {
-            return try await delivery.deliver(message, written)
+            return try await forwarder.deliver(message, written)
         }
         let isDelivered = try await withTimeout(Self.startLimit, clock: clock) {
-            try await delivery.deliver(message, written)
+            try await forwarder.deliver(message, written)
             return true
         }
         guard isDelivered == nil, await !state.hasSession else { return }
         let silence = ClientError.timedOut(what: message.method ?? "", seconds: 5)
-        try await delivery.fail(message, silence)
+        try await forwarder.fail(message, silence)
     }
 
     /// Runs the body and cancels the body when the stream finishes.

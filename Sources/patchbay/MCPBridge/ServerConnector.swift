@@ -32,7 +32,7 @@ struct ServerConnector: Sendable {
         let client = try resolver.client()
         switch try await resolver.resolve(with: client) {
         case .server(let target): return MCPServerAddress(client: client, target: target)
-        case .several(let candidates): return MCPServerAddress(client: client, target: .endpoint(candidates[0].id))
+        case .several(let candidates, _): return MCPServerAddress(client: client, target: .endpoint(candidates[0].id))
         }
     }
 

@@ -6,8 +6,8 @@ actor TargetResolver {
     /// The result of a resolution.
     enum Resolution {
         case server(MCPTarget)
-        /// Several phones run the app, and the client has to choose one.
-        case several([Endpoint])
+        /// The client has to choose one of these: several phones run the app, or the chosen endpoint is gone.
+        case several([Endpoint], gone: EndpointID?)
     }
 
     nonisolated let subject: MCPSubject
@@ -43,18 +43,21 @@ actor TargetResolver {
             let endpoints = try await client.endpoints().endpoints
             if let choice, let known = Self.endpoint(choice, in: endpoints) { return .server(.endpoint(known)) }
             let found = try AppEndpoints(of: name, among: endpoints)
+            // What remains may be another app with the same name.
+            guard choice == nil else { return .several(found.candidates, gone: choice) }
             let leases = found.candidates.count > 1 ? await ownLeases(client) : []
-            guard let only = found.automaticChoice(leases: leases) else { return .several(found.candidates) }
+            guard let only = found.automaticChoice(leases: leases) else { return .several(found.candidates, gone: nil) }
             choose(only.id)
             return .server(.endpoint(only.id))
         }
     }
 
-    /// Returns the endpoints that a client may choose instead of the current one; empty unless there are several.
+    /// Returns the endpoints that a client may choose; empty if there is no choice to make.
     func alternatives(_ client: PatchbayClient) async -> [Endpoint] {
         guard case .app(let name) = subject, let endpoints = try? await client.endpoints().endpoints else { return [] }
         let found = endpoints.filter { $0.isApp(name) && $0.approval != .pending }
-        return found.count > 1 ? found.sorted { $0.id < $1.id } : []
+        let isGone = choice.map { Self.endpoint($0, in: endpoints) == nil } ?? false
+        return found.count > 1 || isGone ? found.sorted { $0.id < $1.id } : []
     }
 
     /// Uses an endpoint for the rest of the session.

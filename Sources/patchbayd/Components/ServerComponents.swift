@@ -1,6 +1,5 @@
 import API
 import AccessControl
-import CLinux
 import Devices
 import Discovery
 import FoundationEssentials
@@ -128,7 +127,6 @@ struct ServerComponents: Sendable {
         }
         let unixServer = makeServer(try socket.descriptor(), .unix) {
             notifier.ready("serving on \(socket.name)")
-            CLinux_release_code()
             logger.info(
                 "the API is open",
                 metadata: ["socket": "\(socket.name)", "tcp": "\(tcpSockets.port.map(String.init) ?? "none")"]

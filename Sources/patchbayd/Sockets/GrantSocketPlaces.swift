@@ -15,7 +15,7 @@ struct GrantSocketPlaces: Sendable {
     /// Reads the folders of the service from the environment.
     init(environment: [String: String], owners: OwnerPolicy) {
         sockets = ServiceFolders.sockets(environment: environment)
-        ownersFolder = environment["RUNTIME_DIRECTORY"]?.split(separator: ":").dropFirst().first.map(String.init)
+        ownersFolder = ServiceFolders.grants(environment: environment)
         self.owners = owners
     }
 
@@ -23,7 +23,7 @@ struct GrantSocketPlaces: Sendable {
     ///
     /// - Parameters:
     ///   - path: The absolute path of the socket.
-    ///   - user: The user who asks; nil for a socket that was open before a restart.
+    ///   - user: The user who asks; nil for an owner whom the kernel does not report.
     /// - Returns: The listening socket.
     /// - Throws: `Problem`.
     func listen(at path: String, for user: UInt32?) throws -> Listener {
@@ -41,7 +41,7 @@ struct GrantSocketPlaces: Sendable {
             )
         }
         let access = try access(to: path, for: user)
-        let folder = parts.dropLast().joined(separator: "/")
+        let folder = parts.count == 2 ? "/" : parts.dropLast().joined(separator: "/")
         do {
             try makeFolder(folder, isShared: access.mode == Self.sharedMode)
             return try Listener(on: .unix(path: path), access: access)
@@ -56,13 +56,21 @@ struct GrantSocketPlaces: Sendable {
         }
     }
 
+    /// Opens the socket of a grant after a restart. Another user than the broker's has sockets only in the folder of
+    /// owners, where the user does not matter.
+    ///
+    /// - Throws: `Problem`.
+    func reopen(at path: String) throws -> Listener { try listen(at: path, for: sockets.brokerUser) }
+
     /// The mode of a socket in a folder that only owners can reach. In a container, any user may connect.
     private static let sharedMode: UInt32 = 0o666
 
     private func access(to path: String, for user: UInt32?) throws(Problem) -> UnixSocketAccess {
         if let ownersFolder, path.hasPrefix("\(ownersFolder)/") { return UnixSocketAccess(mode: Self.sharedMode) }
         let name = path.split(separator: "/").dropLast().last ?? "agent"
-        let hint = ownersFolder.map { "patchbay pair --socket \($0)/\(name)/patchbay.sock" } ?? "choose another folder"
+        let hint =
+            ownersFolder.map { "patchbay pair --socket \($0)/\(name)/patchbay.sock" }
+            ?? "run the broker as your own user"
         if let folder = sockets.privateFolder(of: path) {
             throw Problem(
                 .conflict,
@@ -70,16 +78,17 @@ struct GrantSocketPlaces: Sendable {
                 hint: hint
             )
         }
-        let broker = geteuid()
-        guard let user, user != broker else { return .private }
-        guard broker == 0 else {
+        // Another user could replace a folder of the path between two system calls of the broker, which would then create
+        // or change a file elsewhere, in the worst case as root.
+        guard user == sockets.brokerUser || user == nil && sockets.brokerUser != 0 else {
             throw Problem(
                 .conflict,
-                "the broker runs as user \(broker) and cannot give a socket in this folder to user \(user)",
+                "the broker runs as user \(sockets.brokerUser) and cannot give a socket in this folder to "
+                    + (user.map { "user \($0)" } ?? "a user it does not know"),
                 hint: hint
             )
         }
-        return UnixSocketAccess(mode: 0o600, owner: user)
+        return .private
     }
 
     /// Creates the folder of a socket with mode 0700. Below the folder of the owners, every user of a container may look

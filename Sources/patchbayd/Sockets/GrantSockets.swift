@@ -38,11 +38,12 @@ actor GrantSockets {
     func openAll() async {
         for grant in await accessStore.grants.sockets where sockets[grant.id] == nil {
             do {
-                try serve(try places.listen(at: grant.path, for: nil), for: grant.id)
+                try serve(try places.reopen(at: grant.path), for: grant.id)
             } catch {
+                let reason = (error as? Problem)?.detail ?? "\(error)"
                 logger.warning(
                     "the socket of a grant cannot be opened; its clients cannot connect",
-                    metadata: ["grant": "\(grant.id)", "reason": "\(error)", "try": "patchbay revoke \(grant.id)"]
+                    metadata: ["grant": "\(grant.id)", "reason": "\(reason)", "try": "patchbay revoke \(grant.id)"]
                 )
             }
         }
@@ -85,6 +86,13 @@ actor GrantSockets {
 
 extension GrantSockets: GrantSocketOpener {
     func open(_ spec: SocketGrantSpec, for principal: Principal) async throws -> Grant {
+        if let other = await accessStore.grants.sockets.first(where: { $0.path == spec.path }) {
+            throw Problem(
+                .conflict,
+                "\(SanitizedText(spec.path)) is the socket of grant \(other.id)",
+                hint: "choose another path, or end that grant: patchbay revoke \(other.id)"
+            )
+        }
         // The socket is opened first, so that a path that cannot be used leaves no grant.
         let listener = try places.listen(at: spec.path, for: principal.user)
         do {

@@ -136,7 +136,7 @@ import Testing
             try set.write("http://127.0.0.1:9/?appreveal_session_token=\(secret)\n")
 
             #expect(try await set.exitStatus() == .exited(0), "\(set.log)")
-            #expect(set.output == ["Stored the secret of lab."])
+            #expect(set.output == ["Stored the secret of lab. It was not tried at the app."])
             let state = "\(scratch.path)/state"
             for name in try FileManager.default.contentsOfDirectory(atPath: state) {
                 let bytes = try Data(contentsOf: URL(filePath: "\(state)/\(name)"))

@@ -90,15 +90,18 @@ import Testing
             let user = "64001"
             let (tunnels, grants) = (try scratch.makeFolder("run/tunnels"), try scratch.makeFolder("run/grants"))
             try await Program.run("chown", ["-R", user, scratch.path], in: scratch)
-            try await Program.run("chmod", ["755", scratch.path, "\(scratch.path)/run", tunnels, grants], in: scratch)
+            try await Program.run("chmod", ["755", scratch.path, "\(scratch.path)/run"], in: scratch)
+            try await Program.run("chmod", ["750", tunnels, grants], in: scratch)
             let asService = ["setpriv", "--reuid=\(user)", "--regid=\(user)", "--clear-groups"]
             let broker = try await RunningBroker(
                 in: scratch,
-                commandPrefix: ["env", "RUNTIME_DIRECTORY=\(tunnels):\(grants)"] + asService,
+                commandPrefix: ["env", "RUNTIME_DIRECTORY=\(grants):\(tunnels)"] + asService,
                 configuration: "[api]\ntcp = false\n"
             )
             let refused = try await broker.start("pair", "--socket", "\(scratch.path)/agent/patchbay.sock")
             #expect(try await refused.exitStatus() != .exited(0))
+            let modes = try await Program.run("stat", ["-c", "%a", tunnels, grants], in: scratch)
+            #expect(modes == ["755", "750"])
             let path = "\(grants)/agent/patchbay.sock"
             #expect(refused.log.contains("try: patchbay pair --socket \(path)"), "\(refused.log)")
 
@@ -224,12 +227,23 @@ import Testing
         }
     }
 
+    @Test func `a second grant on a path is refused with the ID of the first one`() async throws {
+        try await withScratchFolder { scratch in
+            let broker = try await RunningBroker(in: scratch, configuration: "[api]\ntcp = false\n")
+            let socket = "\(scratch.path)/agent.sock"
+            let grant = try await Self.pair(broker, socket)
+            let second = try await broker.start("pair", "--socket", socket)
+            #expect(try await second.exitStatus() != .exited(0))
+            #expect(second.log.contains("patchbay revoke \(grant)"), "\(second.log)")
+        }
+    }
+
     @Test func `a path that cannot be used leaves no grant and names the next step`() async throws {
         try await withScratchFolder { scratch in
             let broker = try await RunningBroker(in: scratch, configuration: "[api]\ntcp = false\n")
             let file = try scratch.write("mine", to: "file")
             for (path, text) in [
-                (broker.socket, "is in use"), (file, "is not a socket"), ("/proc/none/a.sock", "mkdir -p"),
+                (broker.socket, "is in use"), (file, "is not a socket"), ("/proc/none/a.sock", "mkdir -p /proc/none"),
             ] {
                 let pair = try await broker.start("pair", "--socket", path)
                 #expect(try await pair.exitStatus() != .exited(0))

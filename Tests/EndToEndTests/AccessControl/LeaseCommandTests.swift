@@ -17,4 +17,19 @@ import Testing
             #expect(try await broker.ask("leases").joined().contains("lab") == false)
         }
     }
+
+    @Test func `a command keeps a lease that its user had before`() async throws {
+        try await withScratchFolder { scratch in
+            let broker = try await RunningBroker(in: scratch)
+            _ = try await broker.ask("add", "lab", "127.0.0.1:9")
+            _ = try await broker.ask("lease", "lab", "--for", "30m", "--note", "by hand")
+            let before = try await broker.ask("leases", "--quiet")
+
+            _ = try await broker.ask("lease", "lab", "--for", "1m", "--", "true")
+
+            #expect(try await broker.ask("leases", "--quiet") == before)
+            let lease = try await broker.ask("leases", "--json").joined(separator: "\n")
+            #expect(lease.contains("by hand") && lease.contains(#/"seconds" *: *1800/#), "\(lease)")
+        }
+    }
 }

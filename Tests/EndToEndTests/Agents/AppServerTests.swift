@@ -146,7 +146,8 @@ struct AppServerTests {
             func content() throws -> String { try String(contentsOf: URL(filePath: file), encoding: .utf8) }
 
             let shown = try await broker.ask("mcp", "install", "claude", "--app", "com.example.shop", "--dry-run")
-            #expect(shown.contains { $0.contains(#""args": ["mcp", "--app", "com.example.shop"]"#) })
+            let arguments = #"["mcp", "--app", "com.example.shop", "--socket", "\#(broker.socket)"]"#
+            #expect(shown.contains { $0.contains(arguments) })
             #expect(try content() == text)
             _ = try await broker.ask("mcp", "install", "claude", "--app", "com.example.shop")
             #expect(try content().contains("// ours") && content().contains("com.example.shop"))

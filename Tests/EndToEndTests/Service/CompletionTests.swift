@@ -30,11 +30,13 @@ import Testing
 
     private static func terminal(_ shell: String, _ setup: String) -> String {
         """
-        zmodload zsh/zpty; zpty shell \(shell)
+        zmodload zsh/zpty; zpty shell 'echo $$ >"$HOME/pid"; exec \(shell)'
         zpty -w shell "\(setup)"; zpty -w shell "echo rea''dy"; zpty -r -m shell out '*ready*'; out=
         zpty -w -n shell "$LINE"$'\\t\\t'
         for i in {1..100}; do zpty -r -t shell part && out+=$part; [[ $out == *$CANDIDATE* ]] && break; sleep 0.1; done
-        print -r -- "$out"; zpty -d shell
+        print -r -- "$out"
+        # fish survives the end of its terminal at times.
+        kill -KILL "$(<$HOME/pid)"; zpty -d shell
         """
     }
 

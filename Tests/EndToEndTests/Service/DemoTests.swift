@@ -89,7 +89,7 @@ import Testing
         let words = picture.replacing(/<[^>]+>/, with: " ").split(whereSeparator: \.isWhitespace).joined(separator: " ")
         for step in steps { #expect(words.contains(step.title), "record the demo again: make demo-recording") }
         #expect(picture.utf8.count < 300_000)
-        #expect(!picture.contains("/work/") && !picture.contains("href") && !picture.contains("@import"))
+        #expect(!picture.contains(Self.root) && !picture.contains("href") && !picture.contains("@import"))
         try await withScratchFolder { scratch in
             let parse = "import sys, xml.etree.ElementTree as tree; tree.parse(sys.argv[1])"
             _ = try await Program.run("python3", ["-c", parse, "\(Self.root)/docs/demo.svg"], in: scratch)

@@ -61,7 +61,7 @@ import Testing
             let finding = try #require(try await checks("ports", of: broker).first)
 
             #expect(finding.detail.hasPrefix("python3") && finding.detail.contains("uses port \(port)"))
-            #expect(finding.hint == "sudo kill \(server.processID)")
+            #expect(finding.hint == "set another api.port in patchbay.toml, or api.tcp = false")
         }
     }
 }

@@ -64,6 +64,9 @@ import Testing
         // the folder of grants.
         let folders = service.split(separator: "\n").filter { $0.hasPrefix("RuntimeDirectory") && !$0.contains("Mode") }
         #expect(folders == ["RuntimeDirectory=patchbay/tunnels patchbay/grants", "RuntimeDirectoryPreserve=restart"])
+        // systemd sets this mode at each start, also on folders that exist. Other users must not enter the folder of
+        // grants, and the daemon opens the folder of tunnels.
+        #expect(service.contains("\nRuntimeDirectoryMode=0750\n"))
     }
 
     @Test func `the TCP socket unit listens on loopback only and is independent of the control socket`() throws {

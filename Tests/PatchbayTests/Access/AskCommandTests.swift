@@ -51,8 +51,8 @@ import Testing
         #expect(
             text.hasPrefix(
                 """
-                request: "agent" (user 1000, /usr/bin/patchbay (process 7)) asks for registry.read on all
-                try: patchbay requests approve WDJB-MJHT
+                request: "agent" (user 1000, /usr/bin/patchbay (process 7)) asks for registry.read on all, code WDJB-MJHT
+                try: patchbay requests
 
                 broker
                 """

@@ -61,6 +61,31 @@ import Testing
         }
     }
 
+    @Test(arguments: [true, false])
+    func `another endpoint never replaces a chosen one that is gone without a question`(elicits: Bool) async throws {
+        let broker = ListBroker([Self.iphone])
+        try await Self.withBridge(broker) { fixture in
+            fixture.write(Self.initialize(elicitation: elicits), Self.call(1))
+            #expect(try await Self.text(fixture.read(2).last) == "/e/\(Self.iphone.id)/mcp")
+
+            broker.set([Self.pixel])
+            fixture.write(Self.call(2))
+            let answer = try await fixture.read(1).last
+            let reason = elicits ? answer?["params"]?["message"]?.string : Self.text(answer)
+            #expect(reason?.contains("the chosen endpoint \(Self.iphone.id) is gone") == true)
+            if elicits {
+                let id = answer?["id"]?.string ?? ""
+                let choice = #"{"action":"accept","content":{"endpoint":"\#(Self.pixel.id)"}}"#
+                fixture.write(#"{"jsonrpc":"2.0","id":"\#(id)","result":\#(choice)}"#)
+            } else {
+                fixture.write(Self.call(3, BridgeTool.choose, arguments: #"{"endpoint":"\#(Self.pixel.id)"}"#))
+                #expect(Self.text(try await fixture.read(1).first)?.contains("Calls go to \(Self.pixel.id)") == true)
+                fixture.write(Self.call(4))
+            }
+            #expect(try await Self.text(fixture.read(1).last) == "/e/\(Self.pixel.id)/mcp")
+        }
+    }
+
     @Test func `the phone on which the app runs is used`() async throws {
         var absent = Self.iphone
         absent.state = .offline

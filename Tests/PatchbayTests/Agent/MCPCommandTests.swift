@@ -47,4 +47,13 @@ import Testing
     ) throws {
         #expect(MCPCheck.harmlessTool(among: try JSON(parsing: tools).array ?? []) == name)
     }
+
+    @Test func `a check lists the candidates of an ambiguous name`() throws {
+        let call = #"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"patchbay_status"}}"#
+        let failure = CLIError(status: .usage, message: "2 endpoints match", candidates: ["shop-a", "shop-b"])
+        let response = BridgeServer.response(to: try ClientMessage(Array(call.utf8)), because: failure)
+
+        let error = #expect(throws: CLIError.self) { try MCPCheck.check(try #require(response?["result"])) }
+        #expect(error?.candidates == ["shop-a", "shop-b"])
+    }
 }

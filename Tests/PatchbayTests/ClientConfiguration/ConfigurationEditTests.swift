@@ -1,4 +1,3 @@
-import FoundationEssentials
 import JSON
 import Testing
 
@@ -179,55 +178,5 @@ import Testing
         (.vscode, "/home/anna/.config/Code/User/mcp.json"), (.codex, "/home/anna/.codex/config.toml"),
     ]) func `each client has its own file for a user`(client: MCPClientKind, file: String) throws {
         #expect(try Self.edit(client).target.file == file)
-    }
-
-    @Test func `the file of a project is in the root of its repository, or beside an existing one`() throws {
-        try withFolder { folder in
-            let inner = "\(folder)/app/src"
-            try FileManager.default.createDirectory(atPath: inner, withIntermediateDirectories: true)
-            try FileManager.default.createDirectory(atPath: "\(folder)/.git", withIntermediateDirectories: true)
-            func file(_ client: MCPClientKind) throws -> String {
-                try ConfigurationTarget(client, isProject: true, name: "x", folder: inner, environment: [:]).file
-            }
-            #expect(try file(.claude) == "\(folder)/.mcp.json")
-            #expect(try file(.codex) == "\(folder)/.codex/config.toml")
-            try Data("{}".utf8).write(to: URL(filePath: "\(folder)/app/.mcp.json"))
-            #expect(try file(.claude) == "\(folder)/app/.mcp.json")
-        }
-    }
-
-    @Test func `a file is replaced with its mode, through a symbolic link`() throws {
-        try withFolder { folder in
-            let (real, link) = ("\(folder)/real.json", "\(folder)/link.json")
-            try Data("{}".utf8).write(to: URL(filePath: real))
-            try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: real)
-            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: real)
-            let file = ConfigurationFile(path: link)
-            try file.replace(Array("{}".utf8), with: Array("[]".utf8), mode: 0o600)
-            #expect(try file.content() == Array("[]".utf8))
-            #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == real)
-            let mode = try FileManager.default.attributesOfItem(atPath: real)[.posixPermissions] as? Int
-            #expect(mode == 0o640)
-            #expect(try FileManager.default.contentsOfDirectory(atPath: folder).sorted() == ["link.json", "real.json"])
-        }
-    }
-
-    @Test func `a file that another program has changed meanwhile is not replaced`() throws {
-        try withFolder { folder in
-            try Data("new".utf8).write(to: URL(filePath: "\(folder)/a.json"))
-            let file = ConfigurationFile(path: "\(folder)/a.json")
-            let error = #expect(throws: CLIError.self) {
-                try file.replace(Array("old".utf8), with: Array("ours".utf8), mode: 0o600)
-            }
-            #expect(error?.status == .temporary)
-            #expect(try file.content() == Array("new".utf8))
-        }
-    }
-
-    private func withFolder(_ body: (String) throws -> Void) throws {
-        let folder = "\(FileManager.default.temporaryDirectory.path)/patchbay-test-\(UUID().uuidString)"
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(atPath: folder) }
-        try body(folder)
     }
 }

@@ -50,7 +50,10 @@ import Testing
         #expect(ports(broker: nil, nil).map(\.verdict) == [.ok, .ok])
         #expect(ports(broker: 7, nil).first?.hint == "sudo systemctl restart patchbayd")
         let taken = ports(broker: 7, [other]).first
-        #expect(taken?.hint == "sudo kill 8" && taken?.detail.hasPrefix("nginx (process 8) uses port 7282") == true)
+        #expect(taken?.hint == "set another api.port in patchbay.toml, or api.tcp = false")
+        #expect(taken?.detail.hasPrefix("nginx (process 8) uses port 7282") == true)
+        let second = ports(broker: 7, [.init(process: 8, name: "patchbayd")]).first
+        #expect(second?.detail.hasPrefix("another patchbayd (process 8) uses port 7282") == true)
     }
 
     @Test func `a tunnel whose port is taken is a finding with the program`() throws {
@@ -65,6 +68,7 @@ import Testing
         )
         let taken = ports(broker: nil, [.init(process: 9, name: "python3")], tunnels: [tunnel]).dropFirst().first
         #expect(taken?.detail == "python3 (process 9) uses port 8080; tunnel t1 waits for it")
+        #expect(taken?.hint == "patchbay tunnels rm t1")
 
         let free = ports(broker: nil, nil, tunnels: [tunnel]).dropFirst().first
         #expect(free?.hint == "patchbay tunnels rm t1" && free?.detail.hasSuffix(": in use") == true)
@@ -77,9 +81,15 @@ import Testing
     }
 
     @Test func `the state folder is that of the configuration, of the service or of the user`() {
-        func path(_ configured: String?, _ socket: String) -> String? {
-            StateFolderCheck.path(configured: configured, socket: socket, environment: ["HOME": "/home/dev"])
+        func path(_ configured: String?, _ socket: String, user: UInt32 = 1_000) -> String? {
+            StateFolderCheck.path(
+                configured: configured,
+                socket: socket,
+                user: user,
+                environment: ["HOME": "/home/dev"]
+            )
         }
+        #expect(path(nil, "/x/p.sock", user: 0) == "/var/lib/patchbay")
         #expect(path("/x", "/run/patchbay/patchbay.sock") == "/x")
         #expect(path(nil, "/run/patchbay/patchbay.sock") == "/var/lib/patchbay")
         #expect(path(nil, "/run/user/1/patchbay/patchbay.sock") == "/home/dev/.local/state/patchbay")
@@ -104,6 +114,45 @@ import Testing
             }
             #expect(StateFolderCheck(path: "\(folder)/missing").run().verdict == .ok)
         }
+    }
+
+    @Test func `a path in a command is one word of the shell`() async throws {
+        #expect(Formatting.shellWord("/var/lib/patchbay-1.0") == "/var/lib/patchbay-1.0")
+        try await withScratchFolder { scratch in
+            let folder = try scratch.makeFolder("a;touch 'x';$b")
+            try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder)
+            let command = try #require(StateFolderCheck(path: folder).run().hint).replacing("sudo ", with: "")
+
+            _ = try await Program.run("sh", ["-c", command], in: scratch)
+
+            #expect(StateFolderCheck(path: folder).run().verdict == .ok)
+        }
+    }
+
+    @Test func `a symbolic link as state folder is a finding without a command that follows the link`() async throws {
+        try await withScratchFolder { scratch in
+            let folder = try scratch.makeFolder("open")
+            let link = scratch.file("state")
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: folder)
+
+            let finding = StateFolderCheck(path: link).run()
+
+            #expect(finding.verdict == .warn && finding.detail.contains("is a symbolic link"))
+            #expect(finding.hint == "set broker.state_directory to the folder itself")
+        }
+    }
+
+    @Test func `a broker that may not be asked is not reported as stopped`() async {
+        func detail(isRunning: Bool) async -> String {
+            await VersionCheck(
+                broker: nil,
+                isRunning: isRunning,
+                readKernel: { "Linux 6.1" },
+                readVersion: { _ in nil }
+            ).run().detail
+        }
+        #expect(await detail(isRunning: true).contains("patchbayd of unknown version,"))
+        #expect(await detail(isRunning: false).contains("patchbayd not running,"))
     }
 
     @Test func `a clock without a time server is a finding, and so is one that starts in 1970`() {

@@ -37,7 +37,8 @@ import Testing
         #expect(checks[0].hint?.contains("MulticastDNS=no") == true)
         #expect(checks[0].hint?.contains("systemctl restart systemd-resolved") == true)
         #expect(checks[1].hint == "sudo systemctl disable --now mdnsd")
-        #expect(checks[2].hint == "sudo kill 4" && checks[2].detail.contains("homeassistant (process 4)"))
+        #expect(checks[2].hint == "turn off multicast DNS in the settings of homeassistant")
+        #expect(checks[2].detail.contains("homeassistant (process 4)"))
     }
 
     private func check(_ interface: InterfaceCheck.Interface, avahi: Bool = true) -> [Check] {

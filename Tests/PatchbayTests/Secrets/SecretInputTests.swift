@@ -24,6 +24,14 @@ import Testing
         return tcgetattr(terminal, &mode) == 0 && mode.c_lflag & tcflag_t(ECHO) != 0
     }
 
+    @Test func `secret set says that the running app rejects the secret, or that it was not tried`() throws {
+        let id = try #require(EndpointID("shop"))
+        #expect(SecretSetCommand.text(.accepted, of: id) == "Stored the secret of shop. The app accepts it.")
+        #expect(SecretSetCommand.text(.rejected, of: id).contains("but the running app rejects it"))
+        #expect(SecretSetCommand.text(.untried, of: id).contains("was not tried"))
+        #expect(SecretSetCommand.text(nil, of: id) == "Stored the secret of shop.")
+    }
+
     @Test func `the prompt reads a line without echo and restores the terminal`() async throws {
         let (person, program) = try terminal()
         defer { for end in [person, program] { close(end) } }

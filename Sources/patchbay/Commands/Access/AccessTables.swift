@@ -64,12 +64,12 @@ enum AccessTables {
             + "expires \(Formatting.from(now, to: grant.expiresAt)) (grant \(grant.id))"
     }
 
-    /// Describes a pending request and the command that approves it, in two lines.
+    /// Describes a pending request and the command that lists requests, in two lines. An owner looks before an approval.
     static func notice(_ request: AccessRequest, isColoured: Bool) -> String {
         let title = ANSIStyle.yellow.paint("request:", isOn: isColoured)
         let selector = Formatting.selector(request.permissions.selector)
         return "\(title) \"\(request.name)\" (\(Formatting.caller(request.requester))) asks for "
-            + "\(request.permissions) on \(selector)\ntry: patchbay requests approve \(request.userCode)"
+            + "\(request.permissions) on \(selector), code \(request.userCode)\ntry: patchbay requests"
     }
 
     private static func style(of grant: Grant) -> ANSIStyle {

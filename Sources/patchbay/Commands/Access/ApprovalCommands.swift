@@ -48,7 +48,7 @@ struct ApproveCommand: AsyncParsableCommand {
         let approved = try await client.approvals.approve(endpoint.id, spec)
         if format.json { return try output.document(approved) }
         guard let address = spec.address else {
-            return try output.line("\(approved.id) needs no approval: it has only USB or configured routes.")
+            return try output.line(Self.textWithoutAddress(endpoint))
         }
         let route = approved.routes.first { $0.route.address == address && $0.isApproved }
         let place = route.map { approved in
@@ -58,6 +58,16 @@ struct ApproveCommand: AsyncParsableCommand {
             return "\(approved.route.location), announced by \(approved.route.host?.text ?? "?") as \(approved.app)"
         }
         try output.line("Approved \(approved.id) at \(place ?? address).")
+    }
+
+    /// Describes the approval of an endpoint without a network address to approve. The approval accepts another app
+    /// there. `endpoint` is as it was before.
+    static func textWithoutAddress(_ endpoint: Endpoint) -> String {
+        guard let found = endpoint.routes.compactMap(\.mismatch).first else {
+            return "\(endpoint.id) needs no approval: it has only USB or configured routes."
+        }
+        return "Approved another app at \(endpoint.id): \(found) answered there last. "
+            + "From now on, \(endpoint.id) is the app that answers next."
     }
 }
 

@@ -6,9 +6,11 @@ import Model
 struct BrokerCheck {
     let client: PatchbayClient
 
-    /// Returns the results and the broker's status; the status is nil if the broker does not respond.
-    func run() async -> (checks: [Check], status: BrokerStatus?) {
+    /// Returns the results, the broker's status, and whether a broker listens. The status is nil if the broker does not
+    /// respond, or refuses this client.
+    func run() async -> (checks: [Check], status: BrokerStatus?, isRunning: Bool) {
         var checks: [Check] = []
+        var isRunning = true
         do {
             let status = try await client.status()
             checks.append(Self.version(status))
@@ -21,15 +23,16 @@ struct BrokerCheck {
             checks += (status.findings ?? []).map(Self.finding)
             checks += (status.storage ?? []).map { Check(name: "state", verdict: .fail, detail: $0) }
             checks += [status.remote.flatMap { RemoteStatusText($0).check }].compactMap { $0 }
-            return (checks + status.sources.map(Self.source), status)
+            return (checks + status.sources.map(Self.source), status, true)
         } catch let error as ClientError {
+            if case .brokerNotRunning = error { isRunning = false }
             checks.append(
                 Check(name: "broker", verdict: .fail, detail: error.description, hint: Self.hint(for: error))
             )
         } catch {
             checks.append(Check(name: "broker", verdict: .fail, detail: "\(error)", hint: "patchbay logs -p warning"))
         }
-        return (checks, nil)
+        return (checks, nil, isRunning)
     }
 
     /// Returns the hint of the error, without the usual reference to `patchbay doctor`.
@@ -74,7 +77,7 @@ struct BrokerCheck {
                 name: "socket",
                 verdict: .fail,
                 detail: "\(path) has mode 0\(mode): every user may connect, but allow_any_user is not set",
-                hint: "sudo chmod 0600 \(path)"
+                hint: "sudo chmod 0600 \(Formatting.shellWord(path))"
             )
         ]
     }

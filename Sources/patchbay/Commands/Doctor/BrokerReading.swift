@@ -5,8 +5,10 @@ import Model
 
 /// The parts of the broker's state that the checks of the machine compare with the machine.
 struct BrokerReading {
-    /// Nil if the broker does not respond.
+    /// Nil if the broker does not respond, or refuses this client.
     var status: BrokerStatus?
+    /// True if a broker listens.
+    var isRunning: Bool
     /// The values of `patchbay config show`. Empty unless the client is an owner.
     var settings: [String: JSON] = [:]
     /// The UDIDs of the phones on the cable.
@@ -17,8 +19,9 @@ struct BrokerReading {
     var services = 0
 
     /// Reads the broker. A part that the client may not read stays empty.
-    init(_ status: BrokerStatus?, from client: PatchbayClient) async {
+    init(_ status: BrokerStatus?, isRunning: Bool, from client: PatchbayClient) async {
         self.status = status
+        self.isRunning = isRunning
         guard status != nil else { return }
         for entry in (try? await client.configuration()) ?? [] {
             // The broker writes values as TOML, whose numbers, strings and arrays are JSON too.
@@ -29,8 +32,6 @@ struct BrokerReading {
         advertisements = ((try? await client.advertisements.list()) ?? []).count
         services = ((try? await client.endpoints().endpoints) ?? []).count { $0.sources.contains(.bonjour) }
     }
-
-    private var isRunning: Bool { status != nil }
 
     /// Returns the checks of the machine that need neither Avahi nor usbmuxd.
     func machineChecks(socket: String, environment: [String: String]) -> [Check] {
@@ -57,7 +58,7 @@ struct BrokerReading {
         let avahi = AvahiCheck().run()
         let types = settings["discovery.types"]?.array?.count ?? 0
         let limits = AvahiLimitCheck(services: services, advertisements: advertisements, types: types + 1)
-        return avahi + (isRunning ? limits.run() : []) + MulticastCheck().run()
+        return avahi + (status == nil ? [] : limits.run()) + MulticastCheck().run()
             + InterfaceCheck(isAvahiRunning: AvahiCheck().isDaemonRunning).run()
     }
 
@@ -66,7 +67,7 @@ struct BrokerReading {
         let check = UsbmuxdCheck()
         let socket = check.run()
         let address = settings["devices.usbmuxd"]?.string.map { UsbmuxdCheck.path(of: $0) }
-        guard isRunning, address == nil || address == check.path, socket.verdict == .ok else { return [socket] }
+        guard status != nil, address == nil || address == check.path, socket.verdict == .ok else { return [socket] }
         return [socket, LibusbmuxdCheck(devices: devices).run()]
     }
 

@@ -9,8 +9,8 @@ struct DoctorCommand: AsyncParsableCommand {
         abstract: "Check the requirements of Patchbay on this machine and print fixes.",
         discussion: """
             Reports versions, and checks the broker, Avahi and its limits, other mDNS programs, network interfaces, \
-            usbmuxd, ports, the state folder, the clock and the limits of open files. Each finding has one command \
-            that fixes it.
+            usbmuxd, ports, the state folder, the clock and the limits of open files. Each finding has the next \
+            step.
 
             Works without a running broker. Checks only the broker with --broker ssh://. Skips the sources that the \
             broker's configuration turns off. Exits with 1 if a check fails; warnings do not count.
@@ -34,7 +34,7 @@ struct DoctorCommand: AsyncParsableCommand {
         let client = try options.client
         if fixClock { return try await resetClock(client) }
         let broker = await BrokerCheck(client: client).run()
-        let report = await Self.report(broker.checks, broker.status, client)
+        let report = await Self.report(broker, client)
         let checks = report.checks
         let output = options.output
         if format.json {
@@ -47,19 +47,19 @@ struct DoctorCommand: AsyncParsableCommand {
 
     /// Adds the checks of this machine to those of the broker.
     private static func report(
-        _ checks: [Check],
-        _ status: BrokerStatus?,
+        _ broker: (checks: [Check], status: BrokerStatus?, isRunning: Bool),
         _ client: PatchbayClient
     ) async -> DoctorReport {
         switch client.address {
         // The broker uses the usbmuxd and the Avahi of its own machine.
-        case .ssh, .remote: return DoctorReport(checks: checks)
+        case .ssh, .remote: return DoctorReport(checks: broker.checks)
         case .unix, .loopback:
-            let reading = await BrokerReading(status, from: client)
+            let reading = await BrokerReading(broker.status, isRunning: broker.isRunning, from: client)
+            let version = VersionCheck(broker: broker.status?.version, isRunning: broker.isRunning)
             let environment = ProcessInfo.processInfo.environment
             return DoctorReport(
-                broker: [await VersionCheck(broker: status?.version).run()] + checks,
-                sources: status?.sources,
+                broker: [await version.run()] + broker.checks,
+                sources: broker.status?.sources,
                 usbmuxd: reading.usbmuxdChecks,
                 network: reading.networkChecks,
                 machine: reading.machineChecks(socket: client.address.description, environment: environment)

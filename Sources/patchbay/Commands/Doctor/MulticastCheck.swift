@@ -41,7 +41,7 @@ struct MulticastCheck {
         }
     }
 
-    /// Returns the command that turns a responder off.
+    /// Returns the command or the setting that turns a responder off.
     static func command(against owner: KernelSockets.Owner) -> String {
         switch owner.name {
         case "systemd-resolve":
@@ -51,7 +51,7 @@ struct MulticastCheck {
             >/etc/systemd/resolved.conf.d/patchbay.conf && systemctl restart systemd-resolved'
             """
         case "mdnsd", "mDNSResponder": "sudo systemctl disable --now \(owner.name)"
-        default: "sudo kill \(owner.process)"
+        default: "turn off multicast DNS in the settings of \(owner.name)"
         }
     }
 

@@ -37,7 +37,12 @@ struct PortCheck {
         }
         // systemd holds the port for the service too (patchbayd-tcp.socket).
         if let other = owners.first(where: { $0.process != broker && $0.name != "systemd" }) {
-            return taken(apiPort, by: other, so: "clients with a grant cannot reach the broker there")
+            let program = other.name == "patchbayd" ? "another patchbayd" : other.name
+            return check(
+                .warn,
+                "\(program) (process \(other.process)) uses port \(apiPort); clients with a grant cannot reach the broker there",
+                hint: "set another api.port in patchbay.toml, or api.tcp = false"
+            )
         }
         guard owners.isEmpty || broker != nil else {
             return check(.ok, "systemd listens on port \(apiPort) for the broker")
@@ -55,14 +60,10 @@ struct PortCheck {
                 hint: "patchbay tunnels rm \(tunnel.id)"
             )
         }
-        return taken(port, by: owner, so: "tunnel \(tunnel.id) waits for it")
-    }
-
-    private func taken(_ port: UInt16, by owner: KernelSockets.Owner, so consequence: String) -> Check {
-        check(
+        return check(
             .warn,
-            "\(owner.name) (process \(owner.process)) uses port \(port); \(consequence)",
-            hint: "sudo kill \(owner.process)"
+            "\(owner.name) (process \(owner.process)) uses port \(port); tunnel \(tunnel.id) waits for it",
+            hint: "patchbay tunnels rm \(tunnel.id)"
         )
     }
 

@@ -11,11 +11,17 @@ struct StateFolderCheck {
     /// - Parameters:
     ///   - configured: The value of `broker.state_directory`; nil for the default.
     ///   - socket: The path of the broker's socket. The service has its socket in /run/patchbay.
+    ///   - user: The user that runs the broker.
     ///   - environment: The environment, for `XDG_STATE_HOME` and `HOME`.
     /// - Returns: The path; nil if the environment has no home folder.
-    static func path(configured: String?, socket: String, environment: [String: String]) -> String? {
+    static func path(
+        configured: String?,
+        socket: String,
+        user: UInt32 = geteuid(),
+        environment: [String: String]
+    ) -> String? {
         if let configured { return configured }
-        if socket.hasPrefix("/run/patchbay/") { return "/var/lib/patchbay" }
+        if socket.hasPrefix("/run/patchbay/") || user == 0 { return "/var/lib/patchbay" }
         if let folder = environment["XDG_STATE_HOME"], folder.hasPrefix("/") { return "\(folder)/patchbay" }
         return environment["HOME"].map { "\($0)/.local/state/patchbay" }
     }
@@ -26,13 +32,21 @@ struct StateFolderCheck {
                 ? check(.ok, "\(path) does not exist yet; the broker creates it")
                 : check(.ok, "\(path) belongs to another user; run the check with sudo to include it")
         }
+        // A command such as chmod would change the folder that the link leads to.
+        guard status.type != .link else {
+            return check(
+                .warn,
+                "\(path) is a symbolic link, so its folder is not checked",
+                hint: "set broker.state_directory to the folder itself"
+            )
+        }
         guard status.isPrivate else {
             let mode = status.mode & 0o777
             return check(
                 // The broker refuses a folder that others can write.
                 mode & 0o022 == 0 ? .warn : .fail,
                 "\(path) has mode 0\(String(mode, radix: 8)), so other users can open it",
-                hint: "sudo chmod 0700 \(path)"
+                hint: "sudo chmod 0700 \(Formatting.shellWord(path))"
             )
         }
         guard let names = try? FileManager.default.contentsOfDirectory(atPath: path) else {
@@ -42,7 +56,7 @@ struct StateFolderCheck {
             return check(
                 .fail,
                 "\(path)/\(exposed) can be opened by other users",
-                hint: "sudo chmod -R go= \(path)"
+                hint: "sudo chmod -R go= \(Formatting.shellWord(path))"
             )
         }
         let foreign = names.sorted().first { Self.status(of: "\(path)/\($0)")?.owner != status.owner }
@@ -50,7 +64,7 @@ struct StateFolderCheck {
             return check(
                 .fail,
                 "\(path)/\(foreign) belongs to another user than the folder, so the broker cannot write it",
-                hint: "sudo chown -R \(status.owner) \(path)"
+                hint: "sudo chown -R \(status.owner) \(Formatting.shellWord(path))"
             )
         }
         return check(.ok, "\(path) and its files belong to user \(status.owner) only")

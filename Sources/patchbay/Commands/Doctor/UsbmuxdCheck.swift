@@ -21,22 +21,23 @@ struct UsbmuxdCheck {
             return check(.ok, "USBMUXD_SOCKET_ADDRESS is \(path), not a Unix socket path; not checked")
         }
         let socket = UnixSocketStatus(path: path)
+        let word = Formatting.shellWord(path)
         let mode = socket.access.map { String($0.mode, radix: 8) } ?? "?"
         switch socket.state {
         case .listening where socket.access.map({ $0.mode & 0o006 != 0o006 }) == true:
             return check(
                 .warn,
                 "\(path) has mode 0\(mode), so usbmuxd may refuse a broker of another user",
-                hint: "sudo chmod 0666 \(path)"
+                hint: "sudo chmod 0666 \(word)"
             )
         case .listening: return check(.ok, "usbmuxd listens at \(path), mode 0\(mode)")
         case .notPermitted:
-            return check(.fail, "no permission for usbmuxd's socket \(path)", hint: "sudo chmod 0666 \(path)")
+            return check(.fail, "no permission for usbmuxd's socket \(path)", hint: "sudo chmod 0666 \(word)")
         case .notASocket:
             return check(
                 .fail,
                 "\(path) is not a socket",
-                hint: "sudo rm \(path) && sudo systemctl restart usbmuxd"
+                hint: "sudo rm \(word) && sudo systemctl restart usbmuxd"
             )
         // On Debian, udev starts usbmuxd with the first phone and stops usbmuxd with the last. The file may stay.
         case .absent, .dead:

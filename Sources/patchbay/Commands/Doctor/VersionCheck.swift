@@ -19,13 +19,15 @@ struct VersionCheck {
 
     /// The version of the broker; nil if the broker does not respond.
     let broker: String?
+    /// True if a broker listens.
+    var isRunning = false
     var readKernel: () -> String = Self.kernel
     /// Returns the version of a program; nil if the program is missing or does not answer.
     var readVersion: (Program) async -> String? = Self.version
 
     func run() async -> Check {
         let own = Version.text(commit: String(cString: CVersion_commit()))
-        var parts = ["patchbay \(own)", "patchbayd \(broker ?? "not running")"]
+        var parts = ["patchbay \(own)", "patchbayd \(broker ?? (isRunning ? "of unknown version" : "not running"))"]
         for program in Self.programs {
             let version = await readVersion(program)
             parts.append("\(program.name) \(version ?? "not installed")")

@@ -12,8 +12,8 @@ struct LeaseCommand: AsyncParsableCommand {
             connections. Read-only calls pass. A call of yours extends the lease. Your commands are one client; each \
             agent is another one. `patchbay unlease` ends the lease.
 
-            With a command after --, the lease lasts until the end of that command. `patchbay` in the command uses the \
-            same broker.
+            With a command after --, the lease lasts until the end of that command. A lease that you have already is \
+            kept, and does not end with the command. `patchbay` in the command uses the same broker.
 
               patchbay lease shop-test-iphone --for 30m --note "unlocking it by hand"
               patchbay lease shop-test-iphone --wait 5m -- ./run-tests.sh
@@ -64,7 +64,14 @@ struct LeaseCommand: AsyncParsableCommand {
         )
         guard command.isEmpty else {
             let environment = options.environment(from: ProcessInfo.processInfo.environment)
-            return try await LeasedProgram(command, environment: environment, spec: spec, client: client).run()
+            let held = endpoint.lease.flatMap { $0.isOwn ? $0 : nil }
+            return try await LeasedProgram(
+                command,
+                environment: environment,
+                spec: spec,
+                held: held,
+                client: client
+            ).run()
         }
         let lease = try await client.leases.take(spec)
         if format.json { return try options.output.document(lease) }

@@ -9,33 +9,70 @@ struct LeasedProgram: Sendable {
     private let words: [String]
     private let environment: [String: String]
     private let spec: LeaseSpec
+    /// The lease that the client held before; nil if there was none.
+    private let held: Lease?
     private let client: PatchbayClient
 
-    init(_ words: [String], environment: [String: String], spec: LeaseSpec, client: PatchbayClient) {
+    init(
+        _ words: [String],
+        environment: [String: String],
+        spec: LeaseSpec,
+        held: Lease?,
+        client: PatchbayClient
+    ) {
         self.words = words
         self.environment = environment
         self.spec = spec
+        self.held = held
         self.client = client
     }
 
-    /// Takes the lease, runs the program, and ends the lease. The program gets the signals of this process.
+    /// Takes the lease, runs the program, and ends the lease. A lease that the client held before is renewed and not
+    /// ended. The program gets the signals of this process.
     ///
     /// - Throws: `ClientError`; `CLIError` if the program cannot be started, or if the lease ended before the
     ///   program; `ExitCode` with the status of the program.
     func run() async throws {
-        let lease = try await client.leases.take(spec)
+        let kept = try await keepHeldLease()
+        let lease: Lease
+        if let kept { lease = kept } else { lease = try await client.leases.take(spec) }
         let result: Result<CInt, any Error>
         do { result = .success(try await runProgram(under: lease)) } catch { result = .failure(error) }
         var loss: ClientError?
-        do { try await client.leases.end(lease.id) } catch {
+        do {
+            // The renewal shows whether the lease lasted until the end of the program.
+            if kept == nil {
+                try await client.leases.end(lease.id)
+            } else {
+                _ = try await client.leases.take(Self.renewal(of: lease, for: spec))
+            }
+        } catch {
             loss = Self.loss(from: error)
             if loss == nil {
-                try? Console.errors().line("warning: the lease of \(spec.endpoint) could not be ended: \(error)")
+                let verb = kept == nil ? "ended" : "renewed"
+                try? Console.errors().line("warning: the lease of \(spec.endpoint) could not be \(verb): \(error)")
             }
         }
         let status = try result.get()
         if let loss { throw Self.loss(of: spec.endpoint, because: loss, status: status) }
         guard status == 0 else { throw ExitCode(status) }
+    }
+
+    /// Renews the lease that the client held before.
+    ///
+    /// - Returns: Nil if there is none, also because it has ended meanwhile.
+    private func keepHeldLease() async throws -> Lease? {
+        guard let held else { return nil }
+        do { return try await client.leases.take(Self.renewal(of: held, for: spec)) } catch {
+            guard Self.loss(from: error) != nil else { throw error }
+            return nil
+        }
+    }
+
+    /// Returns the request that renews a lease and never shortens it.
+    static func renewal(of lease: Lease, for spec: LeaseSpec) -> LeaseSpec {
+        let seconds = max(lease.seconds, spec.seconds ?? 0)
+        return LeaseSpec(endpoint: spec.endpoint, seconds: seconds, note: spec.note, renew: lease.id)
     }
 
     /// Returns the failure to renew or end a lease if it shows that the lease had ended before: there is no such lease,
@@ -79,7 +116,7 @@ struct LeasedProgram: Sendable {
 
     /// Renews the lease at half of its length, until the task is cancelled or the lease has ended.
     private func renew(_ lease: Lease) async {
-        let renewal = LeaseSpec(endpoint: spec.endpoint, seconds: lease.seconds, note: spec.note, renew: lease.id)
+        let renewal = Self.renewal(of: lease, for: spec)
         // Half of the length leaves time for a second attempt after a failure.
         while (try? await Task.sleep(for: .milliseconds(lease.seconds * 500))) != nil {
             do { _ = try await client.leases.take(renewal) } catch {

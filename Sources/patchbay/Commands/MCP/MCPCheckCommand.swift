@@ -159,7 +159,7 @@ struct MCPCheck {
     }
 
     /// Throws the failure in the result of a tool.
-    private static func check(_ result: JSON) throws(CLIError) {
+    static func check(_ result: JSON) throws(CLIError) {
         guard result["isError"] == true else { return }
         let structure = result["structuredContent"]
         let text = result["content"]?.array?.first?["text"]?.string ?? "the call failed without a reason"
@@ -167,6 +167,7 @@ struct MCPCheck {
         throw CLIError(
             status: status ?? .error,
             message: structure?["reason"]?.string ?? SanitizedText(text, limit: 500).text,
+            candidates: structure?["candidates"]?.array?.compactMap(\.string) ?? [],
             hint: structure?["try"]?.string
         )
     }

@@ -71,8 +71,17 @@ struct MCPInstallCommand: ParsableCommand {
 
     func run() throws {
         let (target, output) = (try place.target(), options.output)
-        let entry = ServerEntry(command: command, arguments: ["mcp"] + subject.subject.arguments + brokerArguments)
-        let file = ConfigurationFile(path: target.file)
+        let broker = try broker
+        let entry = ServerEntry(command: command, arguments: ["mcp"] + subject.subject.arguments + broker.arguments)
+        if let variable = broker.omittedVariable {
+            try output.line("Note: the entry does not have the broker of $\(variable); each user must set it.")
+        }
+        if place.isDryRun { return try install(entry, in: target) }
+        try ConfigurationFile(path: target.file).locked { try install(entry, in: target) }
+    }
+
+    private func install(_ entry: ServerEntry, in target: ConfigurationTarget) throws {
+        let (file, output) = (ConfigurationFile(path: target.file), options.output)
         let old = try file.content()
         let new = try ConfigurationEdit(target: target).adding(entry, to: old ?? [])
         if new == old { return try output.line("\(target.file) has this server already; nothing was changed.") }
@@ -81,14 +90,20 @@ struct MCPInstallCommand: ParsableCommand {
         guard !place.isDryRun else { return try output.line("Nothing was written, because of --dry-run.") }
         try file.replace(old, with: new, mode: place.project ? 0o644 : 0o600)
         try output.line("Written. \(target.client.nextStep(isProject: place.project))")
-        let words = ["patchbay", "mcp", "check"] + subject.subject.arguments + brokerArguments
+        let words = ["patchbay", "mcp", "check"] + entry.arguments.dropFirst()
         try output.line("Check it with `\(words.joined(separator: " "))`.")
         try output.line("Remove it with `\(place.command("uninstall"))`.")
     }
 
-    private var brokerArguments: [String] {
-        let socket = options.socket.map { _ in ["--socket", GlobalOptions.path(of: options.socket)] } ?? []
-        return socket + (options.broker.map { ["--broker", $0] } ?? [])
+    private var broker: BrokerArguments {
+        get throws(CLIError) {
+            try BrokerArguments(
+                socket: options.socket,
+                broker: options.broker,
+                isProject: place.project,
+                environment: ProcessInfo.processInfo.environment
+            )
+        }
     }
 
     /// The command for the file. The name alone works on every machine of a team. In a user's own file the path is
@@ -114,8 +129,15 @@ struct MCPUninstallCommand: ParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func run() throws {
-        let (target, output) = (try place.target(), options.output)
+        let target = try place.target()
         let file = ConfigurationFile(path: target.file)
+        // The lock creates the folder, which a removal must not do.
+        if try place.isDryRun || file.content() == nil { return try uninstall(target) }
+        try file.locked { try uninstall(target) }
+    }
+
+    private func uninstall(_ target: ConfigurationTarget) throws {
+        let (file, output) = (ConfigurationFile(path: target.file), options.output)
         let old = try file.content()
         guard let old, let new = try ConfigurationEdit(target: target).removing(from: old) else {
             let client = target.client.rawValue

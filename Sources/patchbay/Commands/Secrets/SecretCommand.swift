@@ -50,8 +50,21 @@ struct SecretSetCommand: AsyncParsableCommand {
         )
         let text = try await SecretInput.line("Secret of \(endpoint.id) (not shown): ", command: command)
         let pasted = try Self.pasted(text, command: command)
-        try await client.secrets.set(pasted.token, of: endpoint.id, on: pasted.port)
-        try options.output.line("Stored the secret of \(endpoint.id).")
+        let trial = try await client.secrets.set(pasted.token, of: endpoint.id, on: pasted.port)
+        try options.output.line(Self.text(trial, of: endpoint.id))
+    }
+
+    /// Describes the stored secret and the answer of the app.
+    static func text(_ trial: SecretTrial?, of id: EndpointID) -> String {
+        let stored = "Stored the secret of \(id)"
+        return switch trial {
+        case .accepted: "\(stored). The app accepts it."
+        case .rejected:
+            "\(stored), but the running app rejects it. The broker tries it once more at the next launch. For the "
+                + "running app, give the secret of that launch."
+        case .untried: "\(stored). It was not tried at the app."
+        case nil: "\(stored)."
+        }
     }
 
     /// Extracts the token from the input. AppReveal prints the token at the end of a URL; the port identifies the launch.

@@ -3,12 +3,12 @@ import JSON
 import Model
 import SystemIO
 
-/// Delivers the messages of the client to the broker, and writes what they lead to. Ensures that a request gets a
+/// Forwards the messages of the client to the broker, and writes the responses. Ensures that a request gets a
 /// response.
 ///
 /// While the broker restarts, undelivered requests are retried. Requests with a lost response are retried only if they
 /// are idempotent.
-struct RequestDelivery: Sendable {
+struct RequestForwarder: Sendable {
     let connector: ServerConnector
     let output: LineWriter
     let clock: any Clock<Duration>
@@ -140,7 +140,7 @@ struct RequestDelivery: Sendable {
 }
 
 /// The tools of the bridge.
-extension RequestDelivery {
+extension RequestForwarder {
     /// Answers a call of a tool of the bridge. Returns false for any other message.
     private func answerLocally(_ message: ClientMessage, _ written: () -> Void) async throws -> Bool {
         guard let id = message.id else { return false }
