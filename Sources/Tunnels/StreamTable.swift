@@ -38,9 +38,9 @@ package final class StreamTable: Sendable {
         streams.withLock { $0[id] = stream }
         defer { streams.withLock { $0[id] = nil } }
         do {
-            let start = ContinuousClock.now
+            let start = MonotonicInstant.now
             let dialed = try await dependencies.relay.connect(dependencies.planner.snapshot(of: target).plans)
-            metrics.connected(after: ContinuousClock.now - start)
+            metrics.connected(after: MonotonicInstant.now - start)
             do { try stream.relay(try await client(stream), dialed) } catch {
                 dialed.reject()
                 throw error

@@ -48,7 +48,7 @@ import Testing
 
     @Test func `the heap returns the earliest timer first, also after pruning`() {
         var timers = TimerHeap()
-        let now = ContinuousClock.now
+        let now = MonotonicInstant.now
         for number in 0..<1_000 { timers.add(UInt64(number), until: now + .seconds(number * 7_919 % 1_000)) }
         timers.prune { $0 % 3 != 0 }
 

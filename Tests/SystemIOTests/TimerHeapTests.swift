@@ -2,9 +2,9 @@ import SystemIO
 import Testing
 
 @Suite struct TimerHeapTests {
-    private let start = ContinuousClock.now
+    private let start = MonotonicInstant.now
 
-    private func time(_ milliseconds: Int) -> ContinuousClock.Instant { start + .milliseconds(milliseconds) }
+    private func time(_ milliseconds: Int) -> MonotonicInstant { start + .milliseconds(milliseconds) }
 
     /// Pops all timers that are due at a time.
     private func due(of timers: inout TimerHeap, at milliseconds: Int) -> [UInt64] {

@@ -6,11 +6,11 @@ import Testing
 
 /// The state machine of a connection, from the accept to the handover. The tests make no system call.
 @Suite struct ConnectionStateTests {
-    private let start = ContinuousClock.now
+    private let start = MonotonicInstant.now
     private let timeouts = InspectionTimeouts(firstByte: .milliseconds(20), drain: .milliseconds(500))
     private let failure = DialError(.foreignUser, "another user")
 
-    private func at(_ milliseconds: Int) -> ContinuousClock.Instant { start + .milliseconds(milliseconds) }
+    private func at(_ milliseconds: Int) -> MonotonicInstant { start + .milliseconds(milliseconds) }
 
     /// Returns a machine that has made these transitions at the start.
     private func machine(

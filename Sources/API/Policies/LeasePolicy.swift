@@ -22,7 +22,7 @@ package struct LeasePolicy: Sendable {
 
     private func conflict(of target: TunnelTarget, holderKey: String) async -> LeaseConflict? {
         // Without a lease, the registry is not asked.
-        guard leases.count > 0, let target = await leaseTarget(of: target) else { return nil }
+        guard leases.mayHaveLeases, let target = await leaseTarget(of: target) else { return nil }
         return leases.connectionConflict(on: target, holderKey: holderKey)
     }
 
@@ -44,7 +44,7 @@ extension LeasePolicy: ConnectionPolicy {
         guard let target = await leaseTarget(of: target) else { return { nil } }
         let holderKey = holder ?? LeaseHolder.key(ofUser: owner)
         return { [leases] in
-            guard leases.count > 0, let conflict = leases.connectionConflict(on: target, holderKey: holderKey) else {
+            guard leases.mayHaveLeases, let conflict = leases.connectionConflict(on: target, holderKey: holderKey) else {
                 return nil
             }
             return DialError(.leased, "a connection was refused: \(conflict); connect again after that time")

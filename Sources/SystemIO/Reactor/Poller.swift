@@ -58,7 +58,7 @@ package final class Poller: Sendable {
     package func wait(
         for readiness: Readiness,
         of descriptor: CInt,
-        until deadline: ContinuousClock.Instant
+        until deadline: MonotonicInstant
     ) async throws -> Bool {
         do {
             try await wait { token, continuation in
@@ -73,7 +73,7 @@ package final class Poller: Sendable {
     /// Returns at the deadline, with millisecond resolution.
     ///
     /// - Throws: `CancellationError`.
-    func sleep(until deadline: ContinuousClock.Instant) async throws {
+    func sleep(until deadline: MonotonicInstant) async throws {
         try await wait { token, continuation in
             let isFirst = waiters.withLock { waiters -> Bool? in
                 waiters.isStarting(token) ? waiters.sleep(token, until: deadline, continuation) : nil
@@ -105,7 +105,7 @@ package final class Poller: Sendable {
         _ token: UInt64,
         on descriptor: CInt,
         for readiness: Readiness,
-        until deadline: ContinuousClock.Instant?,
+        until deadline: MonotonicInstant?,
         _ continuation: PollerWaiters.Continuation
     ) {
         var isFirst = false
@@ -186,7 +186,9 @@ extension Poller {
         atMost limit: Duration,
         by clock: any Clock<Duration>
     ) async throws -> Bool {
-        if clock is PollerClock { return try await wait(for: readiness, of: descriptor, until: .now + limit) }
+        if clock is PollerClock {
+            return try await wait(for: readiness, of: descriptor, until: MonotonicInstant.now + limit)
+        }
         // The time of another clock needs a separate wait.
         return try await withTimeout(limit, clock: clock) { [self] in
             try await wait(for: readiness, of: descriptor)

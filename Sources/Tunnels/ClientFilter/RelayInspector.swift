@@ -15,8 +15,8 @@ package struct RelayInspector: Sendable {
     private let limits: InspectionTimeouts
     private var seen = 0
     private var stage = RequestLineStage.silent
-    private var began: ContinuousClock.Instant?
-    private var lastCame: ContinuousClock.Instant?
+    private var began: MonotonicInstant?
+    private var lastCame: MonotonicInstant?
 
     /// Creates an inspector for a connection that the guard has not decided on.
     package init(_ browserGuard: BrowserGuard, limits: InspectionTimeouts = InspectionTimeouts()) {
@@ -30,13 +30,13 @@ package struct RelayInspector: Sendable {
     var needsTimer: Bool { began != nil }
 
     /// The time of the next decision without more bytes; nil before the first byte.
-    var deadline: ContinuousClock.Instant? {
+    var deadline: MonotonicInstant? {
         guard let began, let lastCame else { return nil }
         return stage == .begun ? began + limits.head : lastCame + limits.timeout(at: stage)
     }
 
     /// Peeks at the client's receive queue.
-    mutating func inspect(_ client: inout RelaySocket, pool: RelayBufferPool, now: ContinuousClock.Instant)
+    mutating func inspect(_ client: inout RelaySocket, pool: RelayBufferPool, now: MonotonicInstant)
         -> Decision
     {
         let buffer = UnsafeMutableRawBufferPointer(rebasing: pool.scratch[..<BrowserGuard.limit])

@@ -6,7 +6,7 @@ import SystemIO
 /// The event loop performs each action and reports the result as the next event. The stations are listener, check,
 /// connector, relay and end; this machine covers the first three.
 struct ConnectionState {
-    typealias Instant = ContinuousClock.Instant
+    typealias Instant = MonotonicInstant
 
     enum Phase: Hashable, Sendable {
         /// The client's user is looked up.

@@ -20,7 +20,7 @@ final class PendingConnection {
     var permit: (any Sendable)?
     var place: ConnectQueue.Place?
     /// The time at which the place at the server is released.
-    var placeRelease: ContinuousClock.Instant?
+    var placeRelease: MonotonicInstant?
     var dialRequest: DialRequest?
     /// The reason why the plan failed; nil before that, and after its timeout.
     private var failure: ConnectPlan.Failure?
@@ -29,8 +29,8 @@ final class PendingConnection {
     /// True if the client has the response of a rejection.
     private(set) var isRejected = false
     /// The deadline of the timer in the loop's heap; nil if there is none.
-    var timer: ContinuousClock.Instant?
-    var dialStart: ContinuousClock.Instant
+    var timer: MonotonicInstant?
+    var dialStart: MonotonicInstant
 
     private let peer: SocketAddress?
 
@@ -39,7 +39,7 @@ final class PendingConnection {
         peer: SocketAddress?,
         on listener: LoopListener,
         token: ConnectionToken,
-        now: ContinuousClock.Instant
+        now: MonotonicInstant
     ) {
         self.token = token
         self.listener = listener
@@ -57,7 +57,7 @@ final class PendingConnection {
     }
 
     /// Creates a connection without a client.
-    init(_ request: ConnectRequest, token: ConnectionToken, now: ContinuousClock.Instant) {
+    init(_ request: ConnectRequest, token: ConnectionToken, now: MonotonicInstant) {
         self.token = token
         self.request = request
         (listener, peer) = (nil, nil)
@@ -70,7 +70,7 @@ final class PendingConnection {
     var tunnel: LoopTunnel? { listener?.tunnel }
 
     /// The next time at which the connection needs a timer.
-    var deadline: ContinuousClock.Instant? {
+    var deadline: MonotonicInstant? {
         guard let placeRelease, place?.holdsServer == true else { return state.deadline }
         return state.deadline.map { min($0, placeRelease) } ?? placeRelease
     }
@@ -92,7 +92,7 @@ final class PendingConnection {
         return configuration.ownerCheck.evaluate(number, from: peer, to: local, owner: configuration.owner)
     }
 
-    func inspect(_ pool: RelayBufferPool, _ now: ContinuousClock.Instant) -> ConnectionState.Inspection {
+    func inspect(_ pool: RelayBufferPool, _ now: MonotonicInstant) -> ConnectionState.Inspection {
         guard var client = client.take(), var inspector = inspector.take() else { return .passes }
         let decision = inspector.inspect(&client, pool: pool, now: now)
         self.client = consume client
@@ -167,20 +167,20 @@ extension PendingConnection {
     }
 
     /// Takes a place, or waits for one.
-    func enter(_ queue: inout ConnectQueue, _ now: ContinuousClock.Instant) -> ConnectionState.Event? {
+    func enter(_ queue: inout ConnectQueue, _ now: MonotonicInstant) -> ConnectionState.Event? {
         guard let key = plan?.limitKey else { return .placeFree }
         guard let place = queue.enter(token, key) else { return nil }
         hold(place, now)
         return .placeFree
     }
 
-    func hold(_ place: ConnectQueue.Place, _ now: ContinuousClock.Instant) {
+    func hold(_ place: ConnectQueue.Place, _ now: MonotonicInstant) {
         self.place = place
         placeRelease = now + ConnectQueue.serverHoldTime
     }
 
     /// Gives up the place at the server when its time is over.
-    func releaseServer(_ queue: inout ConnectQueue, _ now: ContinuousClock.Instant) {
+    func releaseServer(_ queue: inout ConnectQueue, _ now: MonotonicInstant) {
         guard let placeRelease, now >= placeRelease, var place = place.take() else { return }
         queue.releaseServer(&place)
         (self.place, self.placeRelease) = (place, nil)

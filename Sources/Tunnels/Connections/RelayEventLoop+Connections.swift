@@ -5,7 +5,7 @@ import SystemIO
 
 /// The listeners of the event loop.
 extension RelayEventLoop {
-    func listen(_ configuration: TunnelConfiguration, _ now: ContinuousClock.Instant) {
+    func listen(_ configuration: TunnelConfiguration, _ now: MonotonicInstant) {
         let tunnel = LoopTunnel(configuration)
         tunnels[ObjectIdentifier(configuration.metrics)] = tunnel
         for socket in configuration.sockets {
@@ -28,7 +28,7 @@ extension RelayEventLoop {
     }
 
     /// Accepts waiting clients.
-    func accept(_ index: Int, _ now: ContinuousClock.Instant) {
+    func accept(_ index: Int, _ now: MonotonicInstant) {
         guard let listener = listeners[index] else { return }
         if !listener.isWatched {
             let token = UInt64(index | Self.listenerBit) << 1
@@ -57,7 +57,7 @@ extension RelayEventLoop {
         readyListeners.append(index)
     }
 
-    private func retry(_ index: Int, after delay: Duration, _ now: ContinuousClock.Instant) {
+    private func retry(_ index: Int, after delay: Duration, _ now: MonotonicInstant) {
         schedule(ConnectionToken(index: index | Self.listenerBit, generation: 0), at: now + delay)
     }
 
@@ -65,7 +65,7 @@ extension RelayEventLoop {
         _ client: consuming Descriptor,
         from peer: SocketAddress?,
         on listener: LoopListener,
-        _ now: ContinuousClock.Instant
+        _ now: MonotonicInstant
     ) {
         let metrics = listener.tunnel.configuration.metrics
         guard metrics.connectionAccepted() else { return client.reset() }
@@ -85,7 +85,7 @@ extension RelayEventLoop {
 /// The connector: performs the actions of the state machines.
 extension RelayEventLoop {
     /// Performs actions until the connection waits, is relayed, or has ended.
-    func advance(_ pending: PendingConnection, _ event: ConnectionState.Event, _ now: ContinuousClock.Instant) {
+    func advance(_ pending: PendingConnection, _ event: ConnectionState.Event, _ now: MonotonicInstant) {
         var next: ConnectionState.Event? = event
         while let event = next { next = perform(pending.state.handle(event, now: now), pending, now) }
         startTimer(of: pending)
@@ -99,7 +99,7 @@ extension RelayEventLoop {
         schedule(pending.token, at: deadline)
     }
 
-    func handleTimer(of pending: PendingConnection, _ now: ContinuousClock.Instant) {
+    func handleTimer(of pending: PendingConnection, _ now: MonotonicInstant) {
         pending.timer = nil
         pending.releaseServer(&connects, now)
         guard let deadline = pending.state.deadline, now >= deadline else { return startTimer(of: pending) }
@@ -107,7 +107,7 @@ extension RelayEventLoop {
     }
 
     /// Starts the connects that have a place now.
-    func startConnects(_ now: ContinuousClock.Instant) {
+    func startConnects(_ now: MonotonicInstant) {
         while let (token, place) = connects.next() {
             guard let pending = connections.pending(token) else {
                 connects.release(place)
@@ -119,7 +119,7 @@ extension RelayEventLoop {
     }
 
     /// Connects by the plan of a request.
-    func connect(_ request: ConnectRequest, _ now: ContinuousClock.Instant) {
+    func connect(_ request: ConnectRequest, _ now: MonotonicInstant) {
         let token = connections.reserve()
         let pending = PendingConnection(request, token: token, now: now)
         connections[token.index] = .pending(pending)
@@ -133,7 +133,7 @@ extension RelayEventLoop {
     }
 
     /// Handles the result of a dial on a task.
-    func dialed(_ token: ConnectionToken, _ result: Result<RelayTarget, DialError>, _ now: ContinuousClock.Instant) {
+    func dialed(_ token: ConnectionToken, _ result: Result<RelayTarget, DialError>, _ now: MonotonicInstant) {
         guard let pending = connections.pending(token) else {
             try? result.get().reject()
             return
@@ -162,7 +162,7 @@ extension RelayEventLoop {
     private func perform(
         _ action: ConnectionState.Action,
         _ pending: PendingConnection,
-        _ now: ContinuousClock.Instant
+        _ now: MonotonicInstant
     ) -> ConnectionState.Event? {
         switch action {
         case .wait: return nil
@@ -206,7 +206,7 @@ extension RelayEventLoop {
     }
 
     /// Hands a connection to the relay, unless its approval was revoked since the snapshot.
-    private func relayByPlan(_ pending: PendingConnection, _ now: ContinuousClock.Instant) -> ConnectionState.Event? {
+    private func relayByPlan(_ pending: PendingConnection, _ now: MonotonicInstant) -> ConnectionState.Event? {
         guard let plan = pending.plan, let number = pending.target?.number else { return .clientDisconnected }
         if let request = pending.request {
             epoll.unwatch(number)
@@ -222,7 +222,7 @@ extension RelayEventLoop {
         return nil
     }
 
-    private func relay(_ pending: PendingConnection, _ properties: RelayTarget, _ now: ContinuousClock.Instant) {
+    private func relay(_ pending: PendingConnection, _ properties: RelayTarget, _ now: MonotonicInstant) {
         guard let tunnel = pending.tunnel, let client = pending.client.take(), let target = pending.target.take() else {
             return
         }

@@ -1,3 +1,5 @@
+import SystemIO
+
 /// The identity of a connection in the event loop. A later connection may get the same index, never both.
 struct ConnectionToken: Hashable, Sendable {
     let index: Int
@@ -64,7 +66,7 @@ struct ConnectionTable {
         inspector: RelayInspector?,
         observer: any RelayObserver,
         pool: RelayBufferPool,
-        now: ContinuousClock.Instant
+        now: MonotonicInstant
     ) {
         entries[token.index] = .relayed(
             RelayConnection(

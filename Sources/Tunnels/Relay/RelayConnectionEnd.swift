@@ -14,7 +14,7 @@ struct EOFClassifier {
     private enum State {
         case notNeeded
         case waitingForEOF(any LinkChecker)
-        case checking(until: ContinuousClock.Instant)
+        case checking(until: MonotonicInstant)
         case done(Result)
     }
 
@@ -31,7 +31,7 @@ struct EOFClassifier {
     ///
     /// - Parameter end: The time after which a missing result counts as a lost link.
     /// - Returns: The link checker if the check has to be started now; nil if it was started before or is not needed.
-    mutating func begin(until end: ContinuousClock.Instant) -> (any LinkChecker)? {
+    mutating func begin(until end: MonotonicInstant) -> (any LinkChecker)? {
         guard case .waitingForEOF(let linkChecker) = state else { return nil }
         state = .checking(until: end)
         return linkChecker
@@ -43,7 +43,7 @@ struct EOFClassifier {
     }
 
     /// The current classification. It is `pending` before EOF too; callers use it after EOF only.
-    func result(now: ContinuousClock.Instant) -> Result {
+    func result(now: MonotonicInstant) -> Result {
         switch state {
         case .notNeeded: .closed
         case .waitingForEOF: .pending
@@ -64,7 +64,7 @@ struct ClientDisconnectProbe {
 
     private enum State {
         case notStarted
-        case started(next: ContinuousClock.Instant, interval: Duration)
+        case started(next: MonotonicInstant, interval: Duration)
         case known(isGone: Bool)
     }
 
@@ -78,7 +78,7 @@ struct ClientDisconnectProbe {
     ///   - now: The time of this loop iteration.
     /// - Returns: True if the client's socket is closed. False if it is open or cannot be looked up, as for a client on
     ///   another machine.
-    mutating func isGone(_ client: CInt, owners: SocketOwnerLookup, now: ContinuousClock.Instant) -> Bool {
+    mutating func isGone(_ client: CInt, owners: SocketOwnerLookup, now: MonotonicInstant) -> Bool {
         switch state {
         case .known(let isGone): return isGone
         case .started(let next, _) where now < next: return false

@@ -45,7 +45,7 @@ final class RelayEventLoop {
         defer { events.deallocate() }
         while stopped.isEmpty {
             let count = epoll.wait(events, timeout: epollTimeout)
-            let now = ContinuousClock.now
+            let now = MonotonicInstant.now
             var hasCommands = false
             for event in events.prefix(count) {
                 if event.data.u64 == Self.wakeToken { hasCommands = true } else { handle(event, now) }
@@ -65,7 +65,7 @@ final class RelayEventLoop {
             while let token = timers.popDue(at: now) { handleTimer(token, now) }
             startConnects(now)
         }
-        let now = ContinuousClock.now
+        let now = MonotonicInstant.now
         execute(commands.close(), now)
         for index in connections.indices { closeAny(index) }
         for continuation in stopped { continuation.resume() }
@@ -76,14 +76,14 @@ final class RelayEventLoop {
 
     private var epollTimeout: CInt { ready.isEmpty && readyListeners.isEmpty ? timers.epollTimeout : 0 }
 
-    private func execute(_ batch: consuming [RelayCommandQueue.Command], _ now: ContinuousClock.Instant) {
+    private func execute(_ batch: consuming [RelayCommandQueue.Command], _ now: MonotonicInstant) {
         // Each command is released before the next one runs. A connection's permit must not outlive a close in the same
         // batch.
         batch.reverse()
         while let command = batch.popLast() { execute(command, now) }
     }
 
-    private func execute(_ command: RelayCommandQueue.Command, _ now: ContinuousClock.Instant) {
+    private func execute(_ command: RelayCommandQueue.Command, _ now: MonotonicInstant) {
         switch command {
         case .adopt(let new):
             let token = connections.reserve()
@@ -141,7 +141,7 @@ final class RelayEventLoop {
         return epoll.watch(number, events: RelaySocket.interest, token: event)
     }
 
-    private func handle(_ event: epoll_event, _ now: ContinuousClock.Instant) {
+    private func handle(_ event: epoll_event, _ now: MonotonicInstant) {
         let number = event.data.u64
         let token = ConnectionToken(index: Int(number >> 1 & 0x7FFF_FFFF), generation: UInt32(number >> 32))
         if token.index & Self.listenerBit != 0 { return readyListeners.append(token.index & ~Self.listenerBit) }
@@ -157,7 +157,7 @@ final class RelayEventLoop {
         }
     }
 
-    private func handleTimer(_ number: UInt64, _ now: ContinuousClock.Instant) {
+    private func handleTimer(_ number: UInt64, _ now: MonotonicInstant) {
         let token = ConnectionToken(number)
         if token.index & Self.listenerBit != 0 { return accept(token.index & ~Self.listenerBit, now) }
         if let pending = connections.pending(token) { return handleTimer(of: pending, now) }
@@ -167,7 +167,7 @@ final class RelayEventLoop {
     }
 
     /// Starts a timer for a connection or a listener.
-    func schedule(_ token: ConnectionToken, at deadline: ContinuousClock.Instant) {
+    func schedule(_ token: ConnectionToken, at deadline: MonotonicInstant) {
         timers.add(token.number, until: deadline)
         guard timers.count > 2 * connections.count + 1_024 else { return }
         timers.prune { number in
@@ -183,14 +183,14 @@ final class RelayEventLoop {
         ready.append(index)
     }
 
-    func process(_ index: Int, _ now: ContinuousClock.Instant) {
+    func process(_ index: Int, _ now: MonotonicInstant) {
         if let reason = advance(index, now) { close(index, reason) }
     }
 
     /// Moves bytes, starts a pending link check, and checks for completion.
     ///
     /// - Returns: The reason if the connection is over; otherwise nil.
-    private func advance(_ index: Int, _ now: ContinuousClock.Instant) -> RelayOutcome.Reason? {
+    private func advance(_ index: Int, _ now: MonotonicInstant) -> RelayOutcome.Reason? {
         guard case .relayed(let connection) = connections[index] else { return nil }
         connection.isQueued = false
         if connection.pump(through: pool, now: now) { queue(connection, index) }
