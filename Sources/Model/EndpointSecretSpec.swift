@@ -66,7 +66,7 @@ extension SessionTokenInput: CustomStringConvertible, CustomDebugStringConvertib
 /// The app's answer to a secret, at the moment when an owner gave the secret to the broker.
 ///
 /// The response to `PUT /v1/endpoints/{id}/secret` has the value in a header, because the response has no body.
-package enum SecretTrial: String, Hashable, Sendable {
+package enum SecretTrial: String, CaseIterable, Hashable, Sendable {
     /// The running app accepts the secret.
     case accepted
     /// The running app rejects the secret. The secret may be for the next launch.

@@ -18,19 +18,25 @@ package struct StaticEndpoint: Hashable, Sendable, Codable {
         self.app = app
     }
 
-    /// The invalid key with the reason, as a sentence. Nil if the endpoint is valid, apart from its kind.
-    package var validationError: (key: String, message: String)? {
+    /// The first invalid key with the reason, as a sentence. Nil if the endpoint is valid, apart from its kind.
+    package var validationError: (key: String, message: String)? { validationErrors.first }
+
+    /// The invalid keys, each with the reason as a sentence. The kind is not checked.
+    package var validationErrors: [(key: String, message: String)] {
+        var errors: [(key: String, message: String)] = []
         if SanitizedText(name).text != name || name.isEmpty {
-            return ("name", "the name must be plain text of 1 to \(SanitizedText.nameLimit) bytes")
+            errors.append(("name", "the name must be plain text of 1 to \(SanitizedText.nameLimit) bytes"))
         }
         if let app, SanitizedText(app, limit: 155).text != app || app.isEmpty {
-            return ("app", "the app must be a bundle identifier such as com.example.shop")
+            errors.append(("app", "the app must be a bundle identifier such as com.example.shop"))
         }
         if !Self.isAddress(address) {
-            return ("address", "\"\(SanitizedText(address))\" is neither a numeric IP address nor localhost")
+            errors.append(("address", "\"\(SanitizedText(address))\" is neither a numeric IP address nor localhost"))
         }
-        if port == 0 { return ("port", "port 0 is not reachable; give the port on which the server listens") }
-        return nil
+        if port == 0 {
+            errors.append(("port", "port 0 is not reachable; give the port on which the server listens"))
+        }
+        return errors
     }
 
     /// Returns whether the text has the characters of a numeric address. The socket call validates the address.

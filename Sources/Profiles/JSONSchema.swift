@@ -6,29 +6,6 @@ import TOML
 package struct JSONSchema: Hashable, Sendable {
     enum ValueType: String, CaseIterable {
         case string, number, integer, boolean, array, object, null
-
-        /// The type with its article, for error messages.
-        var phrase: String {
-            switch self {
-            case .string: "a text"
-            case .number: "a number"
-            case .integer: "a whole number"
-            case .boolean: "true or false"
-            case .array: "a list"
-            case .object: "an object"
-            case .null: "null"
-            }
-        }
-
-        func includes(_ json: JSON) -> Bool {
-            switch (self, json) {
-            case (.string, .string), (.number, .number), (.boolean, .bool), (.array, .array), (.object, .object),
-                (.null, .null):
-                true
-            case (.integer, .number(let number)): number.int != nil
-            default: false
-            }
-        }
     }
 
     /// The schema of one member of an object.
@@ -42,7 +19,7 @@ package struct JSONSchema: Hashable, Sendable {
     var allowedValues: [JSON]?
     var minimum: JSONNumber?
     var maximum: JSONNumber?
-    /// The maximum length of a text in bytes of UTF-8.
+    /// The maximum length of a text in Unicode scalars.
     var maxLength: Int?
     /// The schema of each element; at most one, in a list because a struct cannot contain itself.
     var items: [JSONSchema] = []
@@ -65,63 +42,11 @@ package struct JSONSchema: Hashable, Sendable {
 
 extension JSONSchema {
     /// Returns the first difference between a value and the schema, for example `"x" must be a number, but is a text`.
-    ///
-    /// `name` is the name of the value, such as `point.x`. It is empty for the whole value.
-    func problem(with value: JSON, named name: String = "") -> String? {
-        let subject = name.isEmpty ? "the value" : "\"\(SanitizedText(name))\""
-        if let type, !type.includes(value) {
-            return "\(subject) must be \(type.phrase), but is \(value.typeDescription)"
+    func problem(with value: JSON) -> String? {
+        let validator = JSONSchemaValidator(json) {
+            SimilarNameFinder.suggestion(for: $0, among: $1, listedAs: "arguments")
         }
-        if let allowedValues, !allowedValues.contains(where: { Self.areEqual($0, value) }) {
-            return "\(subject) must be \(allowedValues.count > 1 ? "one of " : "")"
-                + allowedValues.map(\.text).joined(separator: ", ")
-        }
-        switch value {
-        case .number(let number): return problem(with: number, subject)
-        case .string(let text):
-            guard let maxLength, text.utf8.count > maxLength else { return nil }
-            return "\(subject) has \(text.utf8.count) bytes; it must have at most \(maxLength)"
-        case .array(let elements):
-            guard let schema = items.first else { return nil }
-            return elements.enumerated().lazy
-                .compactMap { schema.problem(with: $0.element, named: "\(name)[\($0.offset)]") }.first
-        case .object(let object): return problem(with: object, name)
-        case .null, .bool: return nil
-        }
-    }
-
-    private func problem(with number: JSONNumber, _ subject: String) -> String? {
-        guard let value = number.double else { return nil }
-        if let minimum, let least = minimum.double, value < least {
-            return "\(subject) is \(number.text); it must be at least \(minimum.text)"
-        }
-        if let maximum, let most = maximum.double, value > most {
-            return "\(subject) is \(number.text); it must be at most \(maximum.text)"
-        }
-        return nil
-    }
-
-    private func problem(with object: JSONObject, _ name: String) -> String? {
-        func path(_ member: String) -> String { name.isEmpty ? member : "\(name).\(member)" }
-        for member in required where object[member] == nil { return "\"\(path(member))\" is missing" }
-        for member in object.members {
-            if let property = properties.first(where: { $0.name == member.name }) {
-                if let problem = property.schema.problem(with: member.value, named: path(member.name)) {
-                    return problem
-                }
-            } else if !allowsOtherProperties {
-                let names = properties.map(\.name)
-                return "\"\(SanitizedText(path(member.name)))\" is not an argument"
-                    + SimilarNameFinder.suggestion(for: member.name, among: names, listedAs: "arguments")
-            }
-        }
-        return nil
-    }
-
-    /// Compares numbers by value: 1 equals 1.0.
-    private static func areEqual(_ one: JSON, _ other: JSON) -> Bool {
-        if case .number(let one) = one, case .number(let other) = other { return one.double == other.double }
-        return one == other
+        return validator.problem(with: value).map { SanitizedText($0, limit: .max).text }
     }
 }
 
@@ -174,7 +99,7 @@ extension JSONSchema {
         object["maxLength"] = maxLength.map { .number(JSONNumber($0)) }
         object["items"] = items.first?.json
         object["default"] = defaultValue
-        if type == .object {
+        if type == .object || !properties.isEmpty {
             object["properties"] = .object(
                 JSONObject(properties.map { JSONObject.Member(name: $0.name, value: $0.schema.json) })
             )

@@ -17,12 +17,27 @@ package struct TOMLTable {
     }
 
     /// Rejects every other key, with one error for each.
-    package func allow(_ keys: [String]) throws(TOMLError) {
+    ///
+    /// - Parameters:
+    ///   - keys: The keys of this table.
+    ///   - others: The keys of other tables as `table.key`, for suggestions.
+    /// - Throws: `TOMLError` with the nearest key of each error.
+    package func allow(_ keys: [String], others: [String] = []) throws(TOMLError) {
         let errors = values.members.filter { !keys.contains($0.name) }.map { member in
             let suggestion = SimilarNameFinder.suggestion(for: member.name, among: keys, listedAs: "keys")
-            return error(member.name, saying: "there is no such key\(suggestion)")
+            let hasNear = !SimilarNameFinder.of(member.name, among: keys, count: 1).isEmpty
+            let place = hasNear ? nil : Self.nearest(to: member.name, among: others)
+            let remark = place.map { "; another table has \($0)" } ?? ""
+            return error(member.name, saying: "there is no such key\(suggestion)\(remark)")
         }
         if let error = TOMLError.joining(errors) { throw error }
+    }
+
+    /// Returns the `table.key` with the key that is nearest to a name.
+    private static func nearest(to name: String, among keys: [String]) -> String? {
+        func key(_ path: String) -> String { String(path.drop { $0 != "." }.dropFirst()) }
+        let near = SimilarNameFinder.of(name, among: keys.map(key), count: 1).first
+        return near.flatMap { near in keys.first { key($0) == near } }
     }
 
     /// The position of a key; nil if the key is absent.

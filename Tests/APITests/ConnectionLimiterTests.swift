@@ -21,6 +21,19 @@ import Testing
         #expect(!limiter.hasRecentClient(at: end + .seconds(60)))
     }
 
+    @Test func `the first client and a client after a minute without clients are reported`() async {
+        let limiter = ConnectionLimiter()
+        let end = ContinuousClock.now
+        var arrivals = limiter.arrivals().makeAsyncIterator()
+
+        #expect(limiter.openConnection(in: .owners, at: end))
+        #expect(await arrivals.next() != nil)
+
+        limiter.connectionClosed(in: .owners, at: end)
+        #expect(limiter.openConnection(in: .owners, at: end + .seconds(60)))
+        #expect(await arrivals.next() != nil)
+    }
+
     @Test func `remote clients leave places for clients on loopback and for owners`() {
         let limiter = ConnectionLimiter()
         var remote = 0

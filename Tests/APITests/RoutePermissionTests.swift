@@ -71,6 +71,15 @@ import Testing
         #expect(Set(open) == ["/v1/access-requests", "/v1/access-requests/poll"])
     }
 
+    @Test func `a request for access on the socket of a grant is refused with the reason and the next step`() {
+        let guest = principal([.registryRead], from: .socket(grant: "abcdefgh"))
+
+        let error = #expect(throws: Problem.self) { try RoutePermission.localProcess.authorize(guest) }
+
+        #expect(error?.detail == "this Unix socket is for one grant, and accepts no request for another one")
+        #expect(error?.hint?.hasSuffix("patchbay pair --socket PATH") == true)
+    }
+
     @Test func `an owner may use every route`() {
         #expect(RouteTable.all.allSatisfy { isAuthorized(owner, $0.permission) })
     }

@@ -17,7 +17,7 @@ import Testing
         from source: RequestSource = source
     ) async throws -> AccessRequestService.State {
         let poll = AccessRequestPoll(deviceCode: handle.reveal(), client: String(repeating: "7", count: 32))
-        return try await store.requests.poll(poll, from: source)
+        return try await store.requests.poll(poll, by: Self.agent, from: source)
     }
 
     @Test func `an approval gives a grant to the requester only`() async throws {
@@ -49,11 +49,9 @@ import Testing
             #expect(token.reveal() == again.reveal())
             _ = try await store.grants.authenticate(token, from: Self.source)
             #expect(await store.requests.pending.isEmpty)
-            #expect(
-                try Fixture.audit(in: scratch).contains {
-                    $0.event.action == .approved && $0.event.who == Fixture.owner
-                }
-            )
+            let events = try Fixture.audit(in: scratch).map(\.event)
+            #expect(events.contains { $0.action == .approved && $0.who == Fixture.owner })
+            #expect(events.filter { $0.action == .redeemed }.map(\.who) == [Self.agent])
         }
     }
 

@@ -178,7 +178,8 @@ import Testing
             #expect(approved.permissions == Self.readOnly)
             clock.pass(5)
             let poll = AccessRequestPoll(deviceCode: code.reveal(), client: String(repeating: "7", count: 32))
-            guard case .granted(let grant, _) = try await store.requests.poll(poll, from: .unix(uid: 1_001)) else {
+            let state = try await store.requests.poll(poll, by: request.requester, from: .unix(uid: 1_001))
+            guard case .granted(let grant, _) = state else {
                 Issue.record("the request is not granted")
                 return
             }

@@ -47,6 +47,21 @@ import Testing
         #expect(pauses[6] > pauses[0] * 5)
     }
 
+    @Test func `a stream with a limit of attempts ends with the last error`() async {
+        let clock = RecordingClock(isImmediate: true)
+        var run = 0
+
+        await #expect(throws: ClientError.brokerNotRunning(path: "/x")) {
+            try await RetryingStream(clock: clock, attemptLimit: 3) { _ in }.run { answered in
+                run += 1
+                guard run > 1 else { return answered() }
+                throw ClientError.brokerNotRunning(path: "/x")
+            }
+        }
+
+        #expect(run == 4)
+    }
+
     @Test func `a rejection is not retried`() async {
         let problem = Problem(.conflict, "tcp:8080 is taken")
         var run = 0

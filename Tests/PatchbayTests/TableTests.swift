@@ -48,6 +48,30 @@ import Testing
         #expect(table.text(width: nil, isColoured: false).hasSuffix("\n" + long))
     }
 
+    @Test func `a wrapping column shows the whole text, and breaks words only if nothing else fits`() {
+        let table = Table(
+            columns: [.init(title: "ID"), .init(title: "SCOPES", wraps: true), .init(title: "USER", wraps: true)],
+            rows: [
+                [.init("a"), .init("endpoint.call, registry.read"), .init("user 1000, /tmp/agent")],
+                [.init("b"), .init(""), .init("")],
+            ]
+        )
+
+        let wide = table.text(width: 40, isColoured: false).split(separator: "\n").map(String.init)
+        let narrow = table.text(width: 24, isColoured: false).split(separator: "\n").map(String.init)
+
+        #expect(
+            wide == [
+                "ID  SCOPES             USER",
+                "a   endpoint.call,     user 1000,",
+                "    registry.read      /tmp/agent",
+                "b",
+            ]
+        )
+        #expect(narrow.allSatisfy { $0.columns <= 24 }, "\(narrow)")
+        #expect(narrow.joined().filter { $0 != " " }.contains("…") == false)
+    }
+
     @Test func `a wide character is never split`() {
         #expect("漢字漢字".cut(to: 4) == "漢…")
         #expect("漢字漢字".cut(to: 8) == "漢字漢字")

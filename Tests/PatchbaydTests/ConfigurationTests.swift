@@ -75,10 +75,16 @@ import Testing
             "[broker]\n\n[tunnels]\nmax_conections = 3",
             "4:1: tunnels.max_conections: there is no such key; did you mean \"max_connections\"?"
         ),
+        (
+            "[broker]\nallow_any = true",
+            "2:1: broker.allow_any: there is no such key; the keys are socket, state_directory, log_level; "
+                + "another table has api.allow_any_user"
+        ),
         ("[tunnel]\n", "1:1: tunnel: there is no such key; did you mean \"tunnels\"?"),
         (
             "[debuglink]\nport = 1",
-            "2:1: debuglink.port: there is no such key; the keys are enabled, listen, name, forward"
+            "2:1: debuglink.port: there is no such key; the keys are enabled, listen, name, forward; "
+                + "another table has api.port"
         ),
         (
             "[[endpoint]]\nname = \"x\"\naddress = \"::1\"\nport = 1\nprot = 2",
@@ -125,6 +131,26 @@ import Testing
             ],
             "\(lines)"
         )
+    }
+
+    @Test func `a wrong address and a name that is used twice are reported beside other errors of the endpoint`() {
+        let text = """
+            [[endpoint]]
+            name = "lab"
+            address = "lab.example"
+            port = 70000
+            [[endpoint]]
+            name = "lab"
+            kind = "aprevel"
+            address = "::1"
+            port = 1
+            """
+
+        let lines = errorMessage(text).split(separator: "\n").map { $0.dropFirst("patchbay.toml:".count) }
+
+        #expect(lines.map { $0.prefix { $0 != ":" } } == ["3", "4", "6", "7"], "\(lines)")
+        #expect(lines.first?.hasSuffix("\"lab.example\" is neither a numeric IP address nor localhost") == true)
+        #expect(lines.dropFirst(2).first?.hasSuffix("which is the name of another endpoint") == true)
     }
 
     @Test func `errors of profiles and of the configuration are reported together`() async throws {

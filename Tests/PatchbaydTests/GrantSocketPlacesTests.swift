@@ -25,6 +25,18 @@ import Testing
         }
     }
 
+    @Test func `the command that makes a missing folder is safe to paste`() async throws {
+        try await withScratchFolder { scratch in
+            let places = GrantSocketPlaces(environment: [:], owners: Self.owners)
+            let folder = scratch.file("nowhere/a b;id")
+            let refusal = #expect(throws: Problem.self) {
+                _ = try places.listen(at: "\(folder)/x.sock", for: geteuid())
+            }
+
+            #expect(refusal?.hint == "create the folder first: mkdir -p '\(folder)'")
+        }
+    }
+
     @Test(.needs(.root)) func `a broker of root makes no socket for a client whose user is unknown`() async throws {
         try await withScratchFolder { scratch in
             let places = GrantSocketPlaces(environment: [:], owners: Self.owners)

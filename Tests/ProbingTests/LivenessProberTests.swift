@@ -8,7 +8,7 @@ import Testing
 
 @testable import Probing
 
-@Suite struct LivenessProberTests {
+@Suite(.timeLimit(.minutes(1))) struct LivenessProberTests {
     @Test func `a responding route is not delayed by the others`() async {
         let store = Store()
         let prober = LivenessProber(store: store, dialer: answering { $0.port == 1 ? .silence : .connection })
@@ -66,6 +66,28 @@ import Testing
         #expect(dialer.routes.map(\.port) == [2])
     }
 
+    @Test func `a new endpoint is probed at once, and again when it is due`() async {
+        let (dialer, store, clock) = (answering { _ in .connection }, Store(), ManualClock())
+        let prober = LivenessProber(store: store, dialer: dialer, clock: clock)
+
+        await withTaskGroup { group in
+            group.addTask { try? await prober.run() }
+            await clock.waitForSleeper()
+            clock.advance(by: LivenessProber.minReadingInterval)
+            // No timer fires from here to the first probe.
+            store.set([endpoint(ports: [7])])
+            for await count in dialer.begun.stream where count == 1 { break }
+
+            while dialer.routes.count < 2 {
+                await clock.waitForSleepers()
+                clock.advance(by: ProbeSchedule.whileOnline)
+            }
+            group.cancelAll()
+        }
+
+        #expect(dialer.routes.map(\.port) == [7, 7])
+    }
+
     private func endpoint(ports: [UInt16]) -> Endpoint {
         Endpoint(
             id: EndpointID(app: SanitizedText("app"), location: ""),
@@ -98,11 +120,22 @@ import Testing
 
     private final class Store: LivenessStore {
         private let told = Mutex<[DialError?]>([])
+        private let content = Mutex<(endpoints: [Endpoint], revision: UInt64)>(([], 0))
+        private let subscribers = Broadcast<Void>(slow: .keepsNewest(1))
 
         var reports: [DialError?] { told.withLock { $0 } }
 
-        func list(ifChangedSince revision: UInt64?) async -> (endpoints: [Endpoint], revision: UInt64)? { nil }
+        func set(_ endpoints: [Endpoint]) {
+            content.withLock { $0 = (endpoints, $0.revision + 1) }
+            subscribers.send(())
+        }
+
+        func list(ifChangedSince revision: UInt64?) async -> (endpoints: [Endpoint], revision: UInt64)? {
+            content.withLock { $0.revision == revision ? nil : $0 }
+        }
+
         func watched() async -> WatchedEndpoints { .all }
+        func changes() async -> [any AsyncSequence<Void, Never> & Sendable] { [subscribers.subscribe()] }
         func report(_ failure: DialError?, of id: EndpointID) async { told.withLock { $0.append(failure) } }
     }
 }

@@ -125,4 +125,39 @@ import Testing
         schedule.update([endpoint("app")])
         #expect(take(from: &schedule, at: 2) == ["app"])
     }
+
+    @Test mutating func `without probed endpoints nothing is due`() {
+        var schedule = ProbeSchedule()
+        #expect(schedule.nextDue(after: .zero, watched: .all) == nil)
+
+        schedule.update([endpoint("app"), endpoint("no", state: .blocked)])
+        _ = take(from: &schedule, at: 0)
+        schedule.update([endpoint("no", state: .blocked)])
+        #expect(schedule.nextDue(after: .zero, watched: .all) == nil)
+    }
+
+    @Test mutating func `the next due time is that of the first endpoint that is due`() throws {
+        var schedule = ProbeSchedule()
+        schedule.update([endpoint("online"), endpoint("suspect", state: .suspect)])
+        _ = take(from: &schedule, at: 10)
+        #expect(schedule.nextDue(after: .seconds(10), watched: .all) == .seconds(12))
+
+        schedule.update([endpoint("online")])
+        for watched in [WatchedEndpoints.all, .only([])] {
+            let time = try #require(schedule.nextDue(after: .seconds(10), watched: watched))
+            #expect((time > .seconds(10) + ProbeSchedule.whileOnline) == (watched != .all))
+            #expect(schedule.due(at: time - .milliseconds(1), watched: watched, using: &random).isEmpty)
+            var later = schedule
+            #expect(later.due(at: time, watched: watched, using: &random).map(\.id.text) == ["online"])
+        }
+    }
+
+    @Test mutating func `an endpoint that is due and in use is checked again after 2 seconds`() {
+        var schedule = ProbeSchedule()
+        let route = Route.network(NetworkRoute(address: "192.168.1.2", port: 80))
+        schedule.update([endpoint("app", routes: [route])])
+
+        #expect(take(from: &schedule, at: 60, inUse: [route]).isEmpty)
+        #expect(schedule.nextDue(after: .seconds(60), watched: .all) == .seconds(62))
+    }
 }

@@ -104,7 +104,8 @@ import Testing
             ),
             (
                 "devicekit", "press_button", ["button": "power"],
-                #"press_button was not called: "button" must be one of "home", "lock", "volumeUp", "volumeDown""#
+                #"press_button was not called: "button" must be one of "home", "lock", "volumeUp", "volumeDown", "#
+                    + #"but is "power""#
             ),
             ("devicekit", "swipe", ["x1": 1, "y1": 1, "x2": 1], #"swipe was not called: "y2" is missing"#),
             (
@@ -150,7 +151,7 @@ import Testing
         )
         #expect(
             Self.refusal("app-debug", "activate", ["identifier": text])
-                == "activate was not called: \"identifier\" has 2000000 bytes; it must have at most 1024"
+                == "activate was not called: \"identifier\" has 2000000 characters; it must have at most 1024"
         )
     }
 

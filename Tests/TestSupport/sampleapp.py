@@ -215,14 +215,19 @@ def run(name, arguments):
             say("end: " + label)
     facts = {"bundleId": options.bundle, "version": options.version, "platform": options.mode.split("-")[0], "called": name}
     if name == "tap_element":
+        if arguments.get("element_id") == "missing":
+            return failure("Element not found: missing")
         facts["tapped"] = arguments.get("element_id")
     return {"content": [{"type": "text", "text": json.dumps(facts)}], "isError": False}
 
 
+def failure(text):
+    return {"content": [{"type": "text", "text": json.dumps({"error": text})}], "isError": True}
+
+
 def screenshot(kind):
     if kind not in ("png", "jpeg"):
-        error = json.dumps({"error": "Screenshot returned invalid image data or format"})
-        return {"content": [{"type": "text", "text": error}], "isError": True}
+        return failure("Screenshot returned invalid image data or format")
     width, height = options.screen
     facts = {"width": width, "height": height, "scale": 3.0, "format": kind}
     data = base64.b64encode((picture if kind == "png" else photograph)(width, height)).decode()

@@ -32,6 +32,7 @@ package final class ConnectionLimiter: Sendable {
     static let busyThreshold = 128
 
     private let total = Mutex(Total())
+    private let arrivalSubscribers = Broadcast<Void>(slow: .keepsNewest(1))
     /// The number of connections per user or remote address.
     private let users = Mutex<[Peer: Int]>([:])
     private let grants = Mutex(Grants())
@@ -72,6 +73,10 @@ package final class ConnectionLimiter: Sendable {
             if share == .grantSockets { grantSocketCount += change }
         }
 
+        func hasRecentClient(at now: ContinuousClock.Instant) -> Bool {
+            count > 0 || lastEnd.map { now - $0 < .seconds(60) } ?? false
+        }
+
         func hasCapacity(in share: Share, unauthenticated: Int) -> Bool {
             if share == .owners { return count < maxConnections }
             guard count < maxConnections - reservedForOwners else { return false }
@@ -90,13 +95,16 @@ package final class ConnectionLimiter: Sendable {
     /// - Parameters:
     ///   - share: The clients of the listener.
     ///   - unauthenticated: The number of remote connections without a grant, which have a limit of their own.
+    ///   - now: The current time.
     /// - Returns: False if the share is used up.
-    func openConnection(in share: Share, unauthenticated: Int = 0) -> Bool {
-        total.withLock { total in
-            guard total.hasCapacity(in: share, unauthenticated: unauthenticated) else { return false }
-            total.add(1, in: share)
-            return true
+    func openConnection(in share: Share, unauthenticated: Int = 0, at now: ContinuousClock.Instant = .now) -> Bool {
+        let (isOpen, isArrival) = total.withLock { total in
+            guard total.hasCapacity(in: share, unauthenticated: unauthenticated) else { return (false, false) }
+            defer { total.add(1, in: share) }
+            return (true, !total.hasRecentClient(at: now))
         }
+        if isArrival { arrivalSubscribers.send(()) }
+        return isOpen
     }
 
     func connectionClosed(in share: Share, at now: ContinuousClock.Instant = .now) {
@@ -111,8 +119,11 @@ package final class ConnectionLimiter: Sendable {
 
     /// Returns whether a client is connected now or was connected within the last 60 seconds.
     package func hasRecentClient(at now: ContinuousClock.Instant = .now) -> Bool {
-        total.withLock { $0.count > 0 || $0.lastEnd.map { now - $0 < .seconds(60) } ?? false }
+        total.withLock { $0.hasRecentClient(at: now) }
     }
+
+    /// Subscribes to the arrival of a client while there was no recent one.
+    package func arrivals() -> AsyncStream<Void> { arrivalSubscribers.subscribe() }
 
     /// Counts one more connection of a user or a remote address. Returns false at the limit.
     func acquire(_ peer: Peer) -> Bool {

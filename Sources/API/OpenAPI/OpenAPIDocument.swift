@@ -43,7 +43,7 @@ enum OpenAPIDocument {
 
     private static func response(_ route: APIRoute) -> String {
         switch route.responseSchema {
-        case nil: "\"204\":{\"description\":\"Success, without a body\"}"
+        case nil: "\"204\":{\"description\":\"Success, without a body\"\(headers(route))}"
         case "events"?: "\"200\":{\"description\":\"Server-sent events\",\"content\":{\"text/event-stream\":{}}}"
         case "stream"?: "\"101\":{\"description\":\"The connection is a byte stream from now on\"}"
         case "metrics"?:
@@ -63,6 +63,16 @@ enum OpenAPIDocument {
         case let schema?:
             "\"\(route.returnsCreated ? 201 : 200)\":{\"description\":\"\(schema)\",\(content("application/json", schema))}"
         }
+    }
+
+    /// Returns the member `headers` of a response, with its comma; nothing for a route without a header of its own.
+    private static func headers(_ route: APIRoute) -> String {
+        guard let header = route.responseHeader else { return "" }
+        let values = header.values.map { "\"\($0)\"" }.joined(separator: ",")
+        return """
+            ,"headers":{"\(header.name)":{"description":"\(header.summary)",\
+            "schema":{"type":"string","enum":[\(values)]}}}
+            """
     }
 
     private static func content(_ media: String, _ schema: String) -> String {

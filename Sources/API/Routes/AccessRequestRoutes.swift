@@ -31,6 +31,7 @@ enum AccessRequestRoutes {
     @Sendable static func poll(_ request: APIRequest) async throws -> Response {
         let state = try await request.services.accessStore.requests.poll(
             try await request.body(AccessRequestPoll.self),
+            by: request.principal.actor,
             from: request.principal.source
         )
         let status =

@@ -32,6 +32,12 @@ enum ApprovalRoutes {
         return request.noContent
     }
 
+    static let trialHeader = APIRoute.ResponseHeader(
+        name: SecretTrial.header,
+        values: SecretTrial.allCases.map(\.rawValue),
+        summary: "The answer of the running app to the token"
+    )
+
     @Sendable static func setSecret(_ request: APIRequest) async throws -> Response {
         let spec = try await request.body(EndpointSecretSpec.self)
         let endpoint = try await request.endpoint()

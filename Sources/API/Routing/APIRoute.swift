@@ -28,6 +28,13 @@ struct APIRoute: Sendable {
         }
     }
 
+    /// A header of a successful response.
+    struct ResponseHeader: Sendable {
+        let name: String
+        let values: [String]
+        let summary: String
+    }
+
     let method: HTTPRequest.Method
     /// The path with parameters in braces, as in OpenAPI.
     let path: String
@@ -40,6 +47,7 @@ struct APIRoute: Sendable {
     /// The schema of the response body; nil for status 204. `events` is an event stream, `file`
     /// any media type, and `stream` an upgraded connection.
     var responseSchema: String?
+    var responseHeader: ResponseHeader?
     /// True for status 201.
     var returnsCreated = false
     /// True when the response is sent even if the request revokes its own grant.
@@ -110,6 +118,7 @@ extension APIRoute {
         _ summary: String,
         takes request: String? = nil,
         returns response: String? = nil,
+        header: ResponseHeader? = nil,
         _ handler: @escaping Handler
     ) -> APIRoute {
         APIRoute(
@@ -119,6 +128,7 @@ extension APIRoute {
             summary: summary,
             requestSchema: request,
             responseSchema: response,
+            responseHeader: header,
             handler: handler
         )
     }
@@ -176,6 +186,22 @@ enum RoutePermission: Hashable, Sendable {
     /// The next step of a client that is no owner.
     private static let ownerHint = "run it as an owner: on the broker's machine, or with --broker ssh://USER@HOST"
 
+    /// Returns the error for a connection on which the kernel does not identify the process.
+    private static func notLocal(_ source: RequestSource) -> Problem {
+        guard case .socket = source else {
+            return Problem(
+                .forbidden,
+                "this request is accepted on the Unix socket only",
+                hint: "run it on the broker's machine, without --broker"
+            )
+        }
+        return Problem(
+            .forbidden,
+            "this Unix socket is for one grant, and accepts no request for another one",
+            hint: "ask an owner of the broker for a socket with other permissions: patchbay pair --socket PATH"
+        )
+    }
+
     /// Throws unless the principal has this permission. An owner always has the permission. No other code makes this
     /// decision.
     ///
@@ -185,10 +211,8 @@ enum RoutePermission: Hashable, Sendable {
         if self == .public || principal.isOwner { return }
         switch (self, principal.role) {
         case (.localProcess, .localUser), (.localProcess, .grant):
-            guard case .unix = principal.source else {
-                throw Problem(.forbidden, "this request is accepted on the Unix socket only")
-            }
-        case (.localProcess, .anonymous): throw Problem(.forbidden, "this request is accepted on the Unix socket only")
+            guard case .unix = principal.source else { throw Self.notLocal(principal.source) }
+        case (.localProcess, .anonymous): throw Self.notLocal(principal.source)
         case (_, .anonymous) where principal.key != nil:
             throw Problem(
                 .unauthorized,

@@ -106,6 +106,7 @@ extension AppError {
             switch self {
             case .unreachable, .noHandshake, .permissionChanged, .timedOut, .responseLost: .unavailable
             case .notApproved, .mismatch, .tokenRequired, .forbidden, .toolNotAllowed: .forbidden
+            case .invalidArguments: .badRequest
             case .notMCP, .invalidResponse: .conflict
             case .leased: .leased
             case .busy: .limit

@@ -30,7 +30,7 @@ enum RouteTable {
         .delete("/v1/endpoints/{id}/approval", .owner, "Revoke the approval of an endpoint and delete its token",
             ApprovalRoutes.revoke),
         .put("/v1/endpoints/{id}/secret", .owner, "Store an app's own token",
-            takes: "EndpointSecretSpec", ApprovalRoutes.setSecret),
+            takes: "EndpointSecretSpec", header: ApprovalRoutes.trialHeader, ApprovalRoutes.setSecret),
         .post("/v1/endpoints/{id}/secret", .public, "Store a token that the app sends with a grant or an invite",
             takes: "EndpointSecretSpec", ApprovalRoutes.postSecret),
         .delete("/v1/endpoints/{id}/secret", .owner, "Delete an app's token",

@@ -88,8 +88,17 @@ package struct AccessRequestService: Sendable {
     /// Returns the state of a request. After an approval, redeems the handle and returns the grant.
     ///
     /// The device code is the secret handle that `create` returned.
+    /// - Parameters:
+    ///   - poll: The device code and the client.
+    ///   - caller: The client, as far as the kernel identifies it, for the audit log.
+    ///   - source: The connection.
+    /// - Returns: The state, with the grant after an approval.
     /// - Throws: `AccessError.slowDown`, and the errors of `InviteService.redeem`.
-    package func poll(_ poll: AccessRequestPoll, from source: RequestSource) async throws -> State {
+    package func poll(
+        _ poll: AccessRequestPoll,
+        by caller: AuditActor,
+        from source: RequestSource
+    ) async throws -> State {
         guard let handle = try? Token(poll.deviceCode) else {
             throw try await store.rejectMalformedToken(from: source)
         }
@@ -103,7 +112,7 @@ package struct AccessRequestService: Sendable {
                 client: poll.client,
                 name: poll.name ?? SanitizedText("agent")
             )
-            let (grant, token) = try await store.invites.redeem(spec, from: source)
+            let (grant, token) = try await store.invites.redeem(spec, by: caller, from: source)
             return .granted(grant, token)
         }
     }

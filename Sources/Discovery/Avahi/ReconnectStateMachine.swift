@@ -2,8 +2,8 @@ import SystemIO
 
 /// Decides when to connect to Avahi and when to give up on a connection.
 ///
-/// Has no I/O: events go in with their time, actions come out. After a failure it retries within 2 s, and every 10 s
-/// once about a minute of attempts has failed.
+/// Has no I/O: events go in with their time, actions come out. After a failure it retries, at first soon and later every
+/// 10 s.
 struct ReconnectStateMachine: Sendable {
     typealias Instant = ContinuousClock.Instant
 
@@ -33,13 +33,9 @@ struct ReconnectStateMachine: Sendable {
         case giveUp
     }
 
-    /// The first delay after a failure, doubled with each attempt up to `shortDelay`.
+    /// The first delay after a failure, doubled with each attempt up to `maxDelay`.
     static let firstDelay = Duration.milliseconds(50)
-    static let shortDelay = Duration.seconds(2)
-    /// The delay after `attemptsBeforeLongDelay` attempts.
-    static let longDelay = Duration.seconds(10)
-    /// The number of consecutive attempts (about a minute) after which `longDelay` applies.
-    static let attemptsBeforeLongDelay = 30
+    static let maxDelay = Duration.seconds(10)
     /// The first time limit of CONNECTING. libavahi-client stays in that state forever if the daemon was stopped
     /// (SIGSTOP) during avahi_client_new.
     static let connectingLimit = Duration.seconds(10)
@@ -49,8 +45,7 @@ struct ReconnectStateMachine: Sendable {
     static let stableAfter = Duration.seconds(10)
 
     private(set) var phase: Phase
-    private var attempts = 0
-    private var backoff = Backoff(from: Self.firstDelay, to: Self.shortDelay)
+    private var backoff = Backoff(from: Self.firstDelay, to: Self.maxDelay)
     private var abandonedAttempts = 0
     private let jitter: @Sendable () -> Double
 
@@ -108,17 +103,8 @@ struct ReconnectStateMachine: Sendable {
             phase = .running(since: now)
             abandonedAttempts = 0
         case .failed:
-            if case .running(let since) = phase, now - since >= Self.stableAfter {
-                attempts = 0
-                backoff.reset()
-            }
-            phase = .disconnected(retry: now + nextDelay())
+            if case .running(let since) = phase, now - since >= Self.stableAfter { backoff.reset() }
+            phase = .disconnected(retry: now + backoff.next() * jitter())
         }
-    }
-
-    private mutating func nextDelay() -> Duration {
-        defer { attempts += 1 }
-        let delay = attempts >= Self.attemptsBeforeLongDelay ? Self.longDelay : backoff.next()
-        return delay * jitter()
     }
 }

@@ -125,12 +125,6 @@ extension ToolCatalog {
         return Self.allowed(list?["tools"]?.array ?? [], on: endpoint.kind, for: principal)
     }
 
-    /// Returns the schema of a tool's arguments; nil if the app does not list the tool.
-    func schema(of tool: String, at id: EndpointID) async -> JSON? {
-        let tools = await cache.record(of: id).list(of: CachedApp.tools)?["tools"]?.array
-        return tools?.first { $0["name"]?.string == tool }?["inputSchema"]
-    }
-
     /// Returns the app's own name of an aggregated tool; nil if the app does not list the tool.
     func tool(listedAs name: String, alias: String, of id: EndpointID) async -> String? {
         await cache.record(of: id).list(of: CachedApp.tools)?["tools"]?.array?.lazy.compactMap { $0["name"]?.string }

@@ -70,6 +70,8 @@ struct CachedApp: Hashable, Sendable {
     private(set) var digest: String?
     private(set) var lastSeenDigest: String?
     private(set) var annotations: [String: ToolAnnotations] = [:]
+    /// The `inputSchema` of each tool as JSON text, so that a call parses one schema and not the list.
+    private var schemas: [String: String] = [:]
 
     init() {}
 
@@ -123,7 +125,15 @@ struct CachedApp: Hashable, Sendable {
         // Later lists are compared with the first one.
         if lastSeenDigest == nil { lastSeenDigest = digest }
         annotations = ToolAnnotations.all(in: list)
+        schemas = [:]
+        for tool in tools.array ?? [] {
+            guard let name = tool["name"]?.string, let schema = tool["inputSchema"] else { continue }
+            schemas[name] = schema.text
+        }
     }
+
+    /// Returns the schema of a tool's arguments; nil if the app does not list the tool.
+    func schema(of tool: String) -> JSON? { schemas[tool].flatMap { try? JSON(parsing: $0) } }
 }
 
 /// The stored form.

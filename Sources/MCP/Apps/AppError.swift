@@ -25,6 +25,8 @@ package enum AppError: Error, Hashable, Sendable {
     case forbidden(Scope)
     /// The principal's grant is limited to certain tools, and this tool or method is not one of them.
     case toolNotAllowed(String, limit: ToolFilter)
+    /// The tool's schema does not allow the arguments. The text is a clause about the first wrong one.
+    case invalidArguments(tool: String, problem: String)
     /// The server does not speak MCP.
     case notMCP
     /// The limit of concurrent calls is reached.
@@ -65,6 +67,7 @@ extension AppError {
         case .mismatch: "changed"
         case .tokenRequired: "token-required"
         case .forbidden, .toolNotAllowed: "not-permitted"
+        case .invalidArguments: "invalid-arguments"
         case .notMCP: "not-mcp"
         case .busy: "busy"
         case .noHandshake: "no-handshake"
@@ -80,8 +83,8 @@ extension AppError {
     package var isDelivered: Bool {
         switch self {
         case .timedOut, .responseLost, .invalidResponse: true
-        case .unreachable, .notApproved, .mismatch, .tokenRequired, .forbidden, .toolNotAllowed, .notMCP, .busy,
-            .noHandshake, .permissionChanged, .leased:
+        case .unreachable, .notApproved, .mismatch, .tokenRequired, .forbidden, .toolNotAllowed, .invalidArguments,
+            .notMCP, .busy, .noHandshake, .permissionChanged, .leased:
             false
         }
     }
@@ -137,6 +140,8 @@ extension AppError {
             "your grant is limited to read-only tools, and \(Self.quoted(tool)) of \(id) is not known to be one"
         case .toolNotAllowed(let tool, let limit):
             "your grant is limited to \(limit), and does not allow \(Self.quoted(tool)) of \(id)"
+        case .invalidArguments(let tool, let problem):
+            "\(id): \(SanitizedText(tool, limit: 128)) was not called: \(SanitizedText(problem, limit: 500))"
         case .notMCP: "\(id) does not speak MCP"
         case .busy: "\(id) has too many concurrent calls"
         case .noHandshake(let seconds, _):
@@ -166,6 +171,9 @@ extension AppError {
         case (.forbidden(let scope), _): "ask an owner for the scope \(scope.rawValue) on it"
         case (.toolNotAllowed, .human): "an owner can create an invite with other limits: patchbay pair"
         case (.toolNotAllowed, _): "only an owner can give a grant with other limits (patchbay pair)"
+        case (.invalidArguments, .brokerAgent): "endpoint_tools shows the arguments"
+        case (.invalidArguments, .appAgent): "tools/list shows the arguments"
+        case (.invalidArguments(let tool, _), .human): "patchbay tools \(id) \(SanitizedText(tool, limit: 128))"
         case (.notMCP, .brokerAgent): "use port_forward to reach it"
         case (.notMCP, .appAgent): "a person must run `patchbay forward tcp:0 --endpoint \(id) --detach`"
         case (.notMCP, .human): "patchbay forward tcp:0 --endpoint \(id) --detach"

@@ -66,9 +66,11 @@ package struct AppMCPServer: MCPServer {
         }
         do {
             try await proxy.catalog.listIfFilterNeedsIt(id, for: principal)
+            // The client has its own timeout and cancels the request.
+            let request = request.withArgumentsAsObject.with(timeout: proxy.timeouts.response.total)
+            try await proxy.catalog.requireValidArguments(request, at: id, for: principal, wait: proxy.timeouts.wait)
             let result = try await proxy.sender.call(
-                // The client has its own timeout and cancels the request.
-                request.withArgumentsAsObject.with(timeout: proxy.timeouts.response.total),
+                request,
                 at: id,
                 for: principal,
                 wait: proxy.timeouts.wait,

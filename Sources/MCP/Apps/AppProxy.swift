@@ -208,6 +208,7 @@ extension AppProxy {
         let id = call.endpoint.id
         do {
             try await catalog.listIfFilterNeedsIt(id, for: principal)
+            try await catalog.requireValidArguments(request, at: id, for: principal, wait: call.wait)
             let result = try await sender.call(
                 request,
                 at: id,

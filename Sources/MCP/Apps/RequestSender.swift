@@ -53,11 +53,17 @@ struct RequestSender: Sendable {
         }
     }
 
+    /// Records a tool call that is not sent because of its arguments.
+    func recordRefusal(_ failure: AppError, of request: MCPRequest, at id: EndpointID, for principal: Principal) async {
+        CallMetrics.called(failure.code, after: .zero)
+        await audit(request, at: id, for: principal, size: 0, outcome: failure.code)
+    }
+
     /// Throws if the principal's grant is limited to certain tools, and the request is none of them. A request that is
     /// not a tool call must be read-only.
     ///
     /// - Throws: `AppError`.
-    private func requireTool(_ request: MCPRequest, at id: EndpointID, for principal: Principal) async throws {
+    func requireTool(_ request: MCPRequest, at id: EndpointID, for principal: Principal) async throws {
         guard principal.tools != .all else { return }
         let endpoint = try await pool.endpoint(id)
         guard principal.may(.endpointCall, on: endpoint) else { throw AppError.forbidden(.endpointCall) }

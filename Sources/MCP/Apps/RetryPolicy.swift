@@ -45,8 +45,8 @@ struct RetryPolicy: Sendable {
             return .tryAgain
         // The next attempt looks the permissions up again.
         case .permissionChanged: return .tryAgain
-        case .notApproved, .mismatch, .forbidden, .toolNotAllowed, .notMCP, .busy, .noHandshake, .timedOut,
-            .invalidResponse, .leased:
+        case .notApproved, .mismatch, .forbidden, .toolNotAllowed, .invalidArguments, .notMCP, .busy, .noHandshake,
+            .timedOut, .invalidResponse, .leased:
             return .giveUp
         }
     }

@@ -159,7 +159,7 @@ struct ToolCatalog: Sendable {
     }
 
     /// Returns whether the principal may see the cached list after this error.
-    private static func allowsCachedList(_ failure: AppError) -> Bool {
+    static func allowsCachedList(_ failure: AppError) -> Bool {
         switch failure {
         case .forbidden, .notApproved, .mismatch: false
         default: true

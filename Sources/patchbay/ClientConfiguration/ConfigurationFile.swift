@@ -10,6 +10,9 @@ struct ConfigurationFile {
     /// The largest file that is read. The state of Claude Code has some megabytes.
     private static let sizeLimit = 64 << 20
 
+    /// The path for messages, with the file that a symbolic link leads to.
+    var name: String { realPath == path ? path : "\(path) -> \(realPath)" }
+
     /// Returns the content; nil if the file does not exist.
     ///
     /// - Throws: `CLIError` if the file cannot be read.
@@ -20,7 +23,7 @@ struct ConfigurationFile {
                 throw CLIError(
                     status: .configuration,
                     message: "\(path) is a symbolic link to \(target), which cannot be read; nothing was changed",
-                    hint: "create \(target), or remove the link"
+                    hint: "create \(SanitizedText(target, limit: 500)), or remove the link"
                 )
             }
             if code == ENOENT { return nil }
@@ -30,7 +33,7 @@ struct ConfigurationFile {
             throw CLIError(
                 status: .configuration,
                 message: "\(path) is not a file that can be changed; nothing was changed",
-                hint: "ls -l \(path)"
+                hint: "ls -l \(path.shellQuoted)"
             )
         }
         guard access(path, R_OK) == 0, let data = FileManager.default.contents(atPath: path) else {
@@ -59,6 +62,7 @@ struct ConfigurationFile {
                     hint: "run the command again"
                 )
             }
+            // flock(2) has no time limit, and no event reports the end of another process' lock.
             usleep(10_000)
         }
         return try body()
@@ -75,6 +79,7 @@ struct ConfigurationFile {
         let path = realPath
         try createFolder(of: path)
         let status = FileStatus(atPath: path)
+        if status != nil { try requireReplaceable(path) }
         let temporary = "\(path).patchbay-\(getpid())"
         do throws(CLIError) {
             try write(new, to: temporary, mode: status?.mode ?? mode, like: status)
@@ -92,6 +97,29 @@ struct ConfigurationFile {
             throw error
         }
         try? AtomicFile.syncFolder(of: path)
+    }
+
+    /// Throws if a new file in place of the old one would break what its user wants: protection, or a second name.
+    private func requireReplaceable(_ path: String) throws(CLIError) {
+        var status = stat()
+        guard stat(path, &status) == 0 else { throw failure("cannot be read", errno) }
+        let word = path.shellQuoted
+        // For root, access(2) permits every write.
+        if status.st_mode & 0o200 == 0 || access(path, W_OK) != 0 {
+            throw CLIError(
+                status: .configuration,
+                message: "\(name) is read-only; nothing was changed",
+                hint: "chmod u+w \(word)"
+            )
+        }
+        if status.st_nlink > 1 {
+            throw CLIError(
+                status: .configuration,
+                message: "\(name) is a hard link, which a new file would separate from its other names; "
+                    + "nothing was changed",
+                hint: "find ~ -samefile \(word) shows the names; add the lines by hand: --dry-run shows them"
+            )
+        }
     }
 
     /// The path behind symbolic links.

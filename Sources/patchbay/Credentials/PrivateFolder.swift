@@ -52,7 +52,7 @@ struct PrivateFolder {
             throw CLIError(
                 status: .configuration,
                 message: "\(path) must be a folder that only you can access; no grant is stored there",
-                hint: "chmod 700 \(path), or remove it"
+                hint: "chmod 700 \(path.shellQuoted), or remove it"
             )
         }
         guard access(path, W_OK | X_OK) == 0 else { throw failure(SocketError.message(for: errno)) }
@@ -100,7 +100,8 @@ struct PrivateFolder {
             throw CLIError(
                 status: .configuration,
                 message: "\(file) is accessible to other users; its token is not used",
-                hint: "chmod 600 \(file); if another user may have read the file, revoke its grant and join again"
+                hint: "chmod 600 \(file.shellQuoted); if another user may have read the file, revoke its grant and "
+                    + "join again"
             )
         }
         var bytes = [UInt8](repeating: 0, count: Self.sizeLimit)

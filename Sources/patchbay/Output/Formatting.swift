@@ -85,19 +85,6 @@ enum Formatting {
         }
     }
 
-    /// Quotes a word for a POSIX shell, unless the shell takes it as it is (Shell Command Language, section 2.2).
-    static func shellWord(_ text: String) -> String {
-        let isPlain = text.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "a")...UInt8(ascii: "z"):
-                true
-            default: "/._-+:@,".utf8.contains(byte)
-            }
-        }
-        return isPlain && !text.isEmpty ? text : "'\(text.replacing("'", with: "'\\''"))'"
-    }
-
     static func target(_ target: TunnelTarget) -> String {
         switch target {
         case .device(let udid, let port): "\(udid):\(port)"

@@ -14,6 +14,8 @@ struct Table {
         let title: String
         /// True if the column may be truncated to fit the terminal.
         var isFlexible = false
+        /// True if the column breaks its texts into several lines instead, between words if possible.
+        var wraps = false
     }
 
     let columns: [Column]
@@ -32,7 +34,18 @@ struct Table {
     func text(width: Int?, isColoured: Bool) -> String {
         let titles = columns.map { Cell($0.title, .bold) }
         let widths = fitted(to: width)
-        return ([titles] + rows).map { line($0, widths: widths, isColoured: isColoured) }.joined(separator: "\n")
+        return ([titles] + rows).flatMap { wrapped($0, widths) }
+            .map { line($0, widths: widths, isColoured: isColoured) }.joined(separator: "\n")
+    }
+
+    /// Returns the lines of a row.
+    private func wrapped(_ cells: [Cell], _ widths: [Int]) -> [[Cell]] {
+        let texts = zip(cells, zip(columns, widths)).map { cell, column in
+            column.0.wraps ? cell.text.wrapped(to: column.1) : [cell.text]
+        }
+        return (0..<(texts.map(\.count).max() ?? 1)).map { line in
+            zip(cells, texts).map { line < $1.count ? Cell($1[line], $0.style) : Cell("") }
+        }
     }
 
     private func line(_ cells: [Cell], widths: [Int], isColoured: Bool) -> String {
@@ -50,10 +63,20 @@ struct Table {
             ([columns[index].title] + rows.map { $0[index].text }).map(\.columns).max() ?? 0
         }
         guard let width else { return widths }
-        while widths.reduce(0, +) + Self.gap * (widths.count - 1) > width {
-            let candidates = columns.indices.filter { columns[$0].isFlexible && widths[$0] > Self.minWidth }
-            guard let widest = candidates.max(by: { widths[$0] < widths[$1] }) else { break }
-            widths[widest] -= 1
+        // A word is broken only if the table does not fit otherwise.
+        let words = columns.indices.map { index in
+            rows.flatMap { $0[index].text.split(separator: " ") }.map { String($0).columns }.max() ?? 0
+        }
+        for breaksWords in [false, true] {
+            let least = columns.indices.map { index in
+                guard columns[index].wraps else { return columns[index].isFlexible ? Self.minWidth : .max }
+                return max(columns[index].title.columns, breaksWords ? 0 : words[index])
+            }
+            while widths.reduce(0, +) + Self.gap * (widths.count - 1) > width {
+                let candidates = columns.indices.filter { widths[$0] > least[$0] }
+                guard let widest = candidates.max(by: { widths[$0] < widths[$1] }) else { break }
+                widths[widest] -= 1
+            }
         }
         return widths
     }
@@ -105,6 +128,27 @@ extension String {
             kept.append(character)
         }
         return kept + "…"
+    }
+
+    /// Breaks the text into lines of at most a number of columns, between words if possible.
+    func wrapped(to limit: Int) -> [String] {
+        guard columns > limit else { return [self] }
+        var lines = [""]
+        for word in split(separator: " ").map(String.init) {
+            if let line = lines.last, line.isEmpty || line.columns + 1 + word.columns <= limit {
+                lines[lines.count - 1] += (line.isEmpty ? "" : " ") + word
+            } else {
+                lines.append(word)
+            }
+            while let line = lines.last, line.columns > limit, limit > 1 {
+                // Keeps one column less than `cut`, which ends with an ellipsis.
+                let kept = line.prefix(line.cut(to: limit).count - 1)
+                guard !kept.isEmpty else { break }
+                lines[lines.count - 1] = String(kept)
+                lines.append(String(line.dropFirst(kept.count)))
+            }
+        }
+        return lines
     }
 
     /// Appends spaces up to a number of columns.

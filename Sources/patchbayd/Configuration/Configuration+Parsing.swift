@@ -27,7 +27,9 @@ extension Configuration {
         errors.attempt { () throws(TOMLError) in try file.allow(ConfigurationKey.tables) }
         func read(_ name: String, _ body: (TOMLTable, inout TOMLErrorCollector) -> Void) {
             guard let table = errors.value({ () throws(TOMLError) in try file.table(name) }) ?? nil else { return }
-            errors.attempt { () throws(TOMLError) in try table.allow(ConfigurationKey.names(in: name)) }
+            errors.attempt { () throws(TOMLError) in
+                try table.allow(ConfigurationKey.names(in: name), others: ConfigurationKey.all.map(\.name))
+            }
             body(table, &errors)
         }
         read("broker") { broker.read($0, &$1) }
@@ -66,13 +68,14 @@ extension Configuration {
         let kinds = profileKinds.map { profileKinds in
             EndpointKind.builtIn + profileKinds + discovery.types.map { EndpointKind(serviceType: $0) }
         }
+        var names: Set<String> = []
         for table in errors.value({ () throws(TOMLError) in try file.tables("endpoint") }) ?? [] {
-            guard let endpoint = StaticEndpoint(table, kinds: kinds, errors: &errors) else { continue }
+            let endpoint = StaticEndpoint(table, kinds: kinds, errors: &errors)
             errors.attempt { () throws(TOMLError) in
-                guard endpoints.contains(where: { $0.name == endpoint.name }) else { return }
-                throw table.error("name", "is \"\(endpoint.name)\", which is the name of another endpoint")
+                guard let name = table.values["name"]?.string, !names.insert(name).inserted else { return }
+                throw table.error("name", "is \"\(name)\", which is the name of another endpoint")
             }
-            endpoints.append(endpoint)
+            if let endpoint { endpoints.append(endpoint) }
         }
     }
 }
@@ -257,11 +260,19 @@ extension StaticEndpoint {
         }
         let port = errors.value { () throws(TOMLError) in try table.required("port", TOMLTable.portShape, \.port) }
         let app = errors.value { () throws(TOMLError) in try table.text("app") }
-        guard let name, let kind, let address, let port, let app else { return nil }
-        self.init(name: name, kind: kind, address: address, port: port, app: app)
-        guard let problem = validationError else { return }
-        errors.attempt { () throws(TOMLError) in throw table.error(problem.key, saying: problem.message) }
-        return nil
+        // A key with an error gets a valid value, so that the other keys are checked too.
+        self.init(
+            name: name ?? "-",
+            kind: kind ?? .tcp,
+            address: address ?? "localhost",
+            port: port ?? 1,
+            app: app ?? nil
+        )
+        let problems = validationErrors
+        for problem in problems {
+            errors.attempt { () throws(TOMLError) in throw table.error(problem.key, saying: problem.message) }
+        }
+        guard problems.isEmpty, name != nil, kind != nil, address != nil, port != nil, app != nil else { return nil }
     }
 }
 

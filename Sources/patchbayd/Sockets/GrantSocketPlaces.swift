@@ -51,7 +51,8 @@ struct GrantSocketPlaces: Sendable {
                 .conflict,
                 "\(error)",
                 hint: isMissing
-                    ? "create the folder first: mkdir -p \(folder)" : "choose another path: patchbay pair --socket PATH"
+                    ? "create the folder first: mkdir -p \(folder.shellQuoted)"
+                    : "choose another path: patchbay pair --socket PATH"
             )
         }
     }
@@ -69,7 +70,7 @@ struct GrantSocketPlaces: Sendable {
         if let ownersFolder, path.hasPrefix("\(ownersFolder)/") { return UnixSocketAccess(mode: Self.sharedMode) }
         let name = path.split(separator: "/").dropLast().last ?? "agent"
         let hint =
-            ownersFolder.map { "patchbay pair --socket \($0)/\(name)/patchbay.sock" }
+            ownersFolder.map { "patchbay pair --socket \("\($0)/\(name)/patchbay.sock".shellQuoted)" }
             ?? "run the broker as your own user"
         if let folder = sockets.privateFolder(of: path) {
             throw Problem(

@@ -137,6 +137,12 @@ struct RegistryLivenessStore: LivenessStore {
         return .only(Set(targets.compactMap { if case .endpoint(let id) = $0 { id } else { nil } }))
     }
 
+    /// A client that has been gone for a minute is not reported, because its end makes no probe due.
+    func changes() async -> [any AsyncSequence<Void, Never> & Sendable] {
+        let (_, endpoints) = await registry.changes(after: registry.revision)
+        return [endpoints.map { _ in }, await tunnels.events().map { _ in }, clients.arrivals()]
+    }
+
     func report(_ failure: DialError?, of id: EndpointID) async {
         await registry.report(failure, of: id)
         guard failure != nil, let bonjour, let endpoint = try? await registry.endpoint(id), endpoint.state == .suspect

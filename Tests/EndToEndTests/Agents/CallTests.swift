@@ -13,9 +13,9 @@ import Testing
 
             let answer = try await broker.ask("call", id, "tap_element", "element_id=5")
             #expect(answer.joined().contains(#""tapped": "5""#))
-            let failed = try await broker.start("call", id, "screenshot", "format=bmp")
+            let failed = try await broker.start("call", id, "tap_element", "element_id=missing")
             #expect(try await failed.exitStatus() == .exited(1))
-            #expect(failed.log.contains("invalid image data"))
+            #expect(failed.log.contains("Element not found"))
             let missing = try await broker.start("call", id, "tap_elemnt")
             #expect(try await missing.exitStatus() == .exited(66))
             #expect(missing.log.contains("patchbay tools \(id) tap_element"))
@@ -64,6 +64,18 @@ import Testing
             #expect(try await unknown.exitStatus() == .exited(64))
             #expect(unknown.log.contains(#"did you mean "element_id"?"#), "\(unknown.log)")
             #expect(!app.program.output.contains("call: tap_element"))
+        }
+    }
+
+    @Test func `arguments that the schema does not allow are refused, and nothing is delivered`() async throws {
+        try await withApp { broker, id, app in
+            for words in [["format=bmp"], ["--json-args", #"{"format":"bmp"}"#], ["format=png", "format=jpeg"]] {
+                let refused = try await broker.start(["call", id, "screenshot"] + words)
+                #expect(try await refused.exitStatus() == .exited(64))
+                #expect(refused.log.contains("was not called"), "\(refused.log)")
+                #expect(refused.log.contains("patchbay tools \(id) screenshot"), "\(refused.log)")
+            }
+            #expect(!app.program.output.contains { $0.hasPrefix("call: screenshot") })
         }
     }
 

@@ -11,7 +11,7 @@ import Testing
         let isModern: Bool
 
         /// The number of entries of a transcript.
-        var length: Int { ["server": 18, "questions": 10, "app": 7][direct.kind] ?? 0 }
+        var length: Int { ["server": 18, "questions": 10, "app": 8][direct.kind] ?? 0 }
     }
 
     @Test func `five MCP clients see eleven MCP servers unchanged through the broker`() async throws {

@@ -54,14 +54,25 @@ class Transcript:
                 block["text"] = {**json.loads(block["text"]), "format": None}
         return value
 
+    @staticmethod
+    async def refusal(awaitable):
+        """Returns whether a call was refused, without the text of the refusal."""
+        try:
+            value = plain(await awaitable)
+        except Exception:
+            return {"refused": True}
+        return {"refused": bool(value.get("isError") or value.get("is_error"))}
+
     async def app(self, client):
         await self.note("tools", client.list_tools())
         await self.note("call", client.call("launch_context", {}))
         await self.note("arguments", client.call("tap_element", {"element_id": "größe \u202e \U0001f600"}))
         await self.note("picture", client.call("screenshot", {"format": "png"}))
-        # The one intended difference: without a format Patchbay returns a JPEG.
+        # An intended difference: without a format Patchbay returns a JPEG.
         await self.note("picture in any format", self.formless(client.call("screenshot", {})))
-        await self.note("failed", client.call("screenshot", {"format": "bmp"}))
+        await self.note("failed", client.call("tap_element", {"element_id": "missing"}))
+        # Patchbay checks arguments against the schema itself, in its own words.
+        await self.note("refused", self.refusal(client.call("screenshot", {"format": "bmp"})))
         await self.note("unknown", client.call("no_such_tool", {}))
 
     async def server(self, client):
@@ -71,7 +82,7 @@ class Transcript:
         await self.note("header", client.call("where", {"region": "Zürich", "level": 2}))
         await self.note("picture", client.call("picture", {}))
         await self.note("failed", client.call("fail", {}))
-        await self.note("wrong", client.call("add", {"a": "x"}))
+        await self.note("wrong", self.refusal(client.call("add", {"a": "x"})))
         await self.note("unknown", client.call("no_such_tool", {}))
         heard = []
 

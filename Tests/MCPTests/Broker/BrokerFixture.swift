@@ -14,6 +14,8 @@ import Tunnels
 final class FakeAppCaller: AppCaller {
     private let lists = Mutex<[EndpointID: Result<AppToolList, AppError>]>([:])
     private let received = Mutex<[ToolCall]>([])
+    /// The apps whose tools were listed, in order.
+    let listed = Mutex<[EndpointID]>([])
     private let result: JSONObject
     /// The token that the apps accept; nil if they are unreachable.
     let secret = Mutex<String?>(nil)
@@ -25,6 +27,7 @@ final class FakeAppCaller: AppCaller {
     func set(_ list: Result<AppToolList, AppError>, of id: EndpointID) { lists.withLock { $0[id] = list } }
 
     func tools(of endpoint: Endpoint, for principal: Principal) async throws(AppError) -> AppToolList {
+        listed.withLock { $0.append(endpoint.id) }
         guard let list = lists.withLock({ $0[endpoint.id] }) else { throw .notMCP }
         return try list.get()
     }

@@ -46,6 +46,19 @@ import Testing
         #expect(fixture.apps.calls.first?.maxPixels == 1_568)
     }
 
+    @Test func `an app is listed before its first call only, so that the arguments can be checked`() async throws {
+        let fixture = BrokerFixture()
+        let shop = try await fixture.addEndpoint()
+        let call: JSONObject = ["endpoint": "shop", "name": "tap"]
+
+        _ = try await fixture.call("endpoint_call", call)
+        #expect(fixture.apps.listed.withLock { $0 } == [shop] && fixture.apps.calls.count == 1)
+        fixture.apps.set(.success(AppToolList(tools: [["name": "tap"]])), of: shop)
+        _ = try await fixture.call("endpoint_call", call)
+
+        #expect(fixture.apps.listed.withLock { $0 } == [shop] && fixture.apps.calls.count == 2)
+    }
+
     @Test func `arguments may be a JSON string with an object`() async throws {
         let fixture = BrokerFixture()
         try await fixture.addEndpoint()

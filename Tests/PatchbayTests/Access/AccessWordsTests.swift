@@ -17,6 +17,22 @@ import Testing
         #expect(UserCodeArgument.code(word) == nil)
     }
 
+    @Test func `80 columns show who asks for which permissions`() throws {
+        let permissions = Permissions(Set(Scope.allCases), on: .all)
+        let request = AccessRequest(
+            userCode: "WDJB-MJHT",
+            requester: .process(uid: 64_001, pid: 4_711, executable: SanitizedText("/usr/lib/agents/bin/agent")),
+            name: SanitizedText("Anna's agent"),
+            permissions: permissions,
+            expiresAt: SampleEndpoints.date.addingTimeInterval(300)
+        )
+
+        let text = AccessTables.table(of: [request], now: SampleEndpoints.date).text(width: 80, isColoured: false)
+
+        #expect(text.split(separator: "\n").allSatisfy { String($0).columns <= 80 }, "\(text)")
+        #expect(text.contains("64001") && Scope.allCases.allSatisfy { text.contains($0.rawValue) }, "\(text)")
+    }
+
     @Test(arguments: [(600.0, "10:00"), (59.2, "1:00"), (9.9, "0:10"), (0, "0:00"), (-3, "0:00"), (3_661, "1:01:01")])
     func `the remaining time is formatted as a countdown`(seconds: Double, text: String) {
         #expect(Formatting.countdown(seconds) == text)

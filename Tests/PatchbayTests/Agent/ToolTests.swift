@@ -83,12 +83,34 @@ import Testing
         #expect(try required.merged([], into: ["x": 2])["x"] == 2)
     }
 
-    @Test func `key=value arguments override members of the JSON object`() throws {
-        let given = try ToolArguments.object(in: Array(#"{"n":1,"deep":{"a":[1]}}"#.utf8))
+    @Test(arguments: [
+        ("{}", ["format=gif"], #"tap was not called: "format" must be one of "png", "jpeg", but is "gif""#),
+        (#"{"format":"gif"}"#, [], #"tap was not called: "format" must be one of "png", "jpeg", but is "gif""#),
+        (#"{"seconds":"x"}"#, [], #"tap was not called: "seconds" must be a number, but is a text"#),
+        ("{}", ["format=png", "format=jpeg"], "the argument format is given twice; tap was not called"),
+        (#"{"format":"png"}"#, ["format=jpeg"], "the argument format is given twice; tap was not called"),
+    ])
+    func `an argument that the schema does not allow is refused in every form`(
+        json: String,
+        words: [String],
+        message: String
+    ) throws {
+        let arguments = try arguments(
+            #"{"properties":{"format":{"type":"string","enum":["png","jpeg"]},"seconds":{"type":"number"}}}"#
+        )
+        let object = try ToolArguments.object(in: Array(json.utf8))
+
+        let error = #expect(throws: CLIError.self) { try arguments.merged(words, into: object) }
+
+        #expect(error?.message == message && error?.hint == "patchbay tools shop tap")
+    }
+
+    @Test func `key=value arguments are added to the members of the JSON object`() throws {
+        let given = try ToolArguments.object(in: Array(#"{"deep":{"a":[1]}}"#.utf8))
         let arguments = try arguments(#"{"additionalProperties":true,"properties":{"n":{"type":"integer"}}}"#)
             .merged(["n=3", "s=x"], into: given)
 
-        #expect(JSON.object(arguments).text == #"{"n":3,"deep":{"a":[1]},"s":"x"}"#)
+        #expect(JSON.object(arguments).text == #"{"deep":{"a":[1]},"n":3,"s":"x"}"#)
         let list = #expect(throws: CLIError.self) { try ToolArguments.object(in: Array("[1]".utf8)) }
         #expect(list?.message == "the arguments must be a JSON object, not a list")
         #expect(throws: CLIError.self) { try ToolArguments.object(in: Array("{".utf8)) }
@@ -196,6 +218,8 @@ import Testing
             #expect(after?.message.contains("nowhere/shot.png") == true && after?.hint?.contains("folder") == true)
             let folder = #expect(throws: CLIError.self) { try OutputFile(path: scratch.path).check() }
             #expect(folder?.hint == "specify a file in that folder")
+            let empty = #expect(throws: CLIError.self) { try OutputFile(path: "").check() }
+            #expect(empty?.message == "--output is empty; the tool was not called")
 
             let file = OutputFile(path: scratch.file("shot.png"))
             try file.check()
@@ -205,12 +229,17 @@ import Testing
         }
     }
 
-    @Test(arguments: [
-        ("shot.png", "png", [0x89, 0x50, 0x4E, 0x47, 0x0D] as [UInt8], true),
-        ("shot.PNG", "png", [0xFF, 0xD8, 0xFF], false),
-        ("shot.jpg", "jpeg", [0xFF, 0xD8, 0xFF, 0xE0], true), ("a.jpeg", "jpeg", Array("text".utf8), false),
-        ("shot", nil, [0xFF, 0xD8, 0xFF], true), ("-", nil, [1], true),
-    ])
+    private static let png: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D]
+    private static let jpeg: [UInt8] = [0xFF, 0xD8, 0xFF]
+    private static let text = Array("text".utf8)
+    private static let namesAndContents: [(String, String?, [UInt8], Bool)] = [
+        ("shot.png", "png", png, true), ("shot.PNG", "png", jpeg, false), ("shot.jpg", "jpeg", jpeg + [0xE0], true),
+        ("a.jpeg", "jpeg", text, false), ("shot", nil, jpeg, true), ("-", nil, [1], true),
+        ("a.b/shot", nil, jpeg, true),
+        ("shot.txt", nil, jpeg, false), ("tree.txt", nil, text, true),
+    ]
+
+    @Test(arguments: namesAndContents)
     func `a file's name selects the image format, and other content is refused`(
         name: String,
         format: String?,

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import Testing
 
 @testable import patchbay
@@ -99,6 +100,37 @@ import Testing
             try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "dotfiles/mcp.json")
             let error = #expect(throws: CLIError.self) { try ConfigurationFile(path: link).content() }
             #expect(error?.message.contains("dotfiles/mcp.json") == true)
+        }
+    }
+
+    @Test func `a read-only file and a hard link are refused and stay as they are`() throws {
+        try withFolder { folder in
+            let (path, other) = ("\(folder)/a.json", "\(folder)/b.json")
+            try Data("{}".utf8).write(to: URL(filePath: path))
+            let file = ConfigurationFile(path: path)
+            func message() throws -> String? {
+                let error = #expect(throws: CLIError.self) {
+                    try file.replace(Array("{}".utf8), with: Array("[]".utf8), mode: 0o600)
+                }
+                #expect(try file.content() == Array("{}".utf8))
+                return error?.message
+            }
+
+            try FileManager.default.setAttributes([.posixPermissions: 0o444], ofItemAtPath: path)
+            #expect(try message()?.contains("is read-only") == true)
+            try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
+            try FileManager.default.linkItem(atPath: path, toPath: other)
+            #expect(try message()?.contains("is a hard link") == true)
+        }
+    }
+
+    @Test func `messages name the file behind a symbolic link`() throws {
+        try withFolder { folder in
+            let real = try #require(realpath(folder, nil).map { String(cString: $0) }) + "/real.json"
+            try Data("{}".utf8).write(to: URL(filePath: real))
+            try FileManager.default.createSymbolicLink(atPath: "\(folder)/link.json", withDestinationPath: real)
+            #expect(ConfigurationFile(path: "\(folder)/link.json").name == "\(folder)/link.json -> \(real)")
+            #expect(ConfigurationFile(path: real).name == real)
         }
     }
 

@@ -94,4 +94,37 @@ import Testing
         #expect(checks(.ok).map(\.verdict) == [.ok, .ok] && checks(.ok)[0].hint == nil)
         #expect(checks(.warn).map(\.verdict) == [.warn, .warn])
     }
+
+    @Test(arguments: [
+        ("sudo systemctl restart avahi-daemon", "service avahi-daemon restart"),
+        ("sudo systemctl start dbus avahi-daemon", "service dbus start && service avahi-daemon start"),
+        ("sudo rm /x && sudo systemctl restart usbmuxd", "rm /x && service usbmuxd restart"),
+        ("sudo systemctl restart patchbayd", "kill 7 && patchbayd"), ("sudo chmod 0666 /x", "chmod 0666 /x"),
+        ("patchbay remote off", "patchbay remote off"), ("sudo timedatectl set-ntp true", "apt install chrony"),
+    ])
+    func `a command for root in a container uses neither sudo nor systemctl`(hint: String, command: String) {
+        let machine = MachineCommand(broker: 7, isRoot: true, hasSudo: false, hasSystemd: false)
+
+        #expect(machine.adapted(hint) == command)
+    }
+
+    @Test func `a command for another user asks for the right of root`() {
+        let hint = "sudo systemctl restart avahi-daemon"
+
+        #expect(MachineCommand(isRoot: false, hasSudo: true, hasSystemd: true).adapted(hint) == hint)
+        let without = MachineCommand(isRoot: false, hasSudo: false, hasSystemd: true).adapted(hint)
+        #expect(without == "su -c 'systemctl restart avahi-daemon'")
+    }
+
+    @Test func `a finding has one command, also where the broker describes several steps`() {
+        let flood = SourceStatus(
+            name: "bonjour",
+            state: .ok,
+            detail: "9 dropped",
+            hint: "find the source with `avahi-browse -a`, or narrow discovery.interfaces"
+        )
+
+        #expect(BrokerCheck.source(flood).hint == "avahi-browse -a")
+        #expect(BrokerCheck.storage("endpoints.json could not be written").hint == "patchbay logs -p warning")
+    }
 }

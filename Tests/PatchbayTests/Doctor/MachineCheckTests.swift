@@ -117,7 +117,7 @@ import Testing
     }
 
     @Test func `a path in a command is one word of the shell`() async throws {
-        #expect(Formatting.shellWord("/var/lib/patchbay-1.0") == "/var/lib/patchbay-1.0")
+        #expect("/var/lib/patchbay-1.0".shellQuoted == "/var/lib/patchbay-1.0")
         try await withScratchFolder { scratch in
             let folder = try scratch.makeFolder("a;touch 'x';$b")
             try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder)

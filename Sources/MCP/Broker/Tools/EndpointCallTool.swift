@@ -12,6 +12,8 @@ struct EndpointCallTool: BrokerTool {
     private static let timeout = ToolParameter.number("timeoutSeconds", in: 1...120, "total; default 15")
     /// The wait time for a lease without `timeoutSeconds`.
     private static let standardWait = Duration.seconds(15)
+    /// The time limit of the list of an app that was never listed.
+    private static let listLimit = Duration.seconds(2)
     private static let maxPixels = ToolParameter.number(
         "maxPixels",
         in: 0...4_096,
@@ -42,6 +44,7 @@ struct EndpointCallTool: BrokerTool {
         let name = try request.required(Self.name)
         let lease = try request[Self.lease]
         var timeout: Duration? = try request[Self.timeout].map { .seconds($0) }
+        timeout = await listIfUnknown(endpoint, principal, within: timeout)
         if let lease, lease > 0 {
             timeout = try await take(for: lease, endpoint, principal, within: timeout)
         }
@@ -59,6 +62,21 @@ struct EndpointCallTool: BrokerTool {
         do { return ToolResult(forwarding: try await apps.call(call, of: principal)) } catch {
             return ToolResult(forwarding: error.result(for: .brokerAgent, at: endpoint.id))
         }
+    }
+
+    /// Lists the tools of an app that was never listed, so that the arguments of the call are checked. An app that does not
+    /// answer in time validates the arguments itself.
+    ///
+    /// - Returns: The rest of the timeout, at least one second; nil without a timeout.
+    private func listIfUnknown(
+        _ endpoint: Endpoint,
+        _ principal: Principal,
+        within timeout: Duration?
+    ) async -> Duration? {
+        guard endpoint.state == .online, await apps.toolCount(of: endpoint) == nil else { return timeout }
+        let watch = ElapsedTimer(clock)
+        _ = try? await withTimeout(Self.listLimit, clock: clock) { try await apps.tools(of: endpoint, for: principal) }
+        return timeout.map { max($0 - watch.elapsed, .seconds(1)) }
     }
 
     /// Takes or renews the lease. The wait is a part of the timeout.

@@ -26,9 +26,9 @@ enum AccessTables {
 
     static func table(of grants: [Grant], now: Date = Date()) -> Table {
         var table = Table(columns: [
-            .init(title: "ID"), .init(title: "NAME", isFlexible: true), .init(title: "STATE"), .init(title: "USED"),
-            .init(title: "BINDING"), .init(title: "SCOPES", isFlexible: true),
-            .init(title: "ENDPOINTS", isFlexible: true),
+            .init(title: "ID"), .init(title: "NAME", wraps: true), .init(title: "STATE", wraps: true),
+            .init(title: "USED"), .init(title: "BINDING", wraps: true), .init(title: "SCOPES", wraps: true),
+            .init(title: "ENDPOINTS", wraps: true),
         ])
         table.rows = grants.map { grant in
             let state = grant.endReason.map(\.rawValue) ?? "valid, expires \(Formatting.from(now, to: grant.expiresAt))"
@@ -44,9 +44,9 @@ enum AccessTables {
 
     static func table(of requests: [AccessRequest], now: Date = Date()) -> Table {
         var table = Table(columns: [
-            .init(title: "CODE"), .init(title: "EXPIRES"), .init(title: "REQUESTER", isFlexible: true),
-            .init(title: "NAME", isFlexible: true), .init(title: "SCOPES", isFlexible: true),
-            .init(title: "ENDPOINTS", isFlexible: true),
+            .init(title: "CODE"), .init(title: "EXPIRES"), .init(title: "REQUESTER", wraps: true),
+            .init(title: "NAME", wraps: true), .init(title: "SCOPES", wraps: true),
+            .init(title: "ENDPOINTS", wraps: true),
         ])
         table.rows = requests.map { request in
             [

@@ -21,7 +21,7 @@ struct BrokerCheck {
                 isForAll: status.allowAnyUser == true
             )
             checks += (status.findings ?? []).map(Self.finding)
-            checks += (status.storage ?? []).map { Check(name: "state", verdict: .fail, detail: $0) }
+            checks += (status.storage ?? []).map(Self.storage)
             checks += [status.remote.flatMap { RemoteStatusText($0).check }].compactMap { $0 }
             return (checks + status.sources.map(Self.source), status, true)
         } catch let error as ClientError {
@@ -77,13 +77,24 @@ struct BrokerCheck {
                 name: "socket",
                 verdict: .fail,
                 detail: "\(path) has mode 0\(mode): every user may connect, but allow_any_user is not set",
-                hint: "sudo chmod 0600 \(Formatting.shellWord(path))"
+                hint: "sudo chmod 0600 \(path.shellQuoted)"
             )
         ]
     }
 
     /// Converts a finding of the broker; the text includes the next step.
     static func finding(_ what: String) -> Check { Check(name: "access", verdict: .warn, detail: what) }
+
+    /// Converts a failed write of the broker, whose message names the file and the reason.
+    static func storage(_ what: String) -> Check {
+        Check(name: "state", verdict: .fail, detail: what, hint: "patchbay logs -p warning")
+    }
+
+    /// Returns the first command in a hint of the broker, which may describe several steps.
+    private static func command(in hint: String) -> String {
+        let parts = hint.split(separator: "`", omittingEmptySubsequences: false)
+        return parts.count > 2 ? String(parts[1]) : hint
+    }
 
     /// Converts the status of a source.
     static func source(_ source: SourceStatus) -> Check {
@@ -92,7 +103,7 @@ struct BrokerCheck {
         case .ok where source.hint == nil: Check(name: source.name, verdict: .ok, detail: source.detail)
         case .off: Check(name: source.name, verdict: .ok, detail: source.detail)
         case .ok, .starting, .missing:
-            Check(name: source.name, verdict: .warn, detail: source.detail, hint: source.hint)
+            Check(name: source.name, verdict: .warn, detail: source.detail, hint: source.hint.map(command))
         }
     }
 }

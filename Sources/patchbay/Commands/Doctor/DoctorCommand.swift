@@ -63,7 +63,7 @@ struct DoctorCommand: AsyncParsableCommand {
                 usbmuxd: reading.usbmuxdChecks,
                 network: reading.networkChecks,
                 machine: reading.machineChecks(socket: client.address.description, environment: environment)
-            )
+            ).adapted(by: MachineCommand(broker: broker.status?.pid))
         }
     }
 

@@ -31,6 +31,17 @@ struct DoctorReport: Encodable {
 
     init(checks: [Check]) { self.checks = checks }
 
+    /// Returns the report with commands that this machine has.
+    func adapted(by command: MachineCommand) -> DoctorReport {
+        DoctorReport(
+            checks: checks.map { check in
+                var check = check
+                check.hint = check.hint.map(command.adapted)
+                return check
+            }
+        )
+    }
+
     /// Combines the broker's checks with the checks of this machine. Skips the sources that are turned off.
     ///
     /// - Parameters:

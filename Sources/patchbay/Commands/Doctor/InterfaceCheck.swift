@@ -33,7 +33,7 @@ struct InterfaceCheck {
                 return check(
                     .warn,
                     "\(name) is up without multicast; apps on that network are not found",
-                    hint: "sudo ip link set dev \(Formatting.shellWord(name)) multicast on"
+                    hint: "sudo ip link set dev \(name.shellQuoted) multicast on"
                 )
             }
             guard isAvahiRunning, !interface.isMember else {

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import Model
 import SystemIO
 
 /// Checks that only the broker's user can read and change the state folder, which has grants and secrets.
@@ -46,7 +47,7 @@ struct StateFolderCheck {
                 // The broker refuses a folder that others can write.
                 mode & 0o022 == 0 ? .warn : .fail,
                 "\(path) has mode 0\(String(mode, radix: 8)), so other users can open it",
-                hint: "sudo chmod 0700 \(Formatting.shellWord(path))"
+                hint: "sudo chmod 0700 \(path.shellQuoted)"
             )
         }
         guard let names = try? FileManager.default.contentsOfDirectory(atPath: path) else {
@@ -56,7 +57,7 @@ struct StateFolderCheck {
             return check(
                 .fail,
                 "\(path)/\(exposed) can be opened by other users",
-                hint: "sudo chmod -R go= \(Formatting.shellWord(path))"
+                hint: "sudo chmod -R go= \(path.shellQuoted)"
             )
         }
         let foreign = names.sorted().first { Self.status(of: "\(path)/\($0)")?.owner != status.owner }
@@ -64,7 +65,7 @@ struct StateFolderCheck {
             return check(
                 .fail,
                 "\(path)/\(foreign) belongs to another user than the folder, so the broker cannot write it",
-                hint: "sudo chown -R \(status.owner) \(Formatting.shellWord(path))"
+                hint: "sudo chown -R \(status.owner) \(path.shellQuoted)"
             )
         }
         return check(.ok, "\(path) and its files belong to user \(status.owner) only")

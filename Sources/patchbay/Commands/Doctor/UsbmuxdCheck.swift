@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Model
 
 /// Checks that usbmuxd is installed and its socket can be used.
 struct UsbmuxdCheck {
@@ -21,7 +22,7 @@ struct UsbmuxdCheck {
             return check(.ok, "USBMUXD_SOCKET_ADDRESS is \(path), not a Unix socket path; not checked")
         }
         let socket = UnixSocketStatus(path: path)
-        let word = Formatting.shellWord(path)
+        let word = path.shellQuoted
         let mode = socket.access.map { String($0.mode, radix: 8) } ?? "?"
         switch socket.state {
         case .listening where socket.access.map({ $0.mode & 0o006 != 0o006 }) == true:

@@ -56,21 +56,40 @@ struct WatchPrinter {
         var revision: UInt64?
         var shown: [EndpointID: Endpoint] = [:]
         var phones: Set<UDID>?
-        let stream = RetryingStream { text in try? errors.line(text) }
-        try await stream.run { answered in
-            try await client.streamEvents(after: revision) { event in
-                answered()
-                switch event {
-                case .snapshot(let list):
-                    revision = list.revision
-                    try show(list, &shown)
-                case .endpoint(let change):
-                    revision = change.revision
-                    try show(change, &shown)
-                case .devices(let devices): try show(devices, &phones)
+        // The broker removes the socket of a grant with the grant. A restart of the broker takes less than the attempts.
+        let grant = (try? await client.ownGrant()).flatMap { if case .socket = $0.binding { $0 } else { nil } }
+        let stream = RetryingStream(attemptLimit: grant == nil ? nil : 30) { text in try? errors.line(text) }
+        do {
+            try await stream.run { answered in
+                try await client.streamEvents(after: revision) { event in
+                    answered()
+                    switch event {
+                    case .snapshot(let list):
+                        revision = list.revision
+                        try show(list, &shown)
+                    case .endpoint(let change):
+                        revision = change.revision
+                        try show(change, &shown)
+                    case .devices(let devices): try show(devices, &phones)
+                    }
                 }
             }
+        } catch ClientError.brokerNotRunning(let path) {
+            guard let grant else { throw ClientError.brokerNotRunning(path: path) }
+            throw Self.endedGrant(grant, path: path)
         }
+    }
+
+    /// The error for the socket of a grant at which no broker listens any more.
+    static func endedGrant(_ grant: Grant, path: String) -> CLIError {
+        CLIError(
+            status: .notReachable,
+            message: """
+                no broker listens any more at \(SanitizedText(path, limit: 500)): grant \(grant.id), to which the socket \
+                belongs, was revoked or has expired, or the broker is stopped
+                """,
+            hint: "ask an owner of the broker for a new socket: patchbay pair --socket PATH"
+        )
     }
 
     private func show(_ list: EndpointList, _ shown: inout [EndpointID: Endpoint]) throws {

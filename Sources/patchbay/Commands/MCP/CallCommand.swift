@@ -9,8 +9,8 @@ struct CallCommand: AsyncParsableCommand {
         commandName: "call",
         abstract: "Call a tool of an app.",
         discussion: """
-            Arguments are converted by the tool's schema, which `patchbay tools` shows. Unknown arguments, and missing \
-            required ones, are refused before the call. Waits for an app that restarts. Exits with 1 if the tool \
+            Arguments are converted by the tool's schema, which `patchbay tools` shows. Arguments that the schema does \
+            not allow are refused before the call. Waits for an app that restarts. Exits with 1 if the tool \
             reports an error or if the result is unknown.
 
               patchbay call shop-test-iphone tap_element element_id=buy
@@ -111,7 +111,7 @@ struct CallCommand: AsyncParsableCommand {
     static func hint(after failure: String?, of tool: String, at id: EndpointID) -> String? {
         switch failure {
         case "unknown-tool": "patchbay tools \(id)"
-        case "refused": "patchbay tools \(id) \(SanitizedText(tool))"
+        case "refused", "invalid-arguments": "patchbay tools \(id) \(SanitizedText(tool))"
         default: nil
         }
     }

@@ -45,7 +45,7 @@ struct ConfigurationTargetOptions: ParsableArguments {
     /// The command that has the same client and server.
     func command(_ verb: String) -> String {
         "patchbay mcp \(verb) \(client.rawValue)" + (project ? " --project" : "")
-            + (name == "patchbay" ? "" : " --name \(name)")
+            + (name == "patchbay" ? "" : " --name \(name.shellQuoted)")
     }
 }
 
@@ -84,14 +84,14 @@ struct MCPInstallCommand: ParsableCommand {
         let (file, output) = (ConfigurationFile(path: target.file), options.output)
         let old = try file.content()
         let new = try ConfigurationEdit(target: target).adding(entry, to: old ?? [])
-        if new == old { return try output.line("\(target.file) has this server already; nothing was changed.") }
-        try output.line("\(target.file), below \(target.client.serversPath[0]):")
+        if new == old { return try output.line("\(file.name) has this server already; nothing was changed.") }
+        try output.line("\(file.name), below \(target.client.serversPath[0]):")
         for line in entry.snippet(for: target) { try output.line("  \(line)") }
         guard !place.isDryRun else { return try output.line("Nothing was written, because of --dry-run.") }
         try file.replace(old, with: new, mode: place.project ? 0o644 : 0o600)
         try output.line("Written. \(target.client.nextStep(isProject: place.project))")
         let words = ["patchbay", "mcp", "check"] + entry.arguments.dropFirst()
-        try output.line("Check it with `\(words.joined(separator: " "))`.")
+        try output.line("Check it with `\(words.map(\.shellQuoted).joined(separator: " "))`.")
         try output.line("Remove it with `\(place.command("uninstall"))`.")
     }
 
@@ -149,9 +149,9 @@ struct MCPUninstallCommand: ParsableCommand {
             )
         }
         guard !place.isDryRun else {
-            return try output.line("\(target.path.joined(separator: ".")) would be removed from \(target.file).")
+            return try output.line("\(target.path.joined(separator: ".")) would be removed from \(file.name).")
         }
         try file.replace(old, with: new, mode: 0o600)
-        try output.line("Removed \(target.path.joined(separator: ".")) from \(target.file).")
+        try output.line("Removed \(target.path.joined(separator: ".")) from \(file.name).")
     }
 }

@@ -19,17 +19,23 @@ struct OutputFile {
     /// The first bytes of a file of each format.
     private static let beginnings: [String: [UInt8]] = ["png": [0x89, 0x50, 0x4E, 0x47], "jpeg": [0xFF, 0xD8, 0xFF]]
 
-    /// Checks that the content is an image of the format that the name stands for.
+    /// The ending of the file's name with its dot; nil without an ending.
+    private var ending: Substring? {
+        let name = path.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
+        // The dot of a hidden file begins no ending.
+        return name.dropFirst().lastIndex(of: ".").map { name[$0...] }
+    }
+
+    /// Checks that the content is an image of the format that the name stands for, and that an image has a name for
+    /// images. A name without an ending is for every content.
     ///
     /// The broker converts images. Originals (`--max-px 0`), texts and other formats stay as the app sent them.
     /// - Throws: `CLIError` for other content. The file is not written.
     func checkFormat(of bytes: [UInt8]) throws(CLIError) {
-        guard let imageFormat, let beginning = Self.beginnings[imageFormat], !bytes.starts(with: beginning) else {
-            return
-        }
         let actual = Self.beginnings.first { bytes.starts(with: $0.value) }?.key
+        guard imageFormat != actual, let end = ending else { return }
         let found = actual.map { "the image is \($0.uppercased())" } ?? "the result is no PNG or JPEG image"
-        let other = path[..<(path.lastIndex(of: ".") ?? path.endIndex)]
+        let other = path.dropLast(end.count)
         let isText = String(validating: bytes, as: UTF8.self) != nil
         let ending = actual.map { $0 == "png" ? ".png" : ".jpg" } ?? (isText ? ".txt" : ".bin")
         throw CLIError(
@@ -44,15 +50,16 @@ struct OutputFile {
     /// - Throws: `CLIError` if the file cannot be written.
     func check() throws(CLIError) {
         guard !isStandardOutput else { return }
+        guard !path.isEmpty else {
+            throw .usage("--output is empty; the tool was not called", try: "--output shot.png, or --output - to print")
+        }
         if let status = FileStatus(atPath: path) {
             guard status.type != .folder else { throw writeError(EISDIR, "the tool was not called") }
             guard access(path, W_OK) == 0 else { throw writeError(errno, "the tool was not called") }
             return
         }
         let folder = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
-        guard !path.isEmpty, access(folder, W_OK | X_OK) == 0 else {
-            throw writeError(path.isEmpty ? ENOENT : errno, "the tool was not called")
-        }
+        guard access(folder, W_OK | X_OK) == 0 else { throw writeError(errno, "the tool was not called") }
     }
 
     /// Writes all bytes and replaces an existing file; blocks.

@@ -3,7 +3,6 @@ import Model
 
 /// The arguments of a tool call, checked against the tool's schema before the call.
 ///
-/// Only the names of the outermost object are compared. The app itself checks the values of nested objects.
 struct ToolArguments {
     private let tool: String
     private let id: EndpointID
@@ -50,12 +49,18 @@ struct ToolArguments {
     /// Merges `key=value` arguments into the JSON object of `--json-args`.
     ///
     /// The object may have names that the schema does not mention, unless the schema refuses them.
-    /// - Throws: `CLIError` for an invalid or unknown argument, and if a required argument is missing.
+    /// - Throws: `CLIError` for an invalid, unknown or repeated argument, and if a required argument is missing.
     func merged(_ words: [String], into object: JSONObject) throws(CLIError) -> JSONObject {
         var arguments = object
         for word in words {
             let argument = try ToolArgument(word)
             if isClosed || isSilent { try check(argument.name) }
+            guard arguments[argument.name] == nil else {
+                throw .usage(
+                    "the argument \(SanitizedText(argument.name)) is given twice; \(SanitizedText(tool)) was not called",
+                    try: hint
+                )
+            }
             arguments[argument.name] = try argument.value(by: schema?["properties"]?[argument.name], try: hint)
         }
         if isClosed { for member in object.members { try check(member.name) } }
@@ -64,6 +69,9 @@ struct ToolArguments {
                 "\(SanitizedText(tool)) needs the argument \(SanitizedText(missing)); it was not called",
                 try: "patchbay call \(id) \(SanitizedText(tool)) \(SanitizedText(missing))=…"
             )
+        }
+        if let problem = schema.flatMap({ JSONSchemaValidator($0).problem(with: .object(arguments)) }) {
+            throw .usage("\(SanitizedText(tool)) was not called: \(SanitizedText(problem, limit: 500))", try: hint)
         }
         return arguments
     }
@@ -111,7 +119,7 @@ struct ToolArgument: Equatable {
             return json?.isNull == true && types.contains("null") ? .null : .string(text)
         }
         guard !types.isEmpty else { return json.flatMap { $0.string == nil ? $0 : nil } ?? .string(text) }
-        guard let json, types.contains(where: { Self.is(json, $0) }) else {
+        guard let json, types.contains(where: { JSONSchemaValidator.is(json, $0) }) else {
             throw .usage(
                 "\(SanitizedText(name)) must be \(types.map { SanitizedText($0).text }.joined(separator: " or ")), and "
                     + "\"\(SanitizedText(text))\" is not",
@@ -119,17 +127,5 @@ struct ToolArgument: Equatable {
             )
         }
         return json
-    }
-
-    private static func `is`(_ json: JSON, _ type: String) -> Bool {
-        switch type {
-        case "integer": json.int != nil
-        case "number": json.number != nil
-        case "boolean": json.bool != nil
-        case "array": json.array != nil
-        case "object": json.object != nil
-        case "null": json.isNull
-        default: false
-        }
     }
 }

@@ -77,13 +77,14 @@ struct ProfileCheckCommand: AsyncParsableCommand {
 
     private func target(_ client: PatchbayClient) async throws -> TunnelTarget? {
         if let endpoint {
-            let selector = EndpointSelector(text: endpoint, command: "patchbay profiles check \(file) --endpoint")
+            let command = "patchbay profiles check \(file.shellQuoted) --endpoint"
+            let selector = EndpointSelector(text: endpoint, command: command)
             return .endpoint(try selector.choose(among: try await client.endpoints().endpoints).id)
         }
         guard let port = port.flatMap(UInt16.init(exactly:)) else { return nil }
         let selector = DeviceSelector(
             text: device,
-            command: "patchbay profiles check \(file) --port \(port) --device UDID"
+            command: "patchbay profiles check \(file.shellQuoted) --port \(port) --device UDID"
         )
         return .device(udid: try await selector.choose(client), port: port)
     }
@@ -99,7 +100,7 @@ struct ProfileCheckCommand: AsyncParsableCommand {
             throw CLIError(
                 status: .configuration,
                 message: "\(name) cannot be read by this user",
-                hint: "sudo chmod o+r \(name)"
+                hint: "sudo chmod o+r \(file.shellQuoted)"
             )
         }
         guard let text = String(validating: data, as: UTF8.self) else {

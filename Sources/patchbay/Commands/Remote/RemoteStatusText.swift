@@ -42,8 +42,8 @@ struct RemoteStatusText {
             Check(
                 name: "remote",
                 verdict: .warn,
-                detail: summary,
-                hint: status.configured ? "change api.remote in the configuration" : "patchbay remote off"
+                detail: summary + (status.configured ? "; api.remote of the configuration selects the address" : ""),
+                hint: status.configured ? "patchbay config show" : "patchbay remote off"
             )
         }
     }

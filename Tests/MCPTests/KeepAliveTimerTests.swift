@@ -1,0 +1,30 @@
+import TestSupport
+import Testing
+
+@testable import MCP
+
+@Suite(.timeLimit(.minutes(1))) struct KeepAliveTimerTests {
+    @Test func `the timer rests without streams, and ticks again for the next stream`() async {
+        let clock = ManualClock()
+        let timer = KeepAliveTimer(clock: clock)
+        let (keepAlives, keepAlive) = AsyncStream.makeStream(of: Void.self)
+
+        await withTaskGroup { group in
+            group.addTask { try? await timer.run() }
+            timer.unregister(timer.register {})
+            await clock.waitForSleeper()
+            clock.advance(by: KeepAliveTimer.tickInterval)
+            while timer.isTicking { await Task.yield() }
+
+            _ = timer.register { keepAlive.yield() }
+            for _ in 1...3 {
+                await clock.waitForSleeper()
+                clock.advance(by: KeepAliveTimer.tickInterval)
+            }
+            for await _ in keepAlives { break }
+            group.cancelAll()
+        }
+
+        #expect(timer.isTicking)
+    }
+}

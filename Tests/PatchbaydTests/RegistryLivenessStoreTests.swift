@@ -1,0 +1,65 @@
+import Logging
+import Model
+import Probing
+import Registry
+import TestSupport
+import Testing
+import Tunnels
+
+@testable import API
+@testable import patchbayd
+
+/// The events that make the prober look at its schedule again.
+@Suite(.timeLimit(.minutes(1))) struct RegistryLivenessStoreTests {
+    private struct NoRoutes: RouteResolver {
+        func routes(to target: TunnelTarget) throws(DialError) -> [Route] { [] }
+    }
+
+    @Test func `a change of the list, a new tunnel and the arrival of a client are each a change`() async throws {
+        try await withScratchFolder { scratch in
+            let tunnels = try await TunnelTable(
+                resolver: NoRoutes(),
+                dialer: FakeDialer.silent(),
+                store: nil,
+                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+            )
+            let (registry, clients) = (EndpointRegistry(), ConnectionLimiter())
+            let store = RegistryLivenessStore(registry: registry, bonjour: nil, tunnels: tunnels, clients: clients)
+            let app = Sighting(
+                id: Sighting.ID(source: .config, key: "app"),
+                kind: .tcp,
+                app: SanitizedText("app"),
+                appIsBundleID: false,
+                name: SanitizedText("app"),
+                routes: [.network(NetworkRoute(address: "192.168.1.2", port: 80))]
+            )
+
+            var changes = await store.changes()
+            await registry.apply(.seen(app))
+            await Self.first(of: changes)
+            let id = try #require(await store.list(ifChangedSince: nil)?.endpoints.first?.id)
+            #expect(await store.watched() == .only([]))
+
+            changes = await store.changes()
+            let path = scratch.file("tunnel.sock")
+            _ = try await tunnels.create(TunnelSpec(local: .unix(path: path), target: .endpoint(id)))
+            await Self.first(of: changes)
+            #expect(await store.watched() == .only([id]))
+
+            changes = await store.changes()
+            #expect(clients.openConnection(in: .owners))
+            await Self.first(of: changes)
+            #expect(await store.watched() == .all)
+            await tunnels.relay.stop()
+        }
+    }
+
+    /// Waits for the first element of any of the streams.
+    private static func first(of changes: [any AsyncSequence<Void, Never> & Sendable]) async {
+        await withTaskGroup { group in
+            for change in changes { group.addTask { for await _ in change { break } } }
+            await group.next()
+            group.cancelAll()
+        }
+    }
+}
