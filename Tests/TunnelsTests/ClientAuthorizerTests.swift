@@ -69,7 +69,7 @@ struct ClientAuthorizerTests {
             let path = scratch.file("a")
             chmod(scratch.path, 0o755)
             let spec = TunnelSpec(local: .unix(path: path), target: fixture.target)
-            try await withTunnel(spec, owner: 4_321) { table, address in
+            try await withTunnel(spec, owner: geteuid()) { table, address in
                 chmod(path, 0o666)
                 let request = ["curl", "-sS", "--max-time", "5", "--unix-socket", path, "http://localhost/"]
                 let client = try await Program("setpriv", ["--reuid=4322", "--clear-groups"] + request, in: scratch)

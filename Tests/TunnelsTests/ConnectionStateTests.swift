@@ -104,6 +104,15 @@ import Testing
         #expect(state.handle(.deadlineReached, now: now) == .dial)
     }
 
+    @Test func `a connection without a permit asks for a permit and a place again`() {
+        var state = machine(inspects: false, after: .checked(.passes))
+        #expect(state.handle(.planned(timeout: .seconds(10), hasOtherRoutes: false), now: start) == .awaitPlace)
+        #expect(state.handle(.queueFull, now: start) == .wait)
+        #expect(state.deadline == at(1))
+        #expect(state.handle(.deadlineReached, now: at(1)) == .awaitPlace)
+        #expect(state.phase == .queued)
+    }
+
     @Test func `without a plan, and after a failed one, the target is dialed on a task`() {
         var unknown = machine(inspects: false, after: .checked(.passes))
         var failed = connecting()

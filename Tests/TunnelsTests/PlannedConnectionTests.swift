@@ -19,6 +19,8 @@ struct PlannedConnectionTests {
         let failures = Mutex<[ConnectPlan.Failure]>([])
         /// The open permits, and the most of them at one time.
         let permits = Mutex((open: 0, most: 0))
+        /// False if no permit is free.
+        let hasPermits = Mutex(true)
         /// The number of checks of the address that succeed.
         let allowedChecks = Mutex(Int.max)
         private let path: String
@@ -54,7 +56,7 @@ struct PlannedConnectionTests {
                 method: .socket(.unix(path: route.port == 2 ? path + "2" : path), hasHandshake ? handshake : nil),
                 timeout: timeout,
                 limitKey: ConnectLimitKey(server: self, device: 1),
-                acquirePermit: { [self] in Permit(self) },
+                acquirePermit: { [self] in hasPermits.withLock { $0 } ? Permit(self) : nil },
                 recover: { [self] failure, _ throws(DialError) in
                     failures.withLock { $0.append(failure) }
                     throw DialError(failure == .timedOut ? .timedOut : .refused, "port \(route.port)")
@@ -132,6 +134,18 @@ struct PlannedConnectionTests {
                 #expect(await table.list().first?.statistics.failures == ["refused": 1])
                 #expect(planner.permits.withLock { $0.open } == 0)
             }
+        }
+    }
+
+    @Test func `every connect without a permit has that reason, however many there are`() async throws {
+        let serve = Self.answer("OK")
+        try await withTunnel(timeout: .milliseconds(100), serve: serve) { table, tunnel, planner in
+            planner.hasPermits.withLock { $0 = false }
+            let address = try fixture.address(tunnel)
+            await withDiscardingTaskGroup { group in
+                for _ in 0..<10 { group.addTask { #expect(await SocketStream.isReset(by: address)) } }
+            }
+            #expect(planner.failures.withLock { $0 } == Array(repeating: .noPermit, count: 10))
         }
     }
 

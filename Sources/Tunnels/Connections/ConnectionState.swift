@@ -13,7 +13,7 @@ struct ConnectionState {
         case checking
         /// The client's first bytes are awaited.
         case holding
-        /// Too many connects are in flight.
+        /// Too many connects are in flight, or no permit is free.
         case queued
         /// The socket connects, or waits to try again.
         case connecting
@@ -194,7 +194,7 @@ struct ConnectionState {
         }
         guard let retryTime, now >= retryTime else { return wait(.wait) }
         self.retryTime = nil
-        return wait(.connect)
+        return wait(phase == .queued ? .awaitPlace : .connect)
     }
 
     /// Sets the next deadline.

@@ -166,8 +166,13 @@ extension PendingConnection {
         return .planned(timeout: plan.timeout, hasOtherRoutes: plan.usesNetwork && target.plans.count > 1)
     }
 
-    /// Takes a place, or waits for one.
+    /// Takes a permit and a place, or waits for one of them. A connection without a permit takes no place from others.
     func enter(_ queue: inout ConnectQueue, _ now: MonotonicInstant) -> ConnectionState.Event? {
+        if permit == nil, let acquirePermit = plan?.acquirePermit {
+            permit = acquirePermit()
+            failure = permit == nil ? .noPermit : nil
+            if permit == nil { return .queueFull }
+        }
         guard let key = plan?.limitKey else { return .placeFree }
         guard let place = queue.enter(token, key) else { return nil }
         hold(place, now)
@@ -203,11 +208,6 @@ extension PendingConnection {
     func connect(watch: (CInt) -> Bool) -> ConnectionState.Event? {
         guard let plan, case .socket(let address, _) = plan.method else { return failed(.closed) }
         guard plan.isAllowed?() != false else { return failed(.forbidden) }
-        if permit == nil, let acquirePermit = plan.acquirePermit {
-            permit = acquirePermit()
-            failure = permit == nil ? .noPermit : nil
-            if permit == nil { return .queueFull }
-        }
         guard let socket = try? address.makeSocket() else { return failed(.system(errno)) }
         let number = socket.number
         guard let result = try? address.withRaw({ Glibc.connect(number, $0, $1) }) else {
