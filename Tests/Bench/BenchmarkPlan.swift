@@ -25,6 +25,7 @@ struct BenchmarkPlan: Sendable {
             RoundTripTrial(count: isQuick ? 200 : 20_000),
             SplitReplyTrial(count: isQuick ? 3 : 30),
             ConnectTrial(count: isQuick ? 20 : 1_000),
+            ParallelConnectTrial(count: isQuick ? 2 : 60),
             EnduranceTrial(count: isQuick ? 100 : 10_000),
             BurstTrial(count: 64, bed: nil, kinds: once),
             BurstTrial(count: isQuick ? 70 : 200, bed: nil, kinds: once),
