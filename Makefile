@@ -78,7 +78,7 @@ demo-recording: setup ## record the demo as docs/demo.svg, for README
 	swift build
 	Tests/TestSupport/demo/record docs/demo.svg
 
-bench: build ## compare with iproxy, socat and direct connections: ARGS="--only throughput --rounds 7", ARGS=--quick
+bench: build ## compare with iproxy (BENCH_IPROXY=path), socat and direct connections: ARGS="--only connect --rounds 7"
 	swift build -c release --product bench
 	$(BUILT)/bench $(ARGS)
 

@@ -41,6 +41,14 @@ static inline int CLinux_accept(int listener)
 	return accept4(listener, 0, 0, SOCK_NONBLOCK | SOCK_CLOEXEC);
 }
 
+/* The same with the peer's address. */
+static inline int CLinux_accept_from(int listener, struct sockaddr_storage *peer)
+{
+	socklen_t length = sizeof *peer;
+
+	return accept4(listener, (struct sockaddr *)peer, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
 /* socket(2) with the same two flags. In glibc the flags are an enum, which Swift cannot combine. */
 static inline int CLinux_socket(int domain)
 {

@@ -10,11 +10,6 @@ extension Backoff {
     /// The longest pause if no watcher reports a new socket.
     private static let unwatchedPause = Duration.seconds(1)
 
-    /// The pauses while usbmuxd's accept queue is full: 1 ms at first, 50 ms at most.
-    ///
-    /// The queue holds 5 connections in version 1.1.1. The kernel does not report when there is room again.
-    static var queueFull: Backoff { Backoff(from: .milliseconds(1), to: .milliseconds(50)) }
-
     /// Waits for the next pause or a change. Returns true if the watch reported a change. Ends early when cancelled.
     mutating func wait(orChangeOf watcher: DirectoryWatcher?, clock: any Clock<Duration>) async -> Bool {
         let length = watcher == nil ? min(next(), Self.unwatchedPause) : next()

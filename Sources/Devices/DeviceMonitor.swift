@@ -14,7 +14,7 @@ import SystemIO
 /// appears, or within one second.
 package actor DeviceMonitor: Service {
     /// The information needed to open a stream to a device.
-    struct Handle: Sendable {
+    package struct Handle: Sendable {
         let deviceID: UInt32
         /// The run of usbmuxd in which the DeviceID is valid.
         let session: UsbmuxdInstance
@@ -33,7 +33,7 @@ package actor DeviceMonitor: Service {
     /// only from plugging, unplugging and restarts.
     package nonisolated let events: AsyncStream<DeviceEvent>
 
-    private nonisolated let address: UsbmuxAddress
+    nonisolated let address: UsbmuxAddress
     private nonisolated let client: any UsbmuxClient
     private nonisolated let listClient: NativeUsbmuxClient
     private nonisolated let clock: any Clock<Duration>
@@ -73,8 +73,8 @@ package actor DeviceMonitor: Service {
     /// The reachable devices, sorted by UDID; empty while usbmuxd is absent.
     package func devices() -> [Device] { table.devices }
 
-    /// Opens streams to the devices that this monitor sees.
-    package nonisolated var dialer: UsbmuxDialer { UsbmuxDialer(monitor: self, client: client) }
+    /// Plans streams to the devices that this monitor sees.
+    package nonisolated var planner: UsbmuxPlanner { UsbmuxPlanner(monitor: self, client: client) }
 
     /// Connects to usbmuxd again after each of its ends, until the service group shuts down.
     package func run() async throws {
@@ -141,9 +141,9 @@ package actor DeviceMonitor: Service {
             guard case .result(.ok) = try await usbmuxd.request(.listen) else {
                 throw UsbmuxError.malformedMessage("an answer to Listen that is not a result")
             }
-            return UsbmuxdInstance(listeningOn: socket)
+            return UsbmuxdInstance(listeningOn: socket, path: address.path)
         }
-        let presenceChecker = DevicePresenceChecker(of: session, client: listClient)
+        let presenceChecker = DevicePresenceChecker(of: session, list: listClient.listDevices)
         begin(session, presenceChecker)
         defer { finish(session, presenceChecker) }
         try await withThrowingTaskGroup(of: Void.self) { group in

@@ -11,13 +11,21 @@ import SystemIO
 ///
 /// A stream that was opened with a DeviceID of this session leads to that device, if `owns(connection:)` holds after
 /// usbmuxd replied "ok".
-final class UsbmuxdInstance: Sendable {
+package final class UsbmuxdInstance: Sendable {
+    /// The address at which this run of usbmuxd listens.
+    let address: SocketAddress
+
     private let socket: Descriptor
     private let daemon: pid_t?
     private let isInvalidated = Atomic(false)
+    /// The reply "ok" to Connect as this run of usbmuxd writes it; empty before the first one.
+    private let acceptance = Mutex<[UInt8]>([])
 
-    /// - Parameter socket: A socket on which usbmuxd has accepted Listen.
-    init(listeningOn socket: consuming Descriptor) {
+    /// - Parameters:
+    ///   - socket: A socket on which usbmuxd has accepted Listen.
+    ///   - path: The path of a unix socket; nil for TCP.
+    init(listeningOn socket: consuming Descriptor, path: String?) {
+        address = path.map { .unix(path: $0) } ?? SocketAddress.peer(of: socket.number) ?? .unix(path: "")
         daemon = Self.daemon(behind: socket.number)
         self.socket = socket
     }
@@ -31,6 +39,11 @@ final class UsbmuxdInstance: Sendable {
         let hangUp = Int16(truncatingIfNeeded: EPOLLRDHUP.rawValue)
         var state = pollfd(fd: socket.number, events: hangUp, revents: 0)
         return poll(&state, 1, 0) == 0
+    }
+
+    /// Evaluates the reply to Connect.
+    func evaluate(_ reply: UnsafeRawBufferPointer) -> ConnectPlan.Handshake.Result {
+        UsbmuxConnectMessage.evaluate(reply, known: acceptance)
     }
 
     /// Ends the session when Patchbay stops listening.
@@ -72,13 +85,13 @@ final class DevicePresenceChecker: Sendable {
     }
 
     private let session: UsbmuxdInstance
-    private let listClient: any UsbmuxClient
+    private let list: @Sendable () async throws -> [UsbmuxDeviceRecord]
     private let state = Mutex(State())
     private let wake = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
-    init(of session: UsbmuxdInstance, client listClient: any UsbmuxClient) {
+    init(of session: UsbmuxdInstance, list: @escaping @Sendable () async throws -> [UsbmuxDeviceRecord]) {
         self.session = session
-        self.listClient = listClient
+        self.list = list
     }
 
     /// Calls `answer` once; with false also if usbmuxd can no longer be reached.
@@ -96,7 +109,7 @@ final class DevicePresenceChecker: Sendable {
     func run() async {
         for await _ in wake.stream {
             let pending = drain()
-            let list = (try? await listClient.listDevices()) ?? []
+            let list = (try? await list()) ?? []
             // Only a list of this run counts: the next run assigns the same DeviceIDs.
             let present = session.isAlive ? Set(list.map(\.deviceID)) : []
             for check in pending { check.answer(present.contains(check.deviceID)) }

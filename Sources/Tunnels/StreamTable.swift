@@ -38,10 +38,13 @@ package final class StreamTable: Sendable {
         streams.withLock { $0[id] = stream }
         defer { streams.withLock { $0[id] = nil } }
         do {
-            let start = ContinuousClock.now
-            let connection = try await dependencies.dialer.dial(target, willDial: stream.willDial)
-            metrics.connected(after: ContinuousClock.now - start)
-            try stream.relay(try await client(stream), connection)
+            let start = MonotonicInstant.now
+            let dialed = try await dependencies.relay.connect(dependencies.planner.snapshot(of: target).plans)
+            metrics.connected(after: MonotonicInstant.now - start)
+            do { try stream.relay(try await client(stream), dialed) } catch {
+                dialed.reject()
+                throw error
+            }
         } catch {
             metrics.connectionClosed()
             if let failure = error as? DialError { metrics.connectionFailed(failure) }
@@ -61,7 +64,7 @@ package final class StreamTable: Sendable {
     /// Closes the network streams to targets that may no longer be dialed.
     func closeForbidden() async {
         for target in targets {
-            do { try await dependencies.dialer.check(target) } catch {
+            do { _ = try await dependencies.planner.snapshot(of: target) } catch {
                 if error.reason == .forbidden { await closeNetworkStreams(to: [target]) }
             }
         }
@@ -97,17 +100,15 @@ package final class TargetStream: RelayObserver {
         await connections.closeConnections(of: self)
     }
 
-    fileprivate func willDial(_ route: Route) { state.withLock { $0.usesNetwork = route.isNetwork } }
-
-    fileprivate func relay(_ client: consuming Descriptor, _ target: consuming Connection) throws(DialError) {
+    /// Passes both sockets to the relay. The caller closes the target after an error.
+    fileprivate func relay(_ client: consuming Descriptor, _ target: RelayTarget) throws(DialError) {
         var client = Optional(client)
-        var target = Optional(target)
         // The lock is held while the relay takes the sockets, so that `closeIfNetwork` cannot miss the stream.
         state.withLock { state in
-            guard !state.isClosed, !(state.usesNetwork && state.isNetworkClosed), let client = client.take(),
-                let target = target.take()
-            else { return }
-            state.isRelayed = true
+            guard !state.isClosed, !(target.usesNetwork && state.isNetworkClosed), let client = client.take() else {
+                return
+            }
+            (state.isRelayed, state.usesNetwork) = (true, target.usesNetwork)
             connections.adopt(client: client, target: target, observer: self)
         }
         guard let client = client.take() else { return }

@@ -30,7 +30,9 @@ struct TunnelEntry: Sendable {
         since = Date()
         metrics = dependencies.metrics(of: id)
         state = .unresolved
-        if !listeners.isEmpty { listener = dependencies.listener(for: self, on: listeners) }
+        if !listeners.isEmpty {
+            listener = TunnelListener(for: self, on: listeners, dependencies: dependencies)
+        }
     }
 
     /// Restores a tunnel of the state file. It does not listen yet.

@@ -1,233 +1,74 @@
-import Logging
 import Model
-import Synchronization
 import SystemIO
 
-/// The listening side of a tunnel: accepts clients, authorizes each, dials the target, and hands both sockets to the
-/// relay.
-///
-/// The listener reads nothing from a client during its dial.
-final class TunnelListener: Sendable {
-    /// The result of a dial, or a change of the listening socket, for the tunnel's state.
-    enum DialResult: Sendable {
-        case connected
-        /// The reason, and the route generation at the start of the dial.
-        case failed(DialError, UInt64)
-        /// The listening socket accepts no clients because of the error; nil if it accepts clients again.
-        case listening(error: String?)
-    }
-
-    private enum Phase {
-        case idle
-        case serving
-        case closed
-    }
-
-    let id: String
-    let metrics: TunnelMetrics
-    /// The addresses that the tunnel listens on.
-    let addresses: [SocketAddress]
-
-    private let authorizer: ClientAuthorizer
-    private let dependencies: TunnelDependencies
+/// The listening side of a tunnel. The relay's event loop accepts, checks and connects its clients.
+struct TunnelListener: Sendable {
+    private let configuration: TunnelConfiguration
+    private let holder: String?
     private let listeners: [Listener]
-    private let phase = Mutex(Phase.idle)
-    private let closing = AsyncStream.makeStream(of: Void.self)
-    private let isClosed = AsyncLatch()
-    private let network: NetworkConnectionGroup
-    /// The number of calls of `closeNetworkConnections()`.
-    ///
-    /// The lock is held while a stream is handed to the relay. Such a call therefore cannot miss a stream that is being
-    /// handed over.
-    private let networkCutGeneration = Mutex(0)
+    private let dependencies: TunnelDependencies
 
-    init(
-        id: String,
-        authorizer: ClientAuthorizer,
-        listeners: [Listener],
-        metrics: TunnelMetrics,
-        dependencies: TunnelDependencies
-    ) {
-        self.id = id
-        self.authorizer = authorizer
+    /// Creates the listener of a tunnel on its open sockets.
+    init(for entry: TunnelEntry, on listeners: [Listener], dependencies: TunnelDependencies) {
         self.listeners = listeners
-        self.metrics = metrics
-        network = NetworkConnectionGroup(of: metrics)
         self.dependencies = dependencies
-        addresses = listeners.map(\.address)
+        holder = entry.holder
+        configuration = TunnelConfiguration(
+            sockets: listeners.map { TunnelConfiguration.ListeningSocket(number: $0.number, address: $0.address) },
+            spec: entry.spec,
+            owner: entry.owner,
+            ownerCheck: dependencies.ownerCheck,
+            limits: dependencies.limits,
+            metrics: entry.metrics,
+            report: { [id = entry.id] in dependencies.events.continuation.yield((id, $0)) }
+        )
     }
 
-    /// Accepts and dials until `close()` or cancellation. Returns after every dial has ended and the listeners are
-    /// closed.
-    func serve(_ report: @escaping @Sendable (DialResult) async -> Void) async {
-        guard transition(from: .idle, to: .serving) else { return }
-        for address in addresses {
-            guard let warning = authorizer.warning(about: address) else { continue }
-            dependencies.logger.warning("\(warning)", metadata: ["tunnel": "\(id)", "address": "\(address)"])
-        }
-        // The steps before the relay are short and separated by waits. On one thread, no step wakes another thread.
-        await withTaskExecutorPreference(Poller.shared) {
-            await withTaskGroup(of: Void.self) { group in
-                for listener in listeners { group.addTask { await self.accept(from: listener, report) } }
-                for await _ in closing.stream {}
-                group.cancelAll()
-            }
-        }
-        closeListeners()
-    }
+    /// The addresses that the tunnel listens on.
+    var addresses: [SocketAddress] { listeners.map(\.address) }
+
+    /// Accepts clients until `close()`.
+    func start() { dependencies.relay.listen(configuration) }
+
+    /// Sets the facts for later connections; nil if each connection has to look the target up.
+    func setTarget(_ target: TargetSnapshot?) { dependencies.relay.setTarget(target, of: configuration.metrics) }
 
     /// Closes the listeners and all connections. When it returns, the address is free and no more bytes are relayed.
     func close() async {
-        closing.continuation.finish()
-        if transition(from: .idle, to: .closed) { closeListeners() }
-        await isClosed.wait()
-        await dependencies.relay.closeConnections(of: metrics, network)
+        await dependencies.relay.stopListening(configuration.metrics)
+        for listener in listeners { listener.close() }
+        await dependencies.relay.closeConnections(of: configuration.metrics)
     }
 
     /// Closes all connections over the network. When it returns, none of them relays another byte.
     ///
     /// A client with a dial in progress is reset if the dial used a network route.
     func closeNetworkConnections() async {
-        networkCutGeneration.withLock { $0 += 1 }
-        await dependencies.relay.closeConnections(of: network)
+        await dependencies.relay.closeNetworkConnections(of: configuration.metrics)
     }
 
-    private func closeListeners() {
-        for listener in listeners { listener.close() }
-        phase.withLock { $0 = .closed }
-        isClosed.open()
-    }
-
-    private func transition(from old: Phase, to new: Phase) -> Bool {
-        phase.withLock { phase in
-            guard phase == old else { return false }
-            phase = new
-            return true
-        }
-    }
-
-    /// Accepts clients, with at most `limits.concurrentDials` of them in progress.
-    private func accept(from listener: Listener, _ report: @escaping @Sendable (DialResult) async -> Void) async {
-        let dials = AsyncSemaphore(permits: dependencies.limits.concurrentDials)
-        // A discarding group frees finished tasks. In other groups each finished task holds 5 kB until its result is
-        // read.
-        await withDiscardingTaskGroup { group in
-            var isStarved = false
-            var backoff = Backoff(from: dependencies.limits.acceptBackoff, to: dependencies.limits.maxAcceptBackoff)
-            while true {
-                guard let permit = try? await dials.acquire() else { return }
-                do {
-                    let client = try await listener.accept().release()
-                    isStarved = false
-                    if backoff.total > .zero { await report(.listening(error: nil)) }
-                    backoff.reset()
-                    group.addTask {
-                        await self.handleClient(Descriptor(owning: client), on: listener.address, report)
-                        permit.release()
-                    }
-                } catch let error as SocketError where error.isExhaustion {
-                    permit.release()
-                    if !isStarved {
-                        dependencies.logger.warning(
-                            "out of descriptors; clients wait in the accept queue",
-                            metadata: ["tunnel": "\(id)", "reason": "\(error)"]
-                        )
-                    }
-                    isStarved = true
-                    // The connection stays in the accept queue. After a cancellation the next accept throws.
-                    try? await dependencies.clock.sleep(for: dependencies.limits.acceptBackoff)
-                } catch is CancellationError {
-                    return
-                } catch {
-                    permit.release()
-                    if backoff.total == .zero { await report(.listening(error: "\(error)")) }
-                    // The error may be temporary, for example after a network change.
-                    try? await backoff.wait(clock: dependencies.clock)
-                }
-            }
-        }
-    }
-
-    private func handleClient(
-        _ client: consuming Descriptor,
-        on listener: SocketAddress,
-        _ report: @Sendable (DialResult) async -> Void
-    ) async {
-        guard metrics.connectionAccepted() else { return client.reset() }
-        let decision: ClientAuthorizer.Decision
+    /// Plans the target's routes again, and connects for a client that the event loop could not connect.
+    ///
+    /// - Throws: `DialError`, which the client's connection has then; `CancellationError` if the client is gone.
+    func dial(_ request: DialRequest) async throws {
         do {
-            decision = try await authorizer.authorize(client.number, on: listener)
+            dependencies.relay.dialed(request.token, .success(try await request.run { try await connect(request) }))
         } catch is CancellationError {
-            decision = .disconnected
+            throw CancellationError()
         } catch {
-            decision = .refused(DialError(.limit, "a client was rejected: \(error)"))
-        }
-        switch decision {
-        case .allowed(let inspector):
-            await forward(client, inspector: inspector, report)
-        case .disconnected:
-            client.reset()
-            metrics.connectionClosed()
-        case .refused(let failure):
-            client.reset()
-            metrics.connectionClosed()
-            metrics.connectionFailed(failure)
-        case .blockedBrowser(let refusal):
-            metrics.connectionFailed(DialError(.browser, "\(refusal)"))
-            await ForbiddenResponse.send(
-                refusal,
-                to: client.number,
-                limit: dependencies.limits.inspection.drain,
-                clock: dependencies.clock
-            )
-            metrics.connectionClosed()
+            let failure = error as? DialError ?? DialError(.failed, "the target could not be reached: \(error)")
+            dependencies.relay.dialed(request.token, .failure(failure))
+            throw failure
         }
     }
 
-    /// Dials the target and hands both sockets to the relay.
-    private func forward(
-        _ client: consuming Descriptor,
-        inspector: RelayInspector?,
-        _ report: @Sendable (DialResult) async -> Void
-    ) async {
-        let pendingDial = PendingDial()
-        let started = ContinuousClock.now
-        let count = dependencies.routeGeneration.current
-        let generation = networkCutGeneration.withLock { $0 }
-        let usesNetwork = Atomic(false)
-        let failure = await pendingDial.dial(for: client.number) {
-            [dialer = dependencies.dialer, target = authorizer.spec.target] () async throws -> Connection in
-            try await dialer.dial(target) { route in
-                usesNetwork.store(route.isNetwork, ordering: .relaxed)
-            }
-        }
-        if let connection = pendingDial.take() {
-            let took = ContinuousClock.now - started
-            let isNetwork = usesNetwork.load(ordering: .relaxed)
-            var waiting = Optional(client)
-            var stream = Optional(connection)
-            let isAdopted = networkCutGeneration.withLock { count in
-                guard !isNetwork || count == generation, let client = waiting.take(), let connection = stream.take()
-                else { return false }
-                metrics.connected(after: took)
-                dependencies.relay.adopt(
-                    client: client,
-                    target: connection,
-                    inspector: inspector,
-                    observer: isNetwork ? network : metrics
-                )
-                return true
-            }
-            guard !isAdopted else { return await report(.connected) }
-            if let client = waiting.take() { client.reset() }
-            metrics.connectionClosed()
-            metrics.connectionFailed(DialError(.forbidden, "its approval was revoked during the dial"))
-        } else {
-            client.reset()
-            metrics.connectionClosed()
-            guard let failure else { return }
-            metrics.connectionFailed(failure)
-            await report(.failed(failure, count))
-        }
+    private func connect(_ request: DialRequest) async throws -> RelayTarget {
+        let (target, owner) = (configuration.spec.target, configuration.owner)
+        if let refusal = await dependencies.policy?.check(of: target, for: holder, owner: owner)() { throw refusal }
+        var plans = try await dependencies.planner.snapshot(of: target).plans
+        if request.isRace, plans.count > 1 { plans.removeFirst() }
+        // The failure says nothing about a route that has changed since.
+        let isSame = request.attempt.map { $0.route == plans[0].route } == true
+        return try await dependencies.relay.connect(plans, after: isSame ? request.attempt?.failure : nil)
     }
 }

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Model
 import Synchronization
+import SystemIO
 
 /// The counters of one tunnel; callable from any thread.
 ///
@@ -15,7 +16,7 @@ final class TunnelMetrics: RelayObserver {
     }
 
     private let id: String
-    /// `TargetDialer.failureSentence`.
+    /// `TargetPlanner.failureSentence`.
     private let failureSentence: String
     private let connectionLimit: TunnelConnectionLimiter
     private let totals: RelayTotals
@@ -40,7 +41,7 @@ final class TunnelMetrics: RelayObserver {
     var statistics: TunnelStatistics {
         var statistics = counters.withLock { $0 }
         traffic.withLock { traffic in
-            let now = ContinuousClock.now
+            let now = MonotonicInstant.now
             statistics.bytesUp = traffic.up
             statistics.bytesDown = traffic.down
             statistics.bytesPerSecondUp = traffic.upRate.rate(at: now)
@@ -86,7 +87,7 @@ final class TunnelMetrics: RelayObserver {
     }
 
     func relayed(up: Int, down: Int) {
-        let now = ContinuousClock.now
+        let now = MonotonicInstant.now
         traffic.withLock { traffic in
             traffic.up += UInt64(up)
             traffic.down += UInt64(down)
@@ -113,20 +114,20 @@ final class TunnelMetrics: RelayObserver {
 struct RateMeter {
     private static let seconds = 5
 
-    private let start: ContinuousClock.Instant
+    private let start: MonotonicInstant
     /// The bytes of each of the last seconds, indexed by the second's number modulo five.
     private var counts = [UInt64](repeating: 0, count: seconds)
     private var newest: Int64 = 0
 
-    init(start: ContinuousClock.Instant) { self.start = start }
+    init(start: MonotonicInstant) { self.start = start }
 
-    mutating func add(_ count: UInt64, at now: ContinuousClock.Instant) {
+    mutating func add(_ count: UInt64, at now: MonotonicInstant) {
         advance(to: now)
         counts[index(of: newest)] &+= count
     }
 
     /// Returns the rate in bytes per second.
-    mutating func rate(at now: ContinuousClock.Instant) -> UInt64 {
+    mutating func rate(at now: MonotonicInstant) -> UInt64 {
         advance(to: now)
         let (second, attoseconds) = (now - start).components
         let fraction = Double(attoseconds) / 1e18
@@ -136,7 +137,7 @@ struct RateMeter {
     }
 
     /// Clears the counts that are older than five seconds.
-    private mutating func advance(to now: ContinuousClock.Instant) {
+    private mutating func advance(to now: MonotonicInstant) {
         let second = (now - start).components.seconds
         guard second > newest else { return }
         for gone in max(newest + 1, second - Int64(Self.seconds) + 1)...second { counts[index(of: gone)] = 0 }
@@ -144,19 +145,6 @@ struct RateMeter {
     }
 
     private func index(of second: Int64) -> Int { Int(second % Int64(Self.seconds)) }
-}
-
-/// The network connections of a tunnel as a group of their own.
-///
-/// The relay closes the group when the approval of the network route is revoked. USB connections stay open.
-final class NetworkConnectionGroup: RelayObserver {
-    private let metrics: TunnelMetrics
-
-    init(of metrics: TunnelMetrics) { self.metrics = metrics }
-
-    func relayed(up: Int, down: Int) { metrics.relayed(up: up, down: down) }
-
-    func ended(_ outcome: RelayOutcome) { metrics.ended(outcome) }
 }
 
 /// Limits the connections of all tunnels together.

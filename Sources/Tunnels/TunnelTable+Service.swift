@@ -1,3 +1,4 @@
+import Logging
 import Model
 import ServiceLifecycle
 import SystemIO
@@ -7,8 +8,12 @@ extension TunnelTable: Service {
     /// Serves every tunnel until graceful shutdown, then closes all listeners and connections.
     package func run() async throws {
         await withDiscardingTaskGroup { group in
-            for await job in jobs.stream.cancelOnGracefulShutdown() {
-                group.addTask { await self.perform(job) }
+            for await (id, event) in dependencies.events.stream.cancelOnGracefulShutdown() {
+                switch event {
+                case .dial(let request): group.addTask { await self.dial(request, for: id) }
+                case .retry: group.addTask { await self.retry(id) }
+                default: await handle(event, for: id)
+                }
             }
             await stop()
             group.cancelAll()
@@ -37,16 +42,19 @@ extension TunnelTable: Service {
         let asked = dependencies.routeGeneration.current
         let state: Tunnel.State
         var isForbidden = false
+        var target: TargetSnapshot?
         do {
-            try await dependencies.dialer.check(record.spec.target)
+            target = try await dependencies.target(of: record)
+            target?.generation = asked
             state = .active
         } catch {
             state = .waiting(reason: error.description)
             isForbidden = error.reason == .forbidden
         }
         // An older result must not overwrite a newer one. The newer refresh sets the state.
-        guard asked == dependencies.routeGeneration.current, records[id]?.acceptError == nil else { return }
-        set(id, state)
+        guard asked == dependencies.routeGeneration.current else { return }
+        record.listener?.setTarget(target)
+        if records[id]?.acceptError == nil { set(id, state) }
         // The revoked route may still have open connections.
         if isForbidden { await record.listener?.closeNetworkConnections() }
     }
@@ -58,39 +66,49 @@ extension TunnelTable: Service {
         if let tunnel = records[id]?.tunnel { dependencies.feed.send(.changed(tunnel)) }
     }
 
-    private nonisolated func perform(_ job: Job) async {
-        switch job {
-        case .serve(let listener):
-            await listener.serve { await self.handle($0, from: listener) }
-        case .retry(let id):
-            repeat {
-                guard (try? await dependencies.clock.sleep(for: dependencies.limits.listenRetryInterval)) != nil else {
-                    return
-                }
-            } while await !retry(id)
-        }
+    private nonisolated func retry(_ id: String) async {
+        repeat {
+            guard (try? await dependencies.clock.sleep(for: dependencies.limits.listenRetryInterval)) != nil else {
+                return
+            }
+        } while await !reopenListener(of: id)
     }
 
-    /// Sets the tunnel's state from a dial, which is more reliable than the resolver. A result from before a route
-    /// change is ignored.
-    private func handle(_ result: TunnelListener.DialResult, from listener: TunnelListener) async {
-        let id = listener.id
-        guard records[id]?.listener === listener else { return }
-        switch result {
+    /// Makes a dial and sets the tunnel's state by its result, which is more reliable than the resolver.
+    private func dial(_ request: DialRequest, for id: String) async {
+        guard let listener = records[id]?.listener else { return }
+        let generation = dependencies.routeGeneration.current
+        do {
+            try await listener.dial(request)
+            // The last facts about the target led to a failure, or there were none.
+            if request.attempt != nil || records[id]?.state != .active { await refreshTarget(of: id) }
+        } catch let failure as DialError {
+            // A result from before a route change is ignored.
+            let isAbsent = [.deviceAbsent, .usbmuxdAbsent, .noRoute].contains(failure.reason)
+            guard isAbsent, generation == dependencies.routeGeneration.current, records[id]?.acceptError == nil else {
+                return
+            }
+            set(id, .waiting(reason: failure.description))
+        } catch {}
+    }
+
+    private func handle(_ event: TunnelEvent, for id: String) async {
+        switch event {
         case .listening(let acceptError?):
             records[id]?.acceptError = acceptError
             set(id, .failed(reason: "it accepts no clients: \(acceptError)"))
         case .listening(nil):
             records[id]?.acceptError = nil
             await refreshTarget(of: id)
-        case .connected:
-            if records[id]?.acceptError == nil { set(id, .active) }
-        case .failed(let failure, let count):
-            let isAbsent = [.deviceAbsent, .usbmuxdAbsent, .noRoute].contains(failure.reason)
-            guard isAbsent, count == dependencies.routeGeneration.current, records[id]?.acceptError == nil else {
-                return
-            }
-            set(id, .waiting(reason: failure.description))
+        case .connected(let generation):
+            guard generation == dependencies.routeGeneration.current, records[id]?.acceptError == nil else { return }
+            set(id, .active)
+        case .outOfDescriptors(let reason):
+            dependencies.logger.warning(
+                "out of descriptors; clients wait in the accept queue",
+                metadata: ["tunnel": "\(id)", "reason": "\(reason)"]
+            )
+        case .dial, .retry: break
         }
     }
 }

@@ -1,20 +1,13 @@
 import Glibc
 package import Logging
 package import Model
-package import SystemIO
+import SystemIO
 
 /// The list of tunnels; runs their listeners, and keeps their states and the state file current.
 ///
 /// A tunnel is desired state: it listens from its creation on, also while its target is absent. Persistent tunnels are
 /// saved before `create` returns, and keep their IDs and ports across restarts.
 package actor TunnelTable {
-    /// Work that the table passes to `run()`.
-    enum Job: Sendable {
-        case serve(TunnelListener)
-        /// Try again to listen on a tunnel's local address.
-        case retry(String)
-    }
-
     /// Relays the bytes of all tunnels; stopped at the end of `run()`.
     package nonisolated var relay: Relay { dependencies.relay }
 
@@ -24,7 +17,6 @@ package actor TunnelTable {
     var records: TunnelIndex
     var isRefreshing = false
     nonisolated let dependencies: TunnelDependencies
-    nonisolated let jobs = AsyncStream.makeStream(of: Job.self)
 
     private let store: TunnelStore?
     private var isStopping = false
@@ -34,55 +26,30 @@ package actor TunnelTable {
     /// Loads the saved tunnels and listens on their addresses. `run()` serves them.
     ///
     /// - Parameters:
-    ///   - resolver: Resolves a target for each connection.
-    ///   - dialer: Dials the resolved routes.
+    ///   - planner: Plans the streams to a target.
+    ///   - relay: Connects and relays; the table stops it. Nil for a new one.
     ///   - store: Persists tunnels; nil disables persistence.
     ///   - check: Checks the client's UID; nil uses the kernel's socket table.
     ///   - policy: Decides about each connection; nil allows all.
     ///   - limits: The limits of the table.
-    ///   - idle: The idle timeout of `Relay`.
     ///   - clock: Measures the intervals in `limits`.
-    ///   - logger: The operator's log.
+    ///   - logger: The operator's log; without it, nothing is logged.
     /// - Throws: `TunnelError.notRead` if saved tunnels exist and cannot be read.
     package init(
-        resolver: any RouteResolver,
-        dialer: any Dialer,
-        store: TunnelStore?,
-        check: ClientOwnerCheck? = nil,
-        policy: (any ConnectionPolicy)? = nil,
-        limits: TunnelLimits = TunnelLimits(),
-        idle: Duration = .seconds(5),
-        clock: any Clock<Duration> = PollerClock(),
-        logger: Logger
-    ) async throws(TunnelError) {
-        try await self.init(
-            dialer: RouteDialer(resolver: resolver, dialer: dialer),
-            store: store,
-            check: check,
-            policy: policy,
-            limits: limits,
-            idle: idle,
-            clock: clock,
-            logger: logger
-        )
-    }
-
-    /// Does the same with a dialer that finds the routes itself. Without a logger, nothing is logged.
-    package init(
-        dialer: any TargetDialer,
+        planner: any TargetPlanner,
+        relay: Relay? = nil,
         store: TunnelStore? = nil,
         check: ClientOwnerCheck? = nil,
         policy: (any ConnectionPolicy)? = nil,
         limits: TunnelLimits = TunnelLimits(),
-        idle: Duration = .seconds(5),
         clock: any Clock<Duration> = PollerClock(),
         logger: Logger = Logger(label: "tunnels") { _ in SwiftLogNoOpLogHandler() }
     ) async throws(TunnelError) {
         self.store = store
         records = TunnelIndex(sockets: limits.sockets)
         dependencies = TunnelDependencies(
-            dialer: dialer,
-            relay: Relay(idle: idle),
+            planner: planner,
+            relay: relay ?? Relay(),
             ownerCheck: check ?? ClientOwnerCheck(logger: logger),
             policy: policy,
             connectionLimit: TunnelConnectionLimiter(limit: limits.connections),
@@ -195,7 +162,7 @@ package actor TunnelTable {
         guard let persisted = try await store?.load() else { return }
         records = TunnelIndex(persisted, dependencies: dependencies)
         for entry in persisted.tunnels {
-            if !reopen(entry.id) { jobs.continuation.yield(.retry(entry.id)) }
+            if !reopen(entry.id) { dependencies.events.continuation.yield((entry.id, .retry)) }
         }
         await refreshTargets()
     }
@@ -213,7 +180,7 @@ package actor TunnelTable {
     /// Tries to listen on a tunnel's local address again.
     ///
     /// - Returns: False if another retry is needed.
-    func retry(_ id: String) async -> Bool {
+    func reopenListener(of id: String) async -> Bool {
         let isDone = await serialized { () async in isStopping || records[id]?.listener != nil || reopen(id) }
         if isDone { await refreshTarget(of: id) }
         return isDone
@@ -224,11 +191,11 @@ package actor TunnelTable {
         guard var record = records[id] else { return true }
         do {
             let listeners = try records.listen(on: record.spec.local, for: record.owner, port: record.port)
-            let listener = dependencies.listener(for: record, on: listeners)
+            let listener = TunnelListener(for: record, on: listeners, dependencies: dependencies)
             record.listener = listener
             record.state = .unresolved
             records[id] = record
-            jobs.continuation.yield(.serve(listener))
+            start(listener, of: id)
             return true
         } catch {
             set(id, .failed(reason: error.description))
@@ -297,15 +264,29 @@ package actor TunnelTable {
                 // Another program took the address in the meantime. The tunnel is created as failed and tries again.
                 let id = insert(plan, listeners: [])
                 set(id, .failed(reason: error.description))
-                jobs.continuation.yield(.retry(id))
+                dependencies.events.continuation.yield((id, .retry))
                 return (id, true, plan.old?.id)
             }
         }
     }
 
+    private func start(_ listener: TunnelListener, of id: String) {
+        for address in listener.addresses where address.port != nil && !address.isLoopback {
+            let place = address.isUnspecified ? "an address of this machine" : "this address"
+            dependencies.logger.warning(
+                """
+                every client that reaches \(place) over the network can use the tunnel; listen on 127.0.0.1 to restrict \
+                it to its owner
+                """,
+                metadata: ["tunnel": "\(id)", "address": "\(address)"]
+            )
+        }
+        listener.start()
+    }
+
     private func insert(_ plan: TunnelPlan, listeners: [Listener]) -> String {
         let entry = records.insert(plan, listeners: listeners, dependencies: dependencies)
-        if let listener = entry.listener { jobs.continuation.yield(.serve(listener)) }
+        if let listener = entry.listener { start(listener, of: entry.id) }
         return entry.id
     }
 

@@ -40,7 +40,7 @@ package struct UnixSocketPlaces: Hashable, Sendable {
     }
 
     /// Returns the mode of a socket that the user can reach. Every user may connect to a socket of another user in the
-    /// shared folder; `ClientAuthorizer` then checks each client.
+    /// shared folder; `ClientOwnerCheck` then checks each client.
     ///
     /// Another user gets no socket elsewhere, also not from root. That user could replace a folder of the path between
     /// two system calls of the broker, which would then create or change a file elsewhere.

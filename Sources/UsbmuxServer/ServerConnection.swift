@@ -44,8 +44,8 @@ struct UsbmuxServerConnection: Sendable {
                 let pendingDial = PendingDial()
                 let udid = device.device.udid
                 let failure = await pendingDial.dial(for: socket) { [dialer, policy] () async throws -> Connection in
-                    let (target, user) = (TunnelTarget.device(udid: udid, port: port), Self.user(of: socket))
-                    if let refusal = await policy?.refusal(of: target, for: nil, owner: user) { throw refusal }
+                    let (target, user) = (TunnelTarget.device(udid: udid, port: port), UnixPeer.user(of: socket))
+                    if let refusal = await policy?.check(of: target, for: nil, owner: user)() { throw refusal }
                     return try await dialer.dial(.usb(USBRoute(udid: udid, port: port)))
                 }
                 guard failure != nil || pendingDial.isFilled else { return nil }
@@ -69,14 +69,6 @@ struct UsbmuxServerConnection: Sendable {
             case .close: return nil
             }
         }
-    }
-
-    /// The UID of the client (SO_PEERCRED, unix(7)); `UInt32.max`, which no user has, if the kernel does not report it.
-    private static func user(of socket: CInt) -> UInt32 {
-        // struct ucred has pid, uid and gid. glibc declares it only with _GNU_SOURCE.
-        var credentials: [UInt32] = [0, .max, 0]
-        var size = socklen_t(3 * MemoryLayout<UInt32>.size)
-        return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 ? credentials[1] : .max
     }
 
     private func forward(_ propertyList: [UInt8], for name: String) async -> UsbmuxMessage.Body? {

@@ -12,12 +12,10 @@ import Tunnels
 
 /// The rules of registrations that need the broker's listeners, the registry and access control.
 @Suite struct RegistrationServiceTests {
-    private struct NoDialer: TargetDialer {
+    private struct NoTargets: TargetPlanner {
         let failureSentence = "no target"
 
-        func check(_ target: TunnelTarget) throws(DialError) {}
-
-        func dial(_ target: TunnelTarget, willDial: @Sendable (Route) -> Void) throws -> Connection {
+        func snapshot(of target: TunnelTarget) throws(DialError) -> TargetSnapshot {
             throw DialError(.noRoute, "no target")
         }
     }
@@ -56,7 +54,7 @@ import Tunnels
             )
             let (grant, _) = try await accessStore.invites.redeem(client, from: .tcp(address: "127.0.0.1"))
             let (registry, clock) = (EndpointRegistry(), ManualClock())
-            let tunnels = try await TunnelTable(dialer: NoDialer())
+            let tunnels = try await TunnelTable(planner: NoTargets())
             let service = RegistrationService(
                 source: RegistrationSource(kinds: [.mcp], clock: clock) { await registry.apply($0) },
                 accessStore: accessStore,

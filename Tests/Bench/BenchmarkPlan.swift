@@ -11,6 +11,12 @@ struct BenchmarkPlan: Sendable {
         all(on: bed).filter { topics.contains($0.topic) }
     }
 
+    /// Returns the order of a round: rotated by one after each pair of rounds, and reversed in every second one.
+    static func order<Kind>(of kinds: [Kind], in round: Int) -> [Kind] {
+        let rotated = kinds.indices.map { kinds[($0 + round / 2) % kinds.count] }
+        return round.isMultiple(of: 2) ? rotated : rotated.reversed()
+    }
+
     private func all(on bed: TestBed.Kind) -> [any Trial] {
         let once: Set<ForwarderKind> = [.tcp, .iproxy, .socat, .patchbay, .endpoint]
         return [
@@ -19,6 +25,7 @@ struct BenchmarkPlan: Sendable {
             RoundTripTrial(count: isQuick ? 200 : 20_000),
             SplitReplyTrial(count: isQuick ? 3 : 30),
             ConnectTrial(count: isQuick ? 20 : 1_000),
+            ParallelConnectTrial(count: isQuick ? 2 : 60),
             EnduranceTrial(count: isQuick ? 100 : 10_000),
             BurstTrial(count: 64, bed: nil, kinds: once),
             BurstTrial(count: isQuick ? 70 : 200, bed: nil, kinds: once),

@@ -3,7 +3,7 @@ import SystemIO
 
 /// Runs every trial, round by round, with each forwarder in turn.
 ///
-/// The order rotates by one in each round, so that no forwarder always runs after the same one.
+/// The order differs from round to round, so that no forwarder always runs after the same one.
 struct BenchmarkRun: ~Copyable {
     private let plan: BenchmarkPlan
     private let scratch: ScratchFolder
@@ -37,7 +37,7 @@ struct BenchmarkRun: ~Copyable {
         for round in 0..<(trial.rounds ?? plan.rounds) {
             say("\(bed.kind.rawValue): \(trial.topic), round \(round + 1)")
             for place in kinds.indices {
-                let kind = kinds[(place + round) % kinds.count]
+                let kind = BenchmarkPlan.order(of: kinds, in: round)[place]
                 // A reused forwarder is idle while others are measured.
                 let known = trial.needsFreshStart ? nil : standing[kind]
                 guard let forwarder = await started(kind, known, trial, on: bed, round) else { continue }

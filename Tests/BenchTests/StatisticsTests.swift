@@ -39,3 +39,19 @@ import Testing
         #expect(number.shown == text)
     }
 }
+
+@Suite struct BenchmarkOrderTests {
+    @Test func `each forwarder runs once in each round, and not always after the same one`() {
+        let kinds = ["a", "b", "c"]
+        let orders = (0..<6).map { BenchmarkPlan.order(of: kinds, in: $0) }
+
+        #expect(orders.allSatisfy { $0.sorted() == kinds })
+        #expect(orders[0] == ["a", "b", "c"] && orders[1] == ["c", "b", "a"] && orders[2] == ["b", "c", "a"])
+        for kind in kinds {
+            let before = orders.compactMap { order in
+                order.firstIndex(of: kind).flatMap { $0 > 0 ? order[$0 - 1] : nil }
+            }
+            #expect(Set(before).count == 2)
+        }
+    }
+}

@@ -9,7 +9,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct DevicePresenceCheckerTests {
     /// Returns the lists that the test provides, when the test provides them.
-    private final class ScriptedListClient: UsbmuxClient {
+    private final class ScriptedListClient: Sendable {
         let asked = AsyncStream.makeStream(of: Void.self)
         let lists = AsyncStream.makeStream(of: [UsbmuxDeviceRecord]?.self)
 
@@ -21,12 +21,6 @@ import Testing
             }
             throw UsbmuxError.closed(request: "ListDevices")
         }
-
-        func connect(deviceID: UInt32, port: UInt16) async throws -> Connection {
-            throw UsbmuxError.closed(request: "Connect")
-        }
-
-        func readBUID() async throws -> String { throw UsbmuxError.closed(request: "ReadBUID") }
 
         func wait() async {
             for await _ in asked.stream { return }
@@ -49,8 +43,8 @@ import Testing
         let daemon = Descriptor(owning: numbers[1])
         let listClient = ScriptedListClient()
         let presenceChecker = DevicePresenceChecker(
-            of: UsbmuxdInstance(listeningOn: Descriptor(owning: numbers[0])),
-            client: listClient
+            of: UsbmuxdInstance(listeningOn: Descriptor(owning: numbers[0]), path: "/"),
+            list: listClient.listDevices
         )
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { await presenceChecker.run() }

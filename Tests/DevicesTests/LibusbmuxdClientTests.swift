@@ -70,21 +70,16 @@ import Testing
         }
     }
 
-    @Test func `its streams are non-blocking and count towards the connection limit`() async throws {
+    @Test func `its streams are non-blocking`() async throws {
         try await withScratchFolder { scratch in
             let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [], welcome: "hello") }
-            let connectionLimit = UsbmuxConnectionLimiter()
-            let client = LibusbmuxdClient(address: fake.address, connectionLimit: connectionLimit)
-            do {
-                let connection = try await client.connect(deviceID: 1, port: 1)
+            let client = LibusbmuxdClient(address: fake.address)
+            let connection = try await client.connect(deviceID: 1, port: 1)
 
-                #expect(try await connection.receive(5) == Array("hello".utf8))
-                // A blocking socket would wait here forever.
-                var byte: UInt8 = 0
-                #expect(recv(connection.descriptor.number, &byte, 1, 0) == -1)
-                #expect(connectionLimit.used == 1)
-            }
-            #expect(connectionLimit.used == 0)
+            #expect(try await connection.receive(5) == Array("hello".utf8))
+            // A blocking socket would wait here forever.
+            var byte: UInt8 = 0
+            #expect(recv(connection.descriptor.number, &byte, 1, 0) == -1)
         }
     }
 

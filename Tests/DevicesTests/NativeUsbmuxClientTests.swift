@@ -33,37 +33,26 @@ import Testing
     }
 
     @Test(arguments: Garbage.allCases)
-    func `invalid data causes a described error and leaves nothing open`(garbage: Garbage) async throws {
+    func `invalid data causes a described error`(garbage: Garbage) async throws {
         try await withScratchFolder { scratch in
             let fake = try FakeUsbmuxd(in: scratch) { client in
                 _ = client.request()
                 client.send(garbage.bytes)
             }
-            let connectionLimit = UsbmuxConnectionLimiter()
-            let client = NativeUsbmuxClient(address: fake.address, connectionLimit: connectionLimit)
+            let client = NativeUsbmuxClient(address: fake.address)
 
             await #expect(throws: UsbmuxError.self) { _ = try await client.listDevices() }
             await #expect(throws: UsbmuxError.self) { _ = try await client.readBUID() }
-            await #expect(throws: UsbmuxError.self) { _ = try await client.connect(deviceID: 1, port: 1) }
-
-            #expect(connectionLimit.used == 0)
         }
     }
 
     @Test func `a usbmuxd that never replies causes a timeout`() async throws {
         try await withScratchFolder { scratch in
             let fake = try FakeUsbmuxd(in: scratch) { $0.waitForEnd() }
-            let client = NativeUsbmuxClient(
-                address: fake.address,
-                connectTimeout: .milliseconds(120),
-                replyTimeout: .milliseconds(60)
-            )
+            let client = NativeUsbmuxClient(address: fake.address, replyTimeout: .milliseconds(60))
 
             await #expect(throws: UsbmuxError.timedOut(request: "ListDevices", limit: .milliseconds(60))) {
                 _ = try await client.listDevices()
-            }
-            await #expect(throws: UsbmuxError.timedOut(request: "Connect", limit: .milliseconds(120))) {
-                _ = try await client.connect(deviceID: 1, port: 1)
             }
         }
     }
@@ -77,117 +66,6 @@ import Testing
 
             #expect(try await client.listDevices().map(\.deviceID) == [1, 2])
             #expect(try await client.readBUID() == "30142955-4440-1111-2222-000000000000")
-        }
-    }
-
-    @Test(
-        arguments: [(1, UsbmuxResult.badCommand), (2, .badDevice), (3, .refused), (9, .other(9))]
-            as [(UInt32, UsbmuxResult)]
-    )
-    func `an error result names its cause`(code: UInt32, result: UsbmuxResult) async throws {
-        try await withScratchFolder { scratch in
-            let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [], connect: code) }
-            let client = NativeUsbmuxClient(address: fake.address)
-
-            await #expect(throws: UsbmuxError.result(result, request: "Connect")) {
-                _ = try await client.connect(deviceID: 1, port: 1)
-            }
-        }
-    }
-
-    @Test func `bytes sent first by the device are received first`() async throws {
-        try await withScratchFolder { scratch in
-            let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [], welcome: "SSH-2.0-phone") }
-
-            let connection = try await NativeUsbmuxClient(address: fake.address).connect(deviceID: 1, port: 22)
-
-            #expect(try await connection.receive(13) == Array("SSH-2.0-phone".utf8))
-        }
-    }
-
-    @Test func `a stream holds a permit until the stream is released`() async throws {
-        try await withScratchFolder { scratch in
-            let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: []) }
-            let connectionLimit = UsbmuxConnectionLimiter(limit: 1)
-            let client = NativeUsbmuxClient(
-                address: fake.address,
-                connectionLimit: connectionLimit,
-                connectTimeout: .milliseconds(500)
-            )
-            do {
-                let first = try await client.connect(deviceID: 1, port: 1)
-                await #expect(throws: UsbmuxError.tooManyConnections(1)) {
-                    _ = try await client.connect(deviceID: 1, port: 1)
-                }
-                let released = first.release()
-                #expect(connectionLimit.used == 1)
-                _ = withExtendedLifetime(released.permit) { close(released.number) }
-            }
-            #expect(connectionLimit.used == 0)
-
-            _ = try await client.connect(deviceID: 1, port: 1)
-        }
-    }
-
-    @Test func `a full accept queue is retried`() async throws {
-        try await withScratchFolder { scratch in
-            let queue = try FakeUsbmuxd(in: scratch, backlog: 0, pause: .milliseconds(20)) { $0.behave(phones: []) }
-            let client = NativeUsbmuxClient(address: queue.address)
-
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                for device in 1...16 as ClosedRange<UInt32> {
-                    group.addTask { _ = try await client.connect(deviceID: device, port: 1) }
-                }
-                try await group.waitForAll()
-            }
-
-            #expect(queue.accepted == 16)
-        }
-    }
-
-    @Test func `a silent device does not delay another device`() async throws {
-        try await withScratchFolder { scratch in
-            let fake = try FakeUsbmuxd(in: scratch) { client in
-                guard let text = client.requestText() else { return }
-                if text.contains("<integer>2</integer>") { client.send(MuxMessage.result(0)) }
-                client.waitForEnd()
-            }
-            let client = NativeUsbmuxClient(address: fake.address, connectTimeout: .seconds(20))
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                for _ in 0..<40 {
-                    group.addTask { _ = try? await client.connect(deviceID: 1, port: 1) }
-                }
-                try await eventually("the silent phone is being dialled") { fake.accepted >= 4 }
-
-                let start = ContinuousClock.now
-                for _ in 0..<10 { _ = try await client.connect(deviceID: 2, port: 1) }
-                #expect(ContinuousClock.now - start < .seconds(10))
-                group.cancelAll()
-            }
-            #expect(fake.accepted <= 4 + 10 + 4)
-        }
-    }
-
-    @Test func `cancellation ends the request at once and releases its permit`() async throws {
-        try await withScratchFolder { scratch in
-            let fake = try FakeUsbmuxd(in: scratch) { $0.waitForEnd() }
-            let connectionLimit = UsbmuxConnectionLimiter()
-            let client = NativeUsbmuxClient(address: fake.address, connectionLimit: connectionLimit)
-            let start = ContinuousClock.now
-
-            await withTaskGroup(of: Void.self) { group in
-                for _ in 0..<20 {
-                    group.addTask {
-                        await #expect(throws: CancellationError.self) {
-                            _ = try await client.connect(deviceID: 1, port: 1)
-                        }
-                    }
-                }
-                group.cancelAll()
-            }
-
-            #expect(ContinuousClock.now - start < .seconds(8))
-            #expect(connectionLimit.used == 0)
         }
     }
 

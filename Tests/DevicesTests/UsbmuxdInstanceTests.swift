@@ -11,7 +11,8 @@ import Testing
                 client.send(MuxMessage.propertyList(MuxMessage.detached(1), tag: 0))
                 client.waitForEnd()
             }
-            let session = UsbmuxdInstance(listeningOn: try await fake.address.connect(clock: ContinuousClock()))
+            let socket = try await fake.address.connect(clock: ContinuousClock())
+            let session = UsbmuxdInstance(listeningOn: socket, path: fake.path)
             let stream = try await fake.address.connect(clock: ContinuousClock())
             #expect(session.owns(connection: stream.number))
 
@@ -26,7 +27,8 @@ import Testing
         try await withScratchFolder { scratch in
             let fake = try FakeUsbmuxd(in: scratch) { $0.waitForEnd() }
             let elsewhere = try EchoServer(in: scratch)
-            let session = UsbmuxdInstance(listeningOn: try await fake.address.connect(clock: ContinuousClock()))
+            let socket = try await fake.address.connect(clock: ContinuousClock())
+            let session = UsbmuxdInstance(listeningOn: socket, path: fake.path)
             // The kernel reports no process behind TCP, so this stream counts as one of another process.
             let address = UsbmuxAddress.tcp(host: "127.0.0.1", port: elsewhere.port)
             let stream = try await address.connect(clock: ContinuousClock())
@@ -39,7 +41,8 @@ import Testing
     @Test func `an invalidated session owns no stream`() async throws {
         try await withScratchFolder { scratch in
             let fake = try FakeUsbmuxd(in: scratch) { $0.waitForEnd() }
-            let session = UsbmuxdInstance(listeningOn: try await fake.address.connect(clock: ContinuousClock()))
+            let socket = try await fake.address.connect(clock: ContinuousClock())
+            let session = UsbmuxdInstance(listeningOn: socket, path: fake.path)
             let stream = try await fake.address.connect(clock: ContinuousClock())
 
             session.invalidate()

@@ -71,7 +71,7 @@ private final class FakePublisher: AdvertisementPublisher {
 
 @Suite(.timeLimit(.minutes(1))) struct ReadvertiserTests {
     private struct NoRoutes: RouteResolver {
-        func routes(to target: TunnelTarget) async throws(DialError) -> [Route] { [] }
+        func resolve(_ target: TunnelTarget) async throws(DialError) -> ResolvedTarget { ResolvedTarget([]) }
     }
 
     private let registry = EndpointRegistry()
@@ -99,9 +99,7 @@ private final class FakePublisher: AdvertisementPublisher {
     ) async throws {
         let logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         let tunnels = try await TunnelTable(
-            resolver: NoRoutes(),
-            dialer: FakeDialer.silent(),
-            store: nil,
+            planner: RoutePlanner(resolver: NoRoutes(), planner: FakeDialer.silent()),
             logger: logger
         )
         let readvertiser = Readvertiser(

@@ -12,15 +12,13 @@ import Tunnels
 /// The events that make the prober look at its schedule again.
 @Suite(.timeLimit(.minutes(1))) struct RegistryLivenessStoreTests {
     private struct NoRoutes: RouteResolver {
-        func routes(to target: TunnelTarget) throws(DialError) -> [Route] { [] }
+        func resolve(_ target: TunnelTarget) throws(DialError) -> ResolvedTarget { ResolvedTarget([]) }
     }
 
     @Test func `a change of the list, a new tunnel and the arrival of a client are each a change`() async throws {
         try await withScratchFolder { scratch in
             let tunnels = try await TunnelTable(
-                resolver: NoRoutes(),
-                dialer: FakeDialer.silent(),
-                store: nil,
+                planner: RoutePlanner(resolver: NoRoutes(), planner: FakeDialer.silent()),
                 logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
             )
             let (registry, clients) = (EndpointRegistry(), ConnectionLimiter())

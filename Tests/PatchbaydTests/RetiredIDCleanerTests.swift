@@ -11,15 +11,15 @@ import Tunnels
 /// The IDs of removed endpoints, with more of them than the broker keeps.
 @Suite struct RetiredIDCleanerTests {
     private struct NoRoutes: RouteResolver {
-        func routes(to target: TunnelTarget) throws(DialError) -> [Route] { [] }
+        func resolve(_ target: TunnelTarget) throws(DialError) -> ResolvedTarget { ResolvedTarget([]) }
     }
 
     @Test func `IDs that a grant, an open invite or a tunnel names are never freed`() async throws {
         try await withScratchFolder { scratch in
             let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
             let accessStore = try AccessStore(in: scratch.path, logger: logger)
-            let dialer = FakeDialer.silent()
-            let tunnels = try await TunnelTable(resolver: NoRoutes(), dialer: dialer, store: nil, logger: logger)
+            let planner = RoutePlanner(resolver: NoRoutes(), planner: FakeDialer.silent())
+            let tunnels = try await TunnelTable(planner: planner, logger: logger)
             let ids = (0..<RetiredIDs.limit + 10).compactMap { EndpointID("app-\($0)") }
             var retired = RetiredIDs()
             for id in ids { retired.add(id, for: []) }

@@ -64,7 +64,7 @@ import Testing
                 }
             )
             let route = Route.network(NetworkRoute(address: "127.0.0.1", port: server.port))
-            let check = try await ProfileChecker(dialer: NetworkDialer()).check(profile, summary, at: route)
+            let check = try await ProfileChecker(dialer: NetworkPlanner()).check(profile, summary, at: route)
             continuation.finish()
             return (check, await requests.reduce(into: []) { $0.append($1) })
         }

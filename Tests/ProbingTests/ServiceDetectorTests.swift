@@ -58,7 +58,7 @@ import Testing
             }
             let route = Route.network(NetworkRoute(address: "127.0.0.1", port: server.port))
             let detector = ServiceDetector(
-                dialer: NetworkDialer(),
+                dialer: NetworkPlanner(),
                 ports: ProbePorts([server.port], profiles: profiles),
                 timeout: .seconds(1)
             )
@@ -157,7 +157,7 @@ import Testing
                 let reply = Self.http(404, "")
                 _ = reply.withCString { send(connection, $0, strlen($0), CInt(MSG_NOSIGNAL)) }
             }
-            let detector = ServiceDetector(dialer: NetworkDialer(), timeout: .seconds(1)) { _ in
+            let detector = ServiceDetector(dialer: NetworkPlanner(), timeout: .seconds(1)) { _ in
                 count.withLock { $0 } == 2
             }
             let route = Route.network(NetworkRoute(address: "127.0.0.1", port: server.port))
@@ -194,7 +194,7 @@ import Testing
             }
             let route = Route.network(NetworkRoute(address: "127.0.0.1", port: server.port))
             for _ in 0..<300 {
-                let answer = try await ServiceProbe.health.run(over: try await NetworkDialer().dial(route))
+                let answer = try await ServiceProbe.health.run(over: try await NetworkPlanner().dial(route))
                 #expect(answer.status == 200)
             }
         }

@@ -1,13 +1,14 @@
 import Glibc
 import Model
 import SystemIO
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(1)))
 struct DialTests {
     private func failure(_ route: NetworkRoute, within limit: Duration = .seconds(5)) async -> DialError? {
         do {
-            _ = try await NetworkDialer(limit: limit).dial(.network(route)).release()
+            _ = try await NetworkPlanner(limit: limit).dial(.network(route)).release()
             return nil
         } catch {
             return error as? DialError
@@ -18,7 +19,7 @@ struct DialTests {
         let listener = try Listener(on: .ipv6(1, port: 0, scope: 0))
         let route = NetworkRoute(address: "::1", port: listener.address.port ?? 0)
 
-        let connection = try await NetworkDialer().dial(.network(route))
+        let connection = try await NetworkPlanner().dial(.network(route))
 
         var value: CInt = 0
         var length = socklen_t(MemoryLayout<CInt>.size)
@@ -73,7 +74,7 @@ struct DialTests {
         let udid = try #require(UDID("00008030-001A2B3C4D5E6F70"))
 
         await #expect(throws: DialError.self) {
-            _ = try await NetworkDialer().dial(.usb(USBRoute(udid: udid, port: 1))).release()
+            _ = try await NetworkPlanner().dial(.usb(USBRoute(udid: udid, port: 1))).release()
         }
     }
 

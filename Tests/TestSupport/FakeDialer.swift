@@ -3,7 +3,7 @@ import Synchronization
 package import SystemIO
 
 /// A dialer with the behaviour of a test; it reports the beginning and the end of each dial.
-package final class FakeDialer: Dialer {
+package final class FakeDialer: Dialer, ConnectPlanner {
     /// The number of dials, at the beginning of each one.
     package let begun = AsyncStream.makeStream(of: Int.self)
     /// An element for each dial that returned or threw.
@@ -42,6 +42,11 @@ package final class FakeDialer: Dialer {
 
     /// The dialed routes in order.
     package var routes: [Route] { dialed.withLock { $0 } }
+
+    /// Returns a plan that dials.
+    package func plan(for route: Route) -> ConnectPlan {
+        ConnectPlan(route: route) { [self] in try await dial(route) }
+    }
 
     package func dial(_ route: Route) async throws -> Connection {
         let count = dialed.withLock { routes in

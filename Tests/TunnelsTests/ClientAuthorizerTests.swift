@@ -11,7 +11,7 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(1)))
 struct ClientAuthorizerTests {
     private let fixture = TunnelTableFixture()
-    private let dialer = FakeDialer { try await NetworkDialer().dial($0) }
+    private let dialer = FakeDialer { try await NetworkPlanner().dial($0) }
     private let evil = Array("GET / HTTP/1.1\r\nHost: localhost\r\nOrigin: null\r\n\r\n".utf8)
 
     private func spec(anyUser: Bool = false, browsers: Bool = false) -> TunnelSpec {
@@ -35,9 +35,7 @@ struct ClientAuthorizerTests {
         let echo = try EchoServer()
         fixture.resolver.set(.success([echo.route]))
         let table = try await TunnelTable(
-            resolver: fixture.resolver,
-            dialer: dialer,
-            store: nil,
+            planner: RoutePlanner(resolver: fixture.resolver, planner: dialer),
             check: check,
             policy: policy,
             limits: TunnelLimits(inspection: limits),
@@ -65,6 +63,27 @@ struct ClientAuthorizerTests {
         }
     }
 
+    @Test(.needs(.root))
+    func `a client of another user is reset on a unix socket too, and the target is not dialed`() async throws {
+        try await withScratchFolder { scratch in
+            let path = scratch.file("a")
+            chmod(scratch.path, 0o755)
+            let spec = TunnelSpec(local: .unix(path: path), target: fixture.target)
+            try await withTunnel(spec, owner: geteuid()) { table, address in
+                chmod(path, 0o666)
+                let request = ["curl", "-sS", "--max-time", "5", "--unix-socket", path, "http://localhost/"]
+                let client = try await Program("setpriv", ["--reuid=4322", "--clear-groups"] + request, in: scratch)
+                _ = try await client.exitStatus()
+                #expect(await failures(table) == ["foreignUser": 1], "\(client.log)")
+                #expect(dialer.routes.isEmpty)
+
+                let own = try await SocketStream.connect(to: address)
+                try await own.send([1])
+                #expect(try await own.receive(1) == [1])
+            }
+        }
+    }
+
     @Test func `a client of another user is reset and counted, and the target is not dialed`() async throws {
         try await withTunnel(spec(), owner: getuid() + 1) { table, address in
             #expect(await SocketStream.isReset(by: address))
@@ -82,8 +101,13 @@ struct ClientAuthorizerTests {
     private struct Refusal: ConnectionPolicy {
         let refused: TunnelTarget
 
-        func refusal(of target: TunnelTarget, for holder: String?, owner: UInt32) async -> DialError? {
-            target == refused ? DialError(.leased, "leased") : nil
+        func check(
+            of target: TunnelTarget,
+            for holder: String?,
+            owner: UInt32
+        ) async -> @Sendable () -> DialError? {
+            let isRefused = target == refused
+            return { isRefused ? DialError(.leased, "leased") : nil }
         }
     }
 
@@ -132,17 +156,22 @@ struct ClientAuthorizerTests {
         let check = ClientOwnerCheck(logger: TunnelTableFixture.quiet)
         for message in [[], [1]] as [[UInt8]] {
             var (client, accepted): (SocketStream?, SocketStream) = try await SocketStream.tcpPair()
-            #expect(check.evaluate(accepted.number, owner: getuid()) == .passes)
+            let peer = try #require(SocketAddress.peer(of: accepted.number))
+            let local = try #require(SocketAddress.local(of: accepted.number))
+            func evaluate(owner: UInt32) -> ClientOwnerCheck.Decision {
+                check.evaluate(accepted.number, from: peer, to: local, owner: owner)
+            }
+            #expect(evaluate(owner: getuid()) == .passes)
             try await client?.send(message)
             client = nil
 
-            switch check.evaluate(accepted.number, owner: getuid()) {
+            switch evaluate(owner: getuid()) {
             case .disconnected: #expect(message.isEmpty)
             case .refused(let failure): #expect(failure.reason == .foreignUser && !message.isEmpty)
             case .passes: Issue.record("a closed client came through")
             }
             // The kernel reports UID 0 for a closed socket. A tunnel of root must reject it too.
-            #expect(check.evaluate(accepted.number, owner: 0) != .passes)
+            #expect(evaluate(owner: 0) != .passes)
             _ = client
         }
     }

@@ -88,7 +88,7 @@ struct NetworkRevocationTests {
     private static func dialer(to goal: Route, after gate: AsyncStream<Void>? = nil) -> FakeDialer {
         FakeDialer { _ in
             if let gate { for await _ in gate {} }
-            return try await NetworkDialer().dial(goal)
+            return try await NetworkPlanner().dial(goal)
         }
     }
 

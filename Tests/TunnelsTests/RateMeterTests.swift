@@ -1,9 +1,10 @@
+import SystemIO
 import Testing
 
 @testable import Tunnels
 
 @Suite struct RateMeterTests {
-    private let start = ContinuousClock.now
+    private let start = MonotonicInstant.now
 
     @Test func `a steady stream reports its rate from the first second on`() {
         var meter = RateMeter(start: start)

@@ -36,7 +36,7 @@ struct StreamTableTests {
         }
     }
 
-    private func withTable(_ dialer: any Dialer, _ body: (TunnelTable) async throws -> Void) async throws {
+    private func withTable(_ dialer: any ConnectPlanner, _ body: (TunnelTable) async throws -> Void) async throws {
         let table = try await fixture.table(dialer)
         try await fixture.running(table) { try await body(table) }
     }
@@ -70,7 +70,7 @@ struct StreamTableTests {
         let echo = try EchoServer()
         defer { echo.stop() }
         fixture.resolver.set(.success([network]))
-        try await withTable(FakeDialer { _ in try await NetworkDialer().dial(echo.route) }) { table in
+        try await withTable(FakeDialer { _ in try await NetworkPlanner().dial(echo.route) }) { table in
             try await withStream(of: table) { client, stream in
                 try await client.send([1])
                 #expect(try await client.receive(1) == [1])
@@ -83,7 +83,7 @@ struct StreamTableTests {
     @Test func `a revoked approval resets network streams, and streams over a cable stay`() async throws {
         let echo = try EchoServer()
         defer { echo.stop() }
-        try await withTable(FakeDialer { _ in try await NetworkDialer().dial(echo.route) }) { table in
+        try await withTable(FakeDialer { _ in try await NetworkPlanner().dial(echo.route) }) { table in
             fixture.resolver.set(.success([cable]))
             try await withStream(of: table) { near, _ in
                 fixture.resolver.set(.success([network]))
@@ -107,7 +107,7 @@ struct StreamTableTests {
         let gate = AsyncStream.makeStream(of: Void.self)
         let dialer = FakeDialer { _ in
             for await _ in gate.stream {}
-            return try await NetworkDialer().dial(echo.route)
+            return try await NetworkPlanner().dial(echo.route)
         }
         fixture.resolver.set(.success([network]))
         try await withTable(dialer) { table in

@@ -8,12 +8,12 @@ import Testing
 /// The IDs, the local addresses and the saved content of tunnels, without a running table.
 struct TunnelIndexTests {
     private struct NoRoutes: RouteResolver {
-        func routes(to target: TunnelTarget) async throws(DialError) -> [Route] { [] }
+        func resolve(_ target: TunnelTarget) async throws(DialError) -> ResolvedTarget { ResolvedTarget([]) }
     }
 
     private let fixture = TunnelTableFixture()
     private let dependencies = TunnelDependencies(
-        dialer: RouteDialer(resolver: NoRoutes(), dialer: NetworkDialer()),
+        planner: RoutePlanner(resolver: NoRoutes(), planner: NetworkPlanner()),
         relay: Relay(),
         ownerCheck: ClientOwnerCheck(logger: TunnelTableFixture.quiet),
         policy: nil,

@@ -16,16 +16,15 @@ struct TunnelTableFixture {
     static let udid = UDID(Phones.one).unsafelyUnwrapped
 
     func table(
-        _ dialer: any Dialer = NetworkDialer(),
+        _ planner: any ConnectPlanner = NetworkPlanner(),
         store: TunnelStore? = nil,
         limits: TunnelLimits = TunnelLimits(listenRetryInterval: .milliseconds(20))
     ) async throws -> TunnelTable {
         try await TunnelTable(
-            resolver: resolver,
-            dialer: dialer,
+            planner: RoutePlanner(resolver: resolver, planner: planner),
+            relay: Relay(idle: .milliseconds(150)),
             store: store,
             limits: limits,
-            idle: .milliseconds(150),
             logger: Self.quiet
         )
     }
@@ -80,8 +79,8 @@ final class FakeResolver: RouteResolver {
 
     func set(_ result: Result<[Route], DialError>) { answer.withLock { $0 = result } }
 
-    func routes(to target: TunnelTarget) async throws(DialError) -> [Route] {
-        try answer.withLock { $0 }.get()
+    func resolve(_ target: TunnelTarget) async throws(DialError) -> ResolvedTarget {
+        ResolvedTarget(try answer.withLock { $0 }.get())
     }
 }
 

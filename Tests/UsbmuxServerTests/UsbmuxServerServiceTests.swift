@@ -70,6 +70,7 @@ import Tunnels
             }
 
             #expect(policy.requests.withLock { $0 } == [.device(udid: device.udid, port: 22 << 8)])
+            #expect(dialer.routes.isEmpty)
         }
     }
 
@@ -90,9 +91,15 @@ import Tunnels
 private final class RefusingPolicy: ConnectionPolicy {
     let requests = Mutex<Set<TunnelTarget>>([])
 
-    func refusal(of target: TunnelTarget, for holder: String?, owner: UInt32) async -> DialError? {
-        guard holder == nil, owner == geteuid() else { return nil }
-        requests.withLock { _ = $0.insert(target) }
-        return DialError(.leased, "another client has the lease")
+    func check(
+        of target: TunnelTarget,
+        for holder: String?,
+        owner: UInt32
+    ) async -> @Sendable () -> DialError? {
+        guard holder == nil, owner == geteuid() else { return { nil } }
+        return { [self] in
+            requests.withLock { _ = $0.insert(target) }
+            return DialError(.leased, "another client has the lease")
+        }
     }
 }

@@ -21,22 +21,34 @@ package struct LeasePolicy: Sendable {
     }
 
     private func conflict(of target: TunnelTarget, holderKey: String) async -> LeaseConflict? {
+        // Without a lease, the registry is not asked.
+        guard leases.mayHaveLeases, let target = await leaseTarget(of: target) else { return nil }
+        return leases.connectionConflict(on: target, holderKey: holderKey)
+    }
+
+    /// The endpoint or phone that a lease can reserve; nil for an unknown endpoint.
+    private func leaseTarget(of target: TunnelTarget) async -> LeaseTarget? {
         switch target {
-        case .device(let udid, _): return leases.connectionConflict(on: .device(udid), holderKey: holderKey)
-        case .endpoint(let id):
-            // Without a lease, the registry is not asked.
-            guard leases.count > 0, let endpoint = try? await registry.endpoint(id) else { return nil }
-            return leases.connectionConflict(on: LeaseTarget(endpoint), holderKey: holderKey)
+        case .device(let udid, _): .device(udid)
+        case .endpoint(let id): (try? await registry.endpoint(id)).map { LeaseTarget($0) }
         }
     }
 }
 
 extension LeasePolicy: ConnectionPolicy {
-    package func refusal(of target: TunnelTarget, for holder: String?, owner: UInt32) async -> DialError? {
-        guard let conflict = await conflict(of: target, holderKey: holder ?? LeaseHolder.key(ofUser: owner)) else {
-            return nil
+    package func check(
+        of target: TunnelTarget,
+        for holder: String?,
+        owner: UInt32
+    ) async -> @Sendable () -> DialError? {
+        guard let target = await leaseTarget(of: target) else { return { nil } }
+        let holderKey = holder ?? LeaseHolder.key(ofUser: owner)
+        return { [leases] in
+            guard leases.mayHaveLeases, let conflict = leases.connectionConflict(on: target, holderKey: holderKey) else {
+                return nil
+            }
+            return DialError(.leased, "a connection was refused: \(conflict); connect again after that time")
         }
-        return DialError(.leased, "a connection was refused: \(conflict); connect again after that time")
     }
 }
 

@@ -254,6 +254,9 @@ extension LeaseService {
     /// The number of held leases.
     package var count: Int { heldLeases.count }
 
+    /// False if no lease is held. Fast enough for each connection; true also for a lease that ends at this moment.
+    package var mayHaveLeases: Bool { state.withLock { !$0.table.isEmpty } }
+
     private var heldLeases: [(lease: LeaseTable.Entry, waiting: Int)] {
         update { table, now in
             table.expire(at: now)

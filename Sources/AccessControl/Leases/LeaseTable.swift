@@ -97,6 +97,9 @@ struct LeaseTable: Sendable {
     /// The time at which the next lease expires; nil if none can expire now.
     var deadline: Duration? { entries.values.lazy.filter(mayExpire).map(\.end).min() }
 
+    /// True without held and pending leases.
+    var isEmpty: Bool { entries.isEmpty }
+
     /// The held leases, each with the number of clients that wait, in the order of their numbers.
     var leases: [(lease: Entry, waiting: Int)] {
         entries.values.filter { !$0.isPending }.sorted { $0.number < $1.number }

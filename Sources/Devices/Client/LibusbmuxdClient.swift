@@ -1,7 +1,7 @@
 import CLinux
 import CUsbmuxd
 import Glibc
-import Model
+package import Model
 import Synchronization
 package import SystemIO
 
@@ -20,8 +20,8 @@ package final class LibusbmuxdClient: UsbmuxClient {
     private static let thread = IsolatedLibraryThread(named: "patchbay-libmux")
     private static let queueFull = SocketError.message(for: EAGAIN)
 
+    package let connectionLimit: UsbmuxConnectionLimiter
     private let address: UsbmuxAddress
-    private let connectionLimit: UsbmuxConnectionLimiter
     private let clock: any Clock<Duration>
 
     /// `connectionLimit` is shared by all clients of the same usbmuxd.
@@ -61,8 +61,32 @@ package final class LibusbmuxdClient: UsbmuxClient {
         }
     }
 
-    package func connect(deviceID: UInt32, port: UInt16) async throws -> Connection {
-        let permit = try await connectionLimit.acquire(within: .seconds(10), clock: clock)
+    package func plan(for route: USBRoute, to handle: DeviceMonitor.Handle, recover: @escaping ConnectPlan.Recovery)
+        -> ConnectPlan
+    {
+        ConnectPlan(
+            route: .usb(route),
+            method: .task {
+                do {
+                    let connection = try await self.connect(deviceID: handle.deviceID, port: route.port)
+                    guard handle.session.owns(connection: connection.descriptor.number) else {
+                        throw ConnectPlan.Failure.closed
+                    }
+                    return connection
+                } catch let error as UsbmuxError {
+                    throw error.connectFailure ?? DialError(.failed, "phone \(route.udid) cannot be reached: \(error)")
+                }
+            },
+            halfClose: .destroys,
+            linkChecker: handle.linkChecker,
+            timeout: .seconds(10),
+            acquirePermit: { [connectionLimit] in connectionLimit.tryAcquire() },
+            recover: recover
+        )
+    }
+
+    /// Opens a stream. Throws `UsbmuxError`, or `CancellationError`.
+    func connect(deviceID: UInt32, port: UInt16) async throws -> Connection {
         guard let reply = SocketPair() else {
             throw UsbmuxError.failed(call: "socketpair", message: SocketError.message(for: errno))
         }
@@ -75,7 +99,7 @@ package final class LibusbmuxdClient: UsbmuxClient {
             guard CUsbmuxd_send_descriptor(lent, number) > 0 else { throw UsbmuxError.closed(request: "Connect") }
         }
         guard let descriptor = reply.receive() else { throw UsbmuxError.closed(request: "Connect") }
-        return Connection(descriptor: descriptor, halfClose: .destroys, permit: permit)
+        return Connection(descriptor: descriptor, halfClose: .destroys)
     }
 
     /// Runs a call on the thread. Retries while usbmuxd's accept queue is full, because the library does not.
@@ -116,6 +140,18 @@ package final class LibusbmuxdClient: UsbmuxClient {
         case EBADF, ETIMEDOUT: .timedOut(request: request, limit: .seconds(5))
         case EAGAIN: .failed(call: call, message: queueFull)
         default: .failed(call: call, message: SocketError.message(for: -status))
+        }
+    }
+}
+
+extension UsbmuxError {
+    /// Nil if the error is final and names its reason.
+    fileprivate var connectFailure: (any Error)? {
+        switch self {
+        case .result(let result, _): ConnectPlan.Failure.rejected(code: result.code)
+        case .timedOut: ConnectPlan.Failure.timedOut
+        case .closed: ConnectPlan.Failure.closed
+        default: nil
         }
     }
 }

@@ -1,31 +1,25 @@
-import Synchronization
+package import Model
 package import SystemIO
 
 /// A client that speaks usbmuxd's protocol itself, with one connection per request.
 ///
-/// Every request has a timeout. At most 4 requests wait for usbmuxd at a time, because its accept queue holds 5.
-///
-/// A Connect also waits for the device, which may never answer. After `permitHoldTime` it releases its permit to the
-/// next request. At most 4 Connects wait for one device, so a silent device delays only connections to itself.
+/// Every request has a timeout. At most 4 requests wait for usbmuxd at a time, because its accept queue holds 5. The
+/// connector makes the Connect requests, with a limit of its own.
 package final class NativeUsbmuxClient: UsbmuxClient {
     private static let requestsInFlight = 4
-    private static let connectsPerDevice = 4
-    private static let permitHoldTime = Duration.milliseconds(50)
 
+    package let connectionLimit: UsbmuxConnectionLimiter
     private let address: UsbmuxAddress
-    private let connectionLimit: UsbmuxConnectionLimiter
     private let clock: any Clock<Duration>
     private let connectTimeout: Duration
     private let replyTimeout: Duration
     private let semaphore = AsyncSemaphore(permits: requestsInFlight)
-    private let deviceLimiter = PerDeviceLimiter(permits: connectsPerDevice)
 
     /// - Parameters:
     ///   - address: The address of usbmuxd.
     ///   - connectionLimit: The connection limit, shared by all clients of the same usbmuxd.
-    ///   - clock: The clock for all timeouts.
-    ///   - connectTimeout: The maximum time to wait for the connection limit, and then for a Connect including its
-    ///     queueing time.
+    ///   - clock: The clock for the timeout of replies.
+    ///   - connectTimeout: The maximum time for a Connect, including the wait for the connection limit.
     ///   - replyTimeout: The maximum time for any other request.
     package init(
         address: UsbmuxAddress,
@@ -55,24 +49,24 @@ package final class NativeUsbmuxClient: UsbmuxClient {
         return buid
     }
 
-    package func connect(deviceID: UInt32, port: UInt16) async throws -> Connection {
-        let streamPermit = try await connectionLimit.acquire(within: connectTimeout, clock: clock)
-        let box = DescriptorTransferBox()
-        try await withTimeout(connectTimeout, clock: clock, request: "Connect") { [self] in
-            try await deviceLimiter.withPermit(for: deviceID) {
-                let permit = try await semaphore.acquire()
-                defer { permit.release() }
-                let socket = try await address.connect(clock: clock)
-                async let _ = release(permit)
-                var usbmuxd = UsbmuxConnection(over: socket.number)
-                guard case .result(.ok) = try await usbmuxd.request(.connect(deviceID: deviceID, port: port)) else {
-                    throw UsbmuxError.malformedMessage("an answer to Connect that is not a result")
-                }
-                box.put(socket)
-            }
-        }
-        guard let descriptor = box.take() else { throw UsbmuxError.closed(request: "Connect") }
-        return Connection(descriptor: descriptor, halfClose: .destroys, permit: streamPermit)
+    package func plan(for route: USBRoute, to handle: DeviceMonitor.Handle, recover: @escaping ConnectPlan.Recovery)
+        -> ConnectPlan
+    {
+        let handshake = ConnectPlan.Handshake(
+            request: UsbmuxConnectMessage.request(deviceID: handle.deviceID, port: route.port),
+            evaluate: handle.session.evaluate,
+            verify: { handle.session.owns(connection: $0) }
+        )
+        return ConnectPlan(
+            route: .usb(route),
+            method: .socket(handle.session.address, handshake),
+            halfClose: .destroys,
+            linkChecker: handle.linkChecker,
+            timeout: connectTimeout,
+            limitKey: ConnectLimitKey(server: handle.session, device: handle.deviceID),
+            acquirePermit: { [connectionLimit] in connectionLimit.tryAcquire() },
+            recover: recover
+        )
     }
 
     /// Forwards a property list written by another client and returns usbmuxd's reply unchanged, including a rejection.
@@ -101,46 +95,6 @@ package final class NativeUsbmuxClient: UsbmuxClient {
             return try await body(&usbmuxd)
         }
     }
-
-    /// Releases the permit once the request is clearly waiting for the device.
-    private func release(_ permit: Permit) async {
-        // Ends early, by cancellation, when the reply arrives.
-        try? await clock.sleep(for: Self.permitHoldTime)
-        permit.release()
-    }
-}
-
-/// A semaphore per device, kept as long as a task uses it.
-///
-/// A Connect waits for the device, not for usbmuxd. With one shared semaphore, a device that never answers would block
-/// all others.
-final class PerDeviceLimiter: Sendable {
-    private struct Entry {
-        let semaphore: AsyncSemaphore
-        var users: Int
-    }
-
-    private let permits: Int
-    private let entries = Mutex<[UInt32: Entry]>([:])
-
-    init(permits: Int) { self.permits = permits }
-
-    /// Runs the body while holding one of the device's permits.
-    func withPermit<Value: Sendable>(for deviceID: UInt32, _ body: () async throws -> Value) async throws -> Value {
-        let semaphore = entries.withLock { entries in
-            entries[deviceID, default: Entry(semaphore: AsyncSemaphore(permits: permits), users: 0)].users += 1
-            return entries[deviceID]?.semaphore
-        }
-        defer {
-            entries.withLock { entries in
-                entries[deviceID]?.users -= 1
-                if entries[deviceID]?.users == 0 { entries[deviceID] = nil }
-            }
-        }
-        let permit = try await semaphore?.acquire()
-        defer { permit?.release() }
-        return try await body()
-    }
 }
 
 /// Limits the number of streams through usbmuxd, so that Patchbay cannot exhaust its descriptors.
@@ -154,7 +108,7 @@ package final class UsbmuxConnectionLimiter: Sendable {
     package let limit: Int
     private let semaphore: AsyncSemaphore
 
-    /// - Parameter limit: The maximum number of open streams. The same number of tasks may wait.
+    /// - Parameter limit: The maximum number of open streams.
     package init(limit: Int = UsbmuxConnectionLimiter.standard) {
         self.limit = limit
         semaphore = AsyncSemaphore(permits: limit)
@@ -163,23 +117,8 @@ package final class UsbmuxConnectionLimiter: Sendable {
     /// The number of streams that are open or being opened.
     package var used: Int { limit - semaphore.available }
 
-    /// The number of tasks that wait for a permit.
-    var waiting: Int { semaphore.waiting }
-
-    /// Waits for a permit. The permit is released with its last reference.
-    ///
-    /// - Throws: `UsbmuxError.tooManyConnections` if no permit becomes free in time or too many tasks wait already;
-    ///   `CancellationError`.
-    func acquire(within timeout: Duration, clock: any Clock<Duration>) async throws -> Permit {
-        if let permit = semaphore.tryAcquire() { return permit }
-        guard semaphore.waiting < limit else { throw UsbmuxError.tooManyConnections(limit) }
-        guard
-            let permit = try await withTimeout(timeout, clock: clock, { [semaphore] in try await semaphore.acquire() })
-        else {
-            throw UsbmuxError.tooManyConnections(limit)
-        }
-        return permit
-    }
+    /// Returns a permit if one is free. The permit is released with its last reference.
+    func tryAcquire() -> Permit? { semaphore.tryAcquire() }
 }
 
 /// Limits the duration of a request. usbmuxd has no timeouts of its own and can hang (libimobiledevice/usbmuxd#114), so
@@ -196,16 +135,4 @@ func withTimeout<Value: Sendable>(
         throw UsbmuxError.timedOut(request: request, limit: limit)
     }
     return value
-}
-
-/// Moves a descriptor out of a task that may be abandoned. Closes a descriptor that is not taken.
-final class DescriptorTransferBox: Sendable {
-    private let held = Mutex<Descriptor?>(nil)
-
-    func put(_ descriptor: consuming sending Descriptor) {
-        var descriptor: Descriptor? = descriptor
-        held.withLock { $0 = descriptor.take() }
-    }
-
-    func take() -> Descriptor? { held.withLock { $0.take() } }
 }

@@ -109,18 +109,20 @@ extension UsbmuxAddress {
             } catch SocketError.failed(_, _, EAGAIN) {
                 // usbmuxd's accept queue is full.
                 try await backoff.wait(clock: clock)
+            } catch SocketError.failed(_, _, let code) {
+                throw error(code)
             } catch let error as SocketError {
-                throw usbmuxError(from: error)
+                throw UsbmuxError.failed(call: "connecting to usbmuxd at \(self)", message: "\(error)")
             }
         }
     }
 
-    /// Converts a socket error to an error of this module.
-    private func usbmuxError(from error: SocketError) -> UsbmuxError {
-        switch error {
-        case .failed(_, _, let code) where [ENOENT, ENOTDIR, ECONNREFUSED].contains(code): .absent(self, errno: code)
-        case .failed(_, _, let code) where [EACCES, EPERM].contains(code): .permissionDenied(self)
-        default: .failed(call: "connecting to usbmuxd at \(self)", message: "\(error)")
+    /// The error of a connect that failed with an errno.
+    func error(_ code: CInt) -> UsbmuxError {
+        switch code {
+        case ENOENT, ENOTDIR, ECONNREFUSED: .absent(self, errno: code)
+        case EACCES, EPERM: .permissionDenied(self)
+        default: .failed(call: "connecting to usbmuxd at \(self)", message: SocketError.message(for: code))
         }
     }
 }

@@ -1,4 +1,5 @@
 import Glibc
+package import Model
 package import SystemIO
 
 /// The requests that Patchbay sends to usbmuxd.
@@ -9,13 +10,12 @@ package protocol UsbmuxClient: Sendable {
     /// Returns the devices that usbmuxd shows now, in its order. Throws `UsbmuxError`.
     func listDevices() async throws -> [UsbmuxDeviceRecord]
 
-    /// Opens a stream to a TCP port of a device.
-    ///
-    /// A DeviceID is valid only within one run of usbmuxd. A caller that stored one must verify afterwards that the
-    /// same run answered.
-    ///
-    /// - Throws: `UsbmuxError`, or `CancellationError`.
-    func connect(deviceID: UInt32, port: UInt16) async throws -> Connection
+    /// Plans a stream to a TCP port of a device.
+    func plan(for route: USBRoute, to handle: DeviceMonitor.Handle, recover: @escaping ConnectPlan.Recovery)
+        -> ConnectPlan
+
+    /// The limit of the streams of these plans.
+    var connectionLimit: UsbmuxConnectionLimiter { get }
 
     /// Returns the identifier of this machine that usbmuxd gives to devices. Throws `UsbmuxError`.
     func readBUID() async throws -> String

@@ -8,7 +8,7 @@ struct UsbmuxConnection: Sendable {
     private var decoder = UsbmuxFrameDecoder()
 
     /// A connection carries one request, so the tag only has to differ from 0, the tag of unsolicited messages.
-    private static let tag: UInt32 = 1
+    static let tag: UInt32 = 1
 
     init(over number: CInt) { stream = ByteStream(over: number) }
 

@@ -72,7 +72,7 @@ final class LocalServiceVerifier: Sendable {
         let packet = query.packet
         let sent = try group.withRaw { sendto(socket.number, packet, packet.count, 0, $0, $1) }
         guard sent == packet.count else { return false }
-        let deadline = ContinuousClock.now + timeout
+        let deadline = MonotonicInstant.now + timeout
         while try await Poller.shared.wait(for: .readable, of: socket.number, until: deadline) {
             var reply = [UInt8](repeating: 0, count: 9_000)
             var storage = sockaddr_storage()

@@ -12,6 +12,11 @@ package struct Backoff: Sendable {
         upcoming = min(shortest, longest)
     }
 
+    /// The pauses while a server's accept queue is full: 1 ms at first, 50 ms at most.
+    ///
+    /// The queue of usbmuxd 1.1.1 holds 5 connections. The kernel does not report when there is room again.
+    package static var queueFull: Backoff { Backoff(from: .milliseconds(1), to: .milliseconds(50)) }
+
     /// Makes the next pause the shortest one, after a success.
     package mutating func reset() { self = Backoff(from: shortest, to: longest) }
 

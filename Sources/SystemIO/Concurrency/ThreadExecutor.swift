@@ -40,8 +40,6 @@ package final class ThreadExecutor: SerialExecutor {
 struct JobQueue: ~Copyable, Sendable {
     private let jobs = Mutex<[UnownedJob]>([])
 
-    var isEmpty: Bool { jobs.withLock { $0.isEmpty } }
-
     /// Appends a job.
     ///
     /// - Returns: True if the queue was empty, so that the thread may have to be woken.

@@ -4,9 +4,6 @@ import Synchronization
 
 /// Waits for descriptors on one epoll thread, so that any number of tasks can await readiness.
 ///
-/// The poller is also a task executor. A task that prefers it (`withTaskExecutorPreference(Poller.shared)`) resumes on
-/// the poller thread without waking another thread. Such a task must not block.
-///
 /// SwiftNIO is not used here because a device stream changes owners. The stream begins as a usbmuxd request and continues
 /// as the app's bytes. NIO does not return descriptors (2.101 has only `takingOwnershipOfDescriptor`).
 ///
@@ -26,17 +23,12 @@ package final class Poller: Sendable {
     /// A descriptor was not ready in time.
     private struct TimedOut: Error {}
 
-    /// The maximum number of job rounds before the descriptors are polled again. Each round runs the jobs enqueued by
-    /// the previous one.
-    private static let maxJobRounds = 32
     /// The epoll token of `wake`; no wait has this token.
     private static let wakeToken: UInt64 = 0
 
-    let jobs = JobQueue()
     private let epoll: CInt
     private let wake: CInt
     private let waiters = Mutex(PollerWaiters())
-    private let thread = Mutex<pthread_t?>(nil)
 
     private init() {
         epoll = epoll_create1(CInt(EPOLL_CLOEXEC))
@@ -66,7 +58,7 @@ package final class Poller: Sendable {
     package func wait(
         for readiness: Readiness,
         of descriptor: CInt,
-        until deadline: ContinuousClock.Instant
+        until deadline: MonotonicInstant
     ) async throws -> Bool {
         do {
             try await wait { token, continuation in
@@ -81,25 +73,21 @@ package final class Poller: Sendable {
     /// Returns at the deadline, with millisecond resolution.
     ///
     /// - Throws: `CancellationError`.
-    func sleep(until deadline: ContinuousClock.Instant) async throws {
+    func sleep(until deadline: MonotonicInstant) async throws {
         try await wait { token, continuation in
             let isFirst = waiters.withLock { waiters -> Bool? in
                 waiters.isStarting(token) ? waiters.sleep(token, until: deadline, continuation) : nil
             }
             guard let isFirst else { return continuation.resume(throwing: CancellationError()) }
-            if isFirst, !isOurThread { wakeUp() }
+            if isFirst { wakeUp() }
         }
     }
 
     /// The number of timers, including cancelled ones that are not removed yet.
     var timerCount: Int { waiters.withLock { $0.timerCount } }
 
-    var isOurThread: Bool {
-        thread.withLock { $0.map { pthread_equal($0, pthread_self()) != 0 } ?? false }
-    }
-
     /// Wakes the poller thread.
-    func wakeUp() { eventfd_write(wake, 1) }
+    private func wakeUp() { eventfd_write(wake, 1) }
 
     private func wait(_ begin: (UInt64, PollerWaiters.Continuation) -> Void) async throws {
         let token = waiters.withLock { $0.begin() }
@@ -117,7 +105,7 @@ package final class Poller: Sendable {
         _ token: UInt64,
         on descriptor: CInt,
         for readiness: Readiness,
-        until deadline: ContinuousClock.Instant?,
+        until deadline: MonotonicInstant?,
         _ continuation: PollerWaiters.Continuation
     ) {
         var isFirst = false
@@ -140,7 +128,7 @@ package final class Poller: Sendable {
             if let deadline { isFirst = waiters.end(token, at: deadline) }
             return nil
         }
-        if isFirst, !isOurThread { wakeUp() }
+        if isFirst { wakeUp() }
         if let error { continuation.resume(throwing: error) }
     }
 
@@ -154,10 +142,9 @@ package final class Poller: Sendable {
     }
 
     private func run() -> Never {
-        thread.withLock { $0 = pthread_self() }
         var events = [epoll_event](repeating: epoll_event(), count: 64)
         while true {
-            let count = epoll_wait(epoll, &events, CInt(events.count), epollTimeout)
+            let count = epoll_wait(epoll, &events, CInt(events.count), waiters.withLock { $0.epollTimeout })
             for event in events.prefix(Int(max(count, 0))) {
                 if event.data.u64 == Self.wakeToken {
                     var count: eventfd_t = 0
@@ -168,17 +155,7 @@ package final class Poller: Sendable {
                 }
             }
             fireTimers()
-            for _ in 0..<Self.maxJobRounds where !runJobs() { break }
         }
-    }
-
-    /// The timeout of epoll_wait(2) in milliseconds.
-    private var epollTimeout: CInt {
-        guard jobs.isEmpty else { return 0 }
-        guard let deadline = waiters.withLock({ $0.earliest }) else { return -1 }
-        let (seconds, attoseconds) = (deadline - .now).components
-        // Rounded up, because an early wake-up would be useless.
-        return CInt(clamping: max(0, seconds * 1_000 + attoseconds / 1_000_000_000_000_000 + 1))
     }
 
     /// Resumes every wait with a due timer.
@@ -209,28 +186,13 @@ extension Poller {
         atMost limit: Duration,
         by clock: any Clock<Duration>
     ) async throws -> Bool {
-        if clock is PollerClock { return try await wait(for: readiness, of: descriptor, until: .now + limit) }
+        if clock is PollerClock {
+            return try await wait(for: readiness, of: descriptor, until: MonotonicInstant.now + limit)
+        }
         // The time of another clock needs a separate wait.
         return try await withTimeout(limit, clock: clock) { [self] in
             try await wait(for: readiness, of: descriptor)
             return true
         } ?? false
-    }
-}
-
-/// Runs tasks on the poller thread.
-extension Poller: TaskExecutor {
-    package func enqueue(_ job: consuming ExecutorJob) {
-        // The poller thread checks for jobs before it waits again.
-        if jobs.add(job), !isOurThread { wakeUp() }
-    }
-
-    /// Runs the queued jobs, but not the jobs that they enqueue.
-    ///
-    /// - Returns: False if there were none.
-    func runJobs() -> Bool {
-        let batch = jobs.drain()
-        for job in batch { job.runSynchronously(on: asUnownedTaskExecutor()) }
-        return !batch.isEmpty
     }
 }

@@ -17,8 +17,10 @@ struct PollerWaiters {
 
     /// The number of timers, including cancelled ones that are not removed yet.
     var timerCount: Int { timers.count }
+    /// The timeout of epoll_wait(2) until the first timer, which may be cancelled.
+    var epollTimeout: CInt { timers.epollTimeout }
     /// The deadline of the first timer, which may be cancelled.
-    var earliest: ContinuousClock.Instant? { timers.earliest }
+    var earliest: MonotonicInstant? { timers.earliest }
 
     /// Adds a wait that is neither armed nor asleep.
     mutating func begin() -> UInt64 {
@@ -42,7 +44,7 @@ struct PollerWaiters {
     /// - Returns: True if its timer is now the first.
     mutating func sleep(
         _ token: UInt64,
-        until deadline: ContinuousClock.Instant,
+        until deadline: MonotonicInstant,
         _ continuation: Continuation
     ) -> Bool {
         waits[token] = .asleep(continuation)
@@ -52,7 +54,7 @@ struct PollerWaiters {
     /// Adds a deadline to a wait that is armed or asleep.
     ///
     /// - Returns: True if its timer is now the first.
-    mutating func end(_ token: UInt64, at deadline: ContinuousClock.Instant) -> Bool {
+    mutating func end(_ token: UInt64, at deadline: MonotonicInstant) -> Bool {
         let isFirst = timers.earliest.map { deadline < $0 } ?? true
         timers.add(token, until: deadline)
         if timers.count > 2 * waits.count + 64 { timers.prune { [waits] in waits[$0] != nil } }
@@ -60,7 +62,7 @@ struct PollerWaiters {
     }
 
     /// Removes and returns the next timer that is due. Its wait may have ended already.
-    mutating func popDueTimer(at now: ContinuousClock.Instant) -> UInt64? { timers.popDue(at: now) }
+    mutating func popDueTimer(at now: MonotonicInstant) -> UInt64? { timers.popDue(at: now) }
 
     /// Removes a wait that is armed or asleep.
     ///
@@ -91,13 +93,23 @@ struct PollerWaiters {
 /// A binary heap of deadlines, the earliest first.
 ///
 /// Timers of ended waits stay in the heap until their deadline; `prune` removes them when there are many.
-struct TimerHeap {
-    private var heap: [(deadline: ContinuousClock.Instant, token: UInt64)] = []
+package struct TimerHeap {
+    private var heap: [(deadline: MonotonicInstant, token: UInt64)] = []
 
-    var count: Int { heap.count }
-    var earliest: ContinuousClock.Instant? { heap.first?.deadline }
+    package var count: Int { heap.count }
+    package var earliest: MonotonicInstant? { heap.first?.deadline }
 
-    mutating func add(_ token: UInt64, until deadline: ContinuousClock.Instant) {
+    /// The timeout of epoll_wait(2) in milliseconds until the first deadline; -1 without one. It is rounded up, because an
+    /// early wake-up would be useless.
+    package var epollTimeout: CInt {
+        guard let earliest else { return -1 }
+        let (seconds, attoseconds) = (earliest - MonotonicInstant.now).components
+        return CInt(clamping: max(0, seconds * 1_000 + attoseconds / 1_000_000_000_000_000 + 1))
+    }
+
+    package init() {}
+
+    package mutating func add(_ token: UInt64, until deadline: MonotonicInstant) {
         heap.append((deadline, token))
         var child = heap.count - 1
         while child > 0 {
@@ -109,7 +121,7 @@ struct TimerHeap {
     }
 
     /// Removes and returns the next timer that is due.
-    mutating func popDue(at now: ContinuousClock.Instant) -> UInt64? {
+    package mutating func popDue(at now: MonotonicInstant) -> UInt64? {
         guard let first = heap.first, first.deadline <= now else { return nil }
         let last = heap.removeLast()
         if !heap.isEmpty {
@@ -120,7 +132,7 @@ struct TimerHeap {
     }
 
     /// Removes the timers that are not pending.
-    mutating func prune(_ isPending: (UInt64) -> Bool) {
+    package mutating func prune(_ isPending: (UInt64) -> Bool) {
         heap.removeAll { !isPending($0.token) }
         // Sifts down from the last parent to the root, which restores the heap order.
         for index in stride(from: heap.count / 2 - 1, through: 0, by: -1) { sink(index) }
@@ -145,11 +157,11 @@ struct TimerHeap {
 /// Intended for timeouts that rarely expire. `ContinuousClock` creates and cancels a system timer for each, which costs
 /// more than the guarded operation.
 package struct PollerClock: Clock {
-    package typealias Instant = ContinuousClock.Instant
+    package typealias Instant = MonotonicInstant
 
     package init() {}
 
-    package var now: Instant { ContinuousClock.now }
+    package var now: Instant { MonotonicInstant.now }
     /// The resolution of epoll_wait(2).
     package var minimumResolution: Duration { .milliseconds(1) }
 

@@ -2,8 +2,7 @@ package import Model
 
 /// Opens a byte stream to a route.
 ///
-/// The protocol hides the transport from tunnels and probes. Implementations: `NetworkDialer`, the usbmuxd dialer in
-/// Devices, and the dialer in patchbayd that selects one of them.
+/// The protocol hides the transport from probes and clients. `RelayDialer` connects by the plans of a `ConnectPlanner`.
 package protocol Dialer: Sendable {
     /// Opens a stream.
     ///
@@ -45,30 +44,6 @@ package struct Connection: ~Copyable, Sendable {
         self.initialBytes = initialBytes
         self.permit = permit
         self.linkChecker = linkChecker
-    }
-
-    /// Returns the same stream with a link checker.
-    package consuming func checked(by linkChecker: any LinkChecker) -> Connection {
-        let (halfClose, initialBytes, permit) = (halfClose, initialBytes, permit)
-        return Connection(
-            descriptor: descriptor,
-            halfClose: halfClose,
-            initialBytes: initialBytes,
-            permit: permit,
-            linkChecker: linkChecker
-        )
-    }
-
-    /// Returns the same stream, which also retains a value until its close.
-    package consuming func retaining(_ use: any Sendable) -> Connection {
-        let (halfClose, initialBytes, permit, linkChecker) = (halfClose, initialBytes, permit, linkChecker)
-        return Connection(
-            descriptor: descriptor,
-            halfClose: halfClose,
-            initialBytes: initialBytes,
-            permit: permit.map { [$0, use] as [any Sendable] } ?? use,
-            linkChecker: linkChecker
-        )
     }
 
     /// Returns the descriptor, and its ownership, with the properties and the permit.

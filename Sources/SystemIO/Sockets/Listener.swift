@@ -10,7 +10,9 @@ package final class Listener: Sendable {
     /// The address of the socket, with the port chosen by the kernel if port 0 was requested.
     package let address: SocketAddress
 
-    private let number: CInt
+    /// The descriptor, for an event loop. It stays open until `close()`.
+    package let number: CInt
+
     private let owned: Mutex<Descriptor?>
     private let file: UnixSocketFile?
 

@@ -102,12 +102,6 @@ package enum SocketOption {
         return ioctl(descriptor, UInt(TIOCOUTQ), &count) == 0 ? Int(count) : 0
     }
 
-    /// Sets the number of bytes at which a TCP socket becomes readable (SO_RCVLOWAT; tcp(7)). EOF always makes it
-    /// readable.
-    package static func setLowWater(_ count: Int, _ descriptor: CInt) {
-        set(SOL_SOCKET, SO_RCVLOWAT, to: CInt(clamping: count), on: descriptor)
-    }
-
     @discardableResult
     private static func set(_ level: CInt, _ option: CInt, to value: CInt, on descriptor: CInt) -> Bool {
         var value = value

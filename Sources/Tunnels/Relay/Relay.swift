@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import Model
 import Synchronization
 package import SystemIO
 
@@ -12,12 +13,17 @@ package final class Relay: Sendable {
 
     /// Starts the relay thread.
     ///
-    /// - Parameter idle: The idle timeout for devices that cannot receive the client's EOF
-    ///   (`Connection.HalfClose.destroys`). After this time without a byte in either direction the connection is
-    ///   closed.
-    package init(idle: Duration = .seconds(5)) {
+    /// - Parameters:
+    ///   - idle: The idle timeout for devices that cannot receive the client's EOF
+    ///     (`Connection.HalfClose.destroys`). After this time without a byte in either direction the connection is
+    ///     closed.
+    ///   - linkCheckTimeout: The time after which a link check without a result counts as a lost link. usbmuxd answers
+    ///     within 1 ms. While it terminates, it keeps running for about 100 ms and answers no requests.
+    package init(idle: Duration = .seconds(5), linkCheckTimeout: Duration = .milliseconds(500)) {
         let commands = commands
-        startThread(named: "patchbay-relay") { RelayEventLoop(commands, idle: idle).run() }
+        startThread(named: "patchbay-relay") {
+            RelayEventLoop(commands, idle: idle, linkCheckTimeout: linkCheckTimeout).run()
+        }
     }
 
     /// Connects a client with a target and takes ownership of both.
@@ -30,8 +36,17 @@ package final class Relay: Sendable {
         inspector: RelayInspector? = nil,
         observer: any RelayObserver
     ) {
+        adopt(client: client, target: RelayTarget(target), inspector: inspector, observer: observer)
+    }
+
+    func adopt(
+        client: consuming Descriptor,
+        target: RelayTarget,
+        inspector: RelayInspector? = nil,
+        observer: any RelayObserver
+    ) {
         let connection = RelayCommandQueue.NewConnection(
-            client: client,
+            client: client.release(),
             target: target,
             inspector: inspector,
             observer: observer
@@ -43,10 +58,52 @@ package final class Relay: Sendable {
     ///
     /// When it returns, the connections are closed and relay no more bytes.
     package func closeConnections(of observers: any RelayObserver...) async {
+        await close(observers, networkOnly: false)
+    }
+
+    /// Closes the network connections of an observer. A connection that is not relayed yet is closed as soon as it would
+    /// be relayed over the network.
+    func closeNetworkConnections(of observer: any RelayObserver) async { await close([observer], networkOnly: true) }
+
+    private func close(_ observers: [any RelayObserver], networkOnly: Bool) async {
         let groups = Set(observers.map { ObjectIdentifier($0) })
         await withCheckedContinuation { continuation in
-            if !commands.enqueue(.closeConnections(groups, continuation)) { continuation.resume() }
+            let command = RelayCommandQueue.Command.closeConnections(
+                groups,
+                networkOnly: networkOnly,
+                continuation
+            )
+            if !commands.enqueue(command) { continuation.resume() }
         }
+    }
+
+    /// Accepts clients for a tunnel until `stopListening`.
+    func listen(_ tunnel: TunnelConfiguration) { _ = commands.enqueue(.listen(tunnel)) }
+
+    /// Sets the target of the tunnel with these counters.
+    func setTarget(_ target: TargetSnapshot?, of metrics: TunnelMetrics) {
+        _ = commands.enqueue(.setTarget(ObjectIdentifier(metrics), target))
+    }
+
+    /// Ends `listen`, and resets the clients that are not relayed yet. When it returns, the listening sockets may be
+    /// closed.
+    func stopListening(_ metrics: TunnelMetrics) async {
+        await withCheckedContinuation { continuation in
+            if !commands.enqueue(.stopListening(ObjectIdentifier(metrics), continuation)) { continuation.resume() }
+        }
+    }
+
+    /// Starts a connect by plan.
+    func connect(_ request: ConnectRequest) {
+        if !commands.enqueue(.connect(request)) { request.complete(.failure(CancellationError())) }
+    }
+
+    /// Ends a connect, because its task was cancelled.
+    func abandon(_ request: ConnectRequest) { _ = commands.enqueue(.abandon(request)) }
+
+    /// Gives a connection the result of its dial.
+    func dialed(_ connection: ConnectionToken, _ result: Result<RelayTarget, DialError>) {
+        if !commands.enqueue(.dialed(connection: connection, result)) { try? result.get().reject() }
     }
 
     /// Closes every connection, stops the thread, and returns after both have ended.
@@ -111,44 +168,80 @@ extension RelayOutcome {
     }
 }
 
+/// A connected target on its way between threads. It holds the descriptor by number and owns it.
+struct RelayTarget: Sendable {
+    let number: CInt
+    let halfClose: Connection.HalfClose
+    /// Bytes that the target sent before the handover; they come first.
+    var initialBytes: [UInt8] = []
+    var permit: (any Sendable)?
+    var linkChecker: (any LinkChecker)?
+    var usesNetwork = false
+
+    /// Closes the stream without relaying.
+    func reject() { Descriptor(owning: number).reset() }
+
+    /// Adds what the plan of the stream prescribes.
+    mutating func add(_ plan: ConnectPlan, _ permit: (any Sendable)?) {
+        let permits = [self.permit, permit, plan.retained?()].compactMap(\.self)
+        self.permit = permits.count > 1 ? permits : permits.first
+        linkChecker = plan.linkChecker ?? linkChecker
+        usesNetwork = plan.usesNetwork
+    }
+}
+
+extension RelayTarget {
+    /// Takes the descriptor of a connection.
+    init(_ connection: consuming Connection) {
+        linkChecker = connection.linkChecker
+        (number, halfClose, initialBytes, permit) = connection.release()
+    }
+
+    /// Returns the connection, which owns the descriptor.
+    func connection() -> Connection {
+        Connection(
+            descriptor: Descriptor(owning: number),
+            halfClose: halfClose,
+            initialBytes: initialBytes,
+            permit: permit,
+            linkChecker: linkChecker
+        )
+    }
+}
+
 /// Commands from other threads to the relay thread, in order.
 final class RelayCommandQueue: Sendable {
     /// A command. It holds descriptors by number and owns them; the executing thread takes ownership.
     enum Command: Sendable {
         case adopt(NewConnection)
+        /// Accept clients for a tunnel.
+        case listen(TunnelConfiguration)
+        /// The target of a tunnel has changed; nil if it has to be looked up for each connection.
+        case setTarget(ObjectIdentifier, TargetSnapshot?)
+        /// Close the connections of a tunnel that are not relayed yet, and accept no more.
+        case stopListening(ObjectIdentifier, CheckedContinuation<Void, Never>)
+        /// Connect by a plan for a task, or end such a connect.
+        case connect(ConnectRequest)
+        case abandon(ConnectRequest)
+        /// The result of a dial on a task.
+        case dialed(connection: ConnectionToken, Result<RelayTarget, DialError>)
         /// The result of a link check.
-        case linkChecked(connection: UInt64, isReachable: Bool)
-        case closeConnections(Set<ObjectIdentifier>, CheckedContinuation<Void, Never>)
+        case linkChecked(connection: ConnectionToken, isReachable: Bool)
+        /// Close relayed connections; those that are not relayed yet are marked, if only network connections are closed.
+        case closeConnections(Set<ObjectIdentifier>, networkOnly: Bool, CheckedContinuation<Void, Never>)
         case stop(CheckedContinuation<Void, Never>)
     }
 
     struct NewConnection: Sendable {
         let client: CInt
-        let target: CInt
-        let halfClose: Connection.HalfClose
-        let initialBytes: [UInt8]
-        let permit: (any Sendable)?
-        let linkChecker: (any LinkChecker)?
+        let target: RelayTarget
         let inspector: RelayInspector?
         let observer: any RelayObserver
-
-        init(
-            client: consuming Descriptor,
-            target: consuming Connection,
-            inspector: RelayInspector?,
-            observer: any RelayObserver
-        ) {
-            self.inspector = inspector
-            self.client = client.release()
-            linkChecker = target.linkChecker
-            (self.target, halfClose, initialBytes, permit) = target.release()
-            self.observer = observer
-        }
 
         /// Closes both sockets without relaying, because the relay has stopped.
         func reject() {
             Descriptor(owning: client).reset()
-            Descriptor(owning: target).reset()
+            target.reject()
             observer.ended(RelayOutcome(reason: .aborted, bytesUp: 0, bytesDown: 0))
         }
     }

@@ -110,6 +110,17 @@ struct SplicePipe: ~Copyable {
         writing = Descriptor(owning: ends.writing)
     }
 
+    /// Blocks SIGPIPE on this thread.
+    ///
+    /// splice(2) to a closed socket raises SIGPIPE and has no flag like MSG_NOSIGNAL. The signal goes to the writing
+    /// thread (signal(7)).
+    static func blockSIGPIPE() {
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        sigaddset(&signals, SIGPIPE)
+        pthread_sigmask(SIG_BLOCK, &signals, nil)
+    }
+
     var isEmpty: Bool { count == 0 }
 
     /// Moves bytes from a socket into the pipe, which must be empty.

@@ -13,13 +13,14 @@ final class RelayConnection {
         case over(RelayOutcome.Reason)
     }
 
-    /// The time for a device to receive the last bytes of a disconnected client. usbmuxd closes both directions at
-    /// once. A device that has sent bytes since counts as having received them.
-    private static let deliveryTimeout = (silent: Duration.milliseconds(250), answered: Duration.milliseconds(20))
+    /// The time for a device to receive the last bytes of a client that disconnects without an answer. usbmuxd closes both
+    /// directions at once. A device that has sent bytes since has received them.
+    private static let deliveryTimeout = Duration.milliseconds(250)
 
     let observer: any RelayObserver
     /// The dialer's permit, released after the target is closed.
     let permit: (any Sendable)?
+    let usesNetwork: Bool
     /// Distinguishes connections that use the same index, for late events.
     let generation: UInt32
     /// True while the connection is in the event loop's ready list.
@@ -34,28 +35,33 @@ final class RelayConnection {
     private let halfClose: Connection.HalfClose
     private var hasShutDownTarget = false
     private var hasShutDownClient = false
-    private var lastMoved: ContinuousClock.Instant
+    private var lastMoved: MonotonicInstant
     /// The time of the last byte to the target. `hasAnswered` is true if the target has sent a byte since.
-    private var lastUp: ContinuousClock.Instant
+    private var lastUp: MonotonicInstant
     private var hasAnswered = false
     private var disconnectProbe = ClientDisconnectProbe()
     private var eofClassifier: EOFClassifier
     /// While present, the client's bytes are held back from the target.
     private var inspector: RelayInspector?
     /// The client was rejected and has received the response; `end` is the deadline for its close.
-    private var rejection: (refusal: BrowserGuard.Refusal, end: ContinuousClock.Instant)?
+    private var rejection: (refusal: BrowserGuard.Refusal, end: MonotonicInstant)?
 
     init(
-        _ new: RelayCommandQueue.NewConnection,
+        client: consuming RelaySocket,
+        target: consuming RelaySocket,
+        _ new: RelayTarget,
+        inspector: RelayInspector?,
+        observer: any RelayObserver,
         generation: UInt32,
         pool: RelayBufferPool,
-        now: ContinuousClock.Instant
+        now: MonotonicInstant
     ) {
-        client = RelaySocket(Descriptor(owning: new.client))
-        target = RelaySocket(Descriptor(owning: new.target))
+        self.client = client
+        self.target = target
         halfClose = new.halfClose
-        observer = new.observer
+        self.observer = observer
         permit = new.permit
+        usesNetwork = new.usesNetwork
         eofClassifier = EOFClassifier(of: new.linkChecker)
         self.generation = generation
         up = RelayDirection(in: pool)
@@ -63,11 +69,8 @@ final class RelayConnection {
         lastMoved = now
         lastUp = now
         let speaksFirst = new.initialBytes.withUnsafeBytes { !$0.isEmpty && RelayInspector.isNotHTTP($0) }
-        inspector = speaksFirst ? nil : new.inspector
+        self.inspector = speaksFirst ? nil : inspector
     }
-
-    /// The two descriptors, for epoll.
-    var numbers: (client: CInt, target: CInt) { (client.number, target.number) }
 
     func handleEvents(_ events: UInt32, onClient: Bool) {
         if onClient { client.handleEvents(events) } else { target.handleEvents(events) }
@@ -76,7 +79,7 @@ final class RelayConnection {
     /// Moves bytes in both directions.
     ///
     /// - Returns: True if more bytes can be moved after the other connections had their turn.
-    func pump(through pool: RelayBufferPool, now: ContinuousClock.Instant) -> Bool {
+    func pump(through pool: RelayBufferPool, now: MonotonicInstant) -> Bool {
         if inspector != nil { inspect(pool, now) }
         if rejection != nil { return client.discard(into: pool.scratch) }
         let before = (up: up.bytes, down: down.bytes)
@@ -93,8 +96,8 @@ final class RelayConnection {
     }
 
     /// Returns the link checker once, when the target has reached EOF. The caller must start the check.
-    func pendingLinkCheck(now: ContinuousClock.Instant) -> (any LinkChecker)? {
-        target.isAtEnd ? eofClassifier.begin(now: now) : nil
+    func pendingLinkCheck(until end: MonotonicInstant) -> (any LinkChecker)? {
+        target.isAtEnd ? eofClassifier.begin(until: end) : nil
     }
 
     /// Handles the result of the link check.
@@ -107,7 +110,7 @@ final class RelayConnection {
     ///   - owners: Tells if the client's socket is still open.
     ///   - now: The time of this loop iteration.
     /// - Returns: `timed` if only a later call can decide.
-    func checkCompletion(idle: Duration, owners: SocketOwnerLookup, now: ContinuousClock.Instant) -> Status {
+    func checkCompletion(idle: Duration, owners: SocketOwnerLookup, now: MonotonicInstant) -> Status {
         if let rejection {
             return client.isAtEnd || now >= rejection.end ? .over(.refused(rejection.refusal)) : .timed
         }
@@ -116,7 +119,7 @@ final class RelayConnection {
         return status
     }
 
-    private func checkStreams(idle: Duration, owners: SocketOwnerLookup, now: ContinuousClock.Instant) -> Status {
+    private func checkStreams(idle: Duration, owners: SocketOwnerLookup, now: MonotonicInstant) -> Status {
         if up.isEnded, !hasShutDownTarget, client.errorCode == nil, halfClose == .propagates, !target.isBroken {
             hasShutDownTarget = true
             target.shutdownWrite()
@@ -139,8 +142,9 @@ final class RelayConnection {
             down.discards = true
             // Bytes from the device do not extend the timeout. Otherwise a device that keeps sending would hold the
             // connection open.
-            let deliveryTimeout = min(idle, hasAnswered ? Self.deliveryTimeout.answered : Self.deliveryTimeout.silent)
-            let mustWait = client.errorCode == nil && halfClose == .destroys && now - lastUp < deliveryTimeout
+            let mustWait =
+                client.errorCode == nil && halfClose == .destroys && !hasAnswered
+                && now - lastUp < min(idle, Self.deliveryTimeout)
             return target.isFlushed && !mustWait ? .over(reason) : .timed
         }
         guard halfClose == .destroys else { return .open }
@@ -148,7 +152,7 @@ final class RelayConnection {
         return isQuiet && down.isEmpty && client.isFlushed && target.isFlushed ? .over(.drained) : .timed
     }
 
-    private func isClientGone(_ owners: SocketOwnerLookup, _ now: ContinuousClock.Instant) -> Bool {
+    private func isClientGone(_ owners: SocketOwnerLookup, _ now: MonotonicInstant) -> Bool {
         if client.isHungUp || client.errorCode != nil { return true }
         guard halfClose == .destroys, client.isTCP else { return false }
         return disconnectProbe.isGone(client.number, owners: owners, now: now)
@@ -170,7 +174,7 @@ final class RelayConnection {
     }
 
     /// Inspects the client's first bytes and applies the decision.
-    private func inspect(_ pool: RelayBufferPool, _ now: ContinuousClock.Instant) {
+    private func inspect(_ pool: RelayBufferPool, _ now: MonotonicInstant) {
         if target.isReadable, down.bytes == 0, down.isEmpty {
             let buffer = UnsafeMutableRawBufferPointer(rebasing: pool.scratch[..<5])
             let count = target.peek(into: buffer)
@@ -179,7 +183,7 @@ final class RelayConnection {
             }
         }
         guard client.isReadable, var inspector else { return }
-        switch inspector.inspect(client, pool: pool, now: now) {
+        switch inspector.inspect(&client, pool: pool, now: now) {
         case .undecided: self.inspector = inspector
         case .passes: self.inspector = nil
         case .refused(let refusal):

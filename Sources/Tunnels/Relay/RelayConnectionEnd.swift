@@ -3,7 +3,7 @@ import SystemIO
 /// Decides if EOF from a target is a normal close or a lost link.
 ///
 /// usbmuxd closes the socket in the same way in both cases. At EOF, the relay therefore starts a link check and holds
-/// back the client's EOF until the result. A check without a result within 500 ms counts as a lost link.
+/// back the client's EOF until the result. A check without a result in time counts as a lost link.
 struct EOFClassifier {
     enum Result {
         case closed
@@ -11,13 +11,10 @@ struct EOFClassifier {
         case pending
     }
 
-    /// usbmuxd answers within 1 ms. While it terminates, it keeps running for about 100 ms and answers no requests.
-    private static let timeout = Duration.milliseconds(500)
-
     private enum State {
         case notNeeded
         case waitingForEOF(any LinkChecker)
-        case checking(until: ContinuousClock.Instant)
+        case checking(until: MonotonicInstant)
         case done(Result)
     }
 
@@ -32,10 +29,11 @@ struct EOFClassifier {
 
     /// Handles EOF from the target.
     ///
+    /// - Parameter end: The time after which a missing result counts as a lost link.
     /// - Returns: The link checker if the check has to be started now; nil if it was started before or is not needed.
-    mutating func begin(now: ContinuousClock.Instant) -> (any LinkChecker)? {
+    mutating func begin(until end: MonotonicInstant) -> (any LinkChecker)? {
         guard case .waitingForEOF(let linkChecker) = state else { return nil }
-        state = .checking(until: now + Self.timeout)
+        state = .checking(until: end)
         return linkChecker
     }
 
@@ -45,7 +43,7 @@ struct EOFClassifier {
     }
 
     /// The current classification. It is `pending` before EOF too; callers use it after EOF only.
-    func result(now: ContinuousClock.Instant) -> Result {
+    func result(now: MonotonicInstant) -> Result {
         switch state {
         case .notNeeded: .closed
         case .waitingForEOF: .pending
@@ -66,7 +64,7 @@ struct ClientDisconnectProbe {
 
     private enum State {
         case notStarted
-        case started(next: ContinuousClock.Instant, interval: Duration)
+        case started(next: MonotonicInstant, interval: Duration)
         case known(isGone: Bool)
     }
 
@@ -80,7 +78,7 @@ struct ClientDisconnectProbe {
     ///   - now: The time of this loop iteration.
     /// - Returns: True if the client's socket is closed. False if it is open or cannot be looked up, as for a client on
     ///   another machine.
-    mutating func isGone(_ client: CInt, owners: SocketOwnerLookup, now: ContinuousClock.Instant) -> Bool {
+    mutating func isGone(_ client: CInt, owners: SocketOwnerLookup, now: MonotonicInstant) -> Bool {
         switch state {
         case .known(let isGone): return isGone
         case .started(let next, _) where now < next: return false

@@ -8,42 +8,51 @@ import SystemIO
 final class RelayEventLoop {
     /// The epoll token of the command queue. Connections have `generation << 32 | index << 1 | side`.
     private static let wakeToken = UInt64.max
+    /// Marks the indices of listeners in tokens.
+    static let listenerBit = 1 << 30
+
+    let epoll = Epoll()
+    let pool = RelayBufferPool()
+    var tunnels: [ObjectIdentifier: LoopTunnel] = [:]
+    var listeners: [LoopListener?] = []
+    var connections = ConnectionTable()
+    /// The connections that wait for a place at usbmuxd.
+    var connects = ConnectQueue()
+    /// The listeners with more clients than one turn accepts.
+    var readyListeners: [Int] = []
 
     private let commands: RelayCommandQueue
     private let idle: Duration
-    private let pool = RelayBufferPool()
+    private let linkCheckTimeout: Duration
     private let owners = SocketOwnerLookup()
-    private let epoll: Descriptor
-    private var connections: [RelayConnection?] = []
-    private var vacant: [Int] = []
-    private var nextGeneration: UInt32 = 0
     /// Indices of connections that used up their budget and have more bytes to move.
     private var ready: [Int] = []
-    /// The connections that may end by a timeout.
-    private var timers = RelayTimerQueue()
+    /// The deadlines of connections and listeners.
+    private var timers = TimerHeap()
     private var stopped: [CheckedContinuation<Void, Never>] = []
 
-    init(_ commands: RelayCommandQueue, idle: Duration) {
+    init(_ commands: RelayCommandQueue, idle: Duration, linkCheckTimeout: Duration) {
         self.commands = commands
         self.idle = idle
-        let number = epoll_create1(CInt(EPOLL_CLOEXEC))
-        precondition(number >= 0, "epoll_create1 failed: errno \(errno)")
-        epoll = Descriptor(owning: number)
-        watch(commands.wake.number, events: EPOLLIN.rawValue, token: Self.wakeToken)
+        self.linkCheckTimeout = linkCheckTimeout
+        epoll.watch(commands.wake.number, events: EPOLLIN.rawValue, token: Self.wakeToken)
     }
 
     /// Runs until the stop command.
     func run() {
-        blockSIGPIPE()
+        SplicePipe.blockSIGPIPE()
         let events = UnsafeMutableBufferPointer<epoll_event>.allocate(capacity: 256)
         defer { events.deallocate() }
         while stopped.isEmpty {
-            let count = epoll_wait(epoll.number, events.baseAddress, CInt(events.count), epollTimeout)
-            let now = ContinuousClock.now
+            let count = epoll.wait(events, timeout: epollTimeout)
+            let now = MonotonicInstant.now
             var hasCommands = false
-            for event in events.prefix(Int(max(count, 0))) {
+            for event in events.prefix(count) {
                 if event.data.u64 == Self.wakeToken { hasCommands = true } else { handle(event, now) }
             }
+            let waiting = readyListeners
+            readyListeners = []
+            for index in waiting { accept(index, now) }
             // Commands come first, so that closing connections does not wait for busy ones.
             if hasCommands { execute(commands.drain(), now) }
             let batch = ready
@@ -53,108 +62,119 @@ final class RelayEventLoop {
                 // Commands also run between the connections of one iteration, because each may move its whole budget.
                 if commands.hasCommands { execute(commands.drain(), now) }
             }
-            while let timer = timers.popDue(by: now) { handle(timer, now) }
+            while let token = timers.popDue(at: now) { handleTimer(token, now) }
+            startConnects(now)
         }
-        let now = ContinuousClock.now
+        let now = MonotonicInstant.now
         execute(commands.close(), now)
-        for index in connections.indices { close(index, .aborted) }
+        for index in connections.indices { closeAny(index) }
         for continuation in stopped { continuation.resume() }
-    }
-
-    /// Blocks SIGPIPE on this thread.
-    ///
-    /// splice(2) to a closed socket raises SIGPIPE and has no flag like MSG_NOSIGNAL. The signal goes to the writing
-    /// thread (signal(7)).
-    private func blockSIGPIPE() {
-        var signals = sigset_t()
-        sigemptyset(&signals)
-        sigaddset(&signals, SIGPIPE)
-        pthread_sigmask(SIG_BLOCK, &signals, nil)
     }
 
     /// The interval between the timeout checks of a connection.
     private var interval: Duration { min(idle / 4, .milliseconds(25)) }
 
-    /// The timeout of epoll_wait(2) in milliseconds.
-    private var epollTimeout: CInt {
-        guard ready.isEmpty else { return 0 }
-        guard let next = timers.next else { return -1 }
-        let (seconds, attoseconds) = (next - .now).components
-        return CInt(max(0, seconds * 1_000 + attoseconds / 1_000_000_000_000_000 + 1))
-    }
+    private var epollTimeout: CInt { ready.isEmpty && readyListeners.isEmpty ? timers.epollTimeout : 0 }
 
-    private func execute(_ batch: consuming [RelayCommandQueue.Command], _ now: ContinuousClock.Instant) {
+    private func execute(_ batch: consuming [RelayCommandQueue.Command], _ now: MonotonicInstant) {
         // Each command is released before the next one runs. A connection's permit must not outlive a close in the same
         // batch.
         batch.reverse()
         while let command = batch.popLast() { execute(command, now) }
     }
 
-    private func execute(_ command: RelayCommandQueue.Command, _ now: ContinuousClock.Instant) {
+    private func execute(_ command: RelayCommandQueue.Command, _ now: MonotonicInstant) {
         switch command {
         case .adopt(let new):
-            let index = insert(new, now)
-            if let code = watchBoth(index) { close(index, .targetFailed(code)) }
+            let token = connections.reserve()
+            connections.relay(
+                token,
+                client: RelaySocket(Descriptor(owning: new.client)),
+                target: RelaySocket(Descriptor(owning: new.target.number)),
+                new.target,
+                inspector: new.inspector,
+                observer: new.observer,
+                pool: pool,
+                now: now
+            )
+            let isWatched = watch(new.client, of: token, side: 0) && watch(new.target.number, of: token, side: 1)
+            if !isWatched { close(token.index, .targetFailed(errno)) }
+        case .listen(let configuration): listen(configuration, now)
+        case .setTarget(let id, let target):
+            tunnels[id]?.target = target
+            tunnels[id]?.reportsConnected = true
+        case .stopListening(let id, let continuation):
+            stopListening(id)
+            continuation.resume()
+        case .connect(let request): connect(request, now)
+        case .abandon(let request): abandon(request)
+        case .dialed(let token, let result): dialed(token, result, now)
         case .linkChecked(let token, let isReachable):
-            let index = Int(token & 0xFFFF_FFFF)
-            guard let connection = connections[index], connection.generation == UInt32(token >> 32) else { return }
+            guard let connection = connections.relayed(token) else { return }
             connection.linkChecked(isReachable: isReachable)
-            process(index, now)
-        case .closeConnections(let groups, let continuation):
-            for index in connections.indices where belongs(index, to: groups) { close(index, .aborted) }
+            process(token.index, now)
+        case .closeConnections(let groups, let networkOnly, let continuation):
+            closeConnections(of: groups, networkOnly: networkOnly)
             continuation.resume()
         case .stop(let continuation):
             stopped.append(continuation)
         }
     }
 
-    private func insert(_ new: RelayCommandQueue.NewConnection, _ now: ContinuousClock.Instant) -> Int {
-        nextGeneration &+= 1
-        let connection = RelayConnection(new, generation: nextGeneration, pool: pool, now: now)
-        guard let index = vacant.popLast() else {
-            connections.append(connection)
-            return connections.count - 1
+    /// Closes the relayed connections of these observers.
+    private func closeConnections(of groups: Set<ObjectIdentifier>, networkOnly: Bool) {
+        for index in connections.indices {
+            if case .pending(let pending) = connections[index] {
+                guard networkOnly, let metrics = pending.tunnel?.configuration.metrics else { continue }
+                if groups.contains(ObjectIdentifier(metrics)) { pending.isRevoked = true }
+            } else if connections.belongs(index, to: groups, networkOnly: networkOnly) {
+                close(index, .aborted)
+            }
         }
-        connections[index] = connection
-        return index
+        // The routes of the snapshot may be among those that were revoked.
+        if networkOnly { for id in groups { tunnels[id]?.target = nil } }
     }
 
-    /// Registers both sockets with epoll.
-    ///
-    /// - Returns: The errno if the kernel watches no more descriptors; otherwise nil.
-    private func watchBoth(_ index: Int) -> CInt? {
-        guard let connection = connections[index] else { return nil }
-        let (client, target) = connection.numbers
-        let token = UInt64(connection.generation) << 32 | UInt64(index) << 1
-        // Existing readiness is reported as an edge too (epoll(7)).
-        let isWatched =
-            watch(client, events: RelaySocket.interest, token: token)
-            && watch(target, events: RelaySocket.interest, token: token | 1)
-        return isWatched ? nil : errno
+    /// Registers a socket of a connection with epoll: 0 is the client's side, 1 the target's.
+    func watch(_ number: CInt, of token: ConnectionToken, side: UInt64) -> Bool {
+        let event = UInt64(token.generation) << 32 | UInt64(token.index) << 1 | side
+        return epoll.watch(number, events: RelaySocket.interest, token: event)
     }
 
-    @discardableResult
-    private func watch(_ number: CInt, events interest: UInt32, token: UInt64) -> Bool {
-        var event = epoll_event()
-        event.events = interest
-        event.data.u64 = token
-        return epoll_ctl(epoll.number, EPOLL_CTL_ADD, number, &event) == 0
-    }
-
-    private func handle(_ event: epoll_event, _ now: ContinuousClock.Instant) {
-        let token = event.data.u64
-        let index = Int(token >> 1 & 0x7FFF_FFFF)
+    private func handle(_ event: epoll_event, _ now: MonotonicInstant) {
+        let number = event.data.u64
+        let token = ConnectionToken(index: Int(number >> 1 & 0x7FFF_FFFF), generation: UInt32(number >> 32))
+        if token.index & Self.listenerBit != 0 { return readyListeners.append(token.index & ~Self.listenerBit) }
+        let isClient = number & 1 == 0
         // An earlier event of the same batch may have closed the connection or reused its index.
-        guard let connection = connections[index], connection.generation == UInt32(token >> 32) else { return }
-        connection.handleEvents(event.events, onClient: token & 1 == 0)
-        // The connection is processed with the ready list, once for both sockets.
-        queue(connection, index)
+        if let connection = connections.relayed(token) {
+            connection.handleEvents(event.events, onClient: isClient)
+            // The connection is processed with the ready list, once for both sockets.
+            queue(connection, token.index)
+        } else if let pending = connections.pending(token) {
+            let next = isClient ? pending.handleClient(event.events) : pending.handleTarget(event.events, pool)
+            if let next { advance(pending, next, now) }
+        }
     }
 
-    private func handle(_ timer: RelayTimerQueue.Entry, _ now: ContinuousClock.Instant) {
-        guard let connection = connections[timer.index], connection.generation == timer.generation else { return }
+    private func handleTimer(_ number: UInt64, _ now: MonotonicInstant) {
+        let token = ConnectionToken(number)
+        if token.index & Self.listenerBit != 0 { return accept(token.index & ~Self.listenerBit, now) }
+        if let pending = connections.pending(token) { return handleTimer(of: pending, now) }
+        guard let connection = connections.relayed(token) else { return }
         connection.hasTimer = false
-        process(timer.index, now)
+        process(token.index, now)
+    }
+
+    /// Starts a timer for a connection or a listener.
+    func schedule(_ token: ConnectionToken, at deadline: MonotonicInstant) {
+        timers.add(token.number, until: deadline)
+        guard timers.count > 2 * connections.count + 1_024 else { return }
+        timers.prune { number in
+            let token = ConnectionToken(number)
+            return token.index & Self.listenerBit != 0 || connections.pending(token) != nil
+                || connections.relayed(token) != nil
+        }
     }
 
     private func queue(_ connection: RelayConnection, _ index: Int) {
@@ -163,19 +183,19 @@ final class RelayEventLoop {
         ready.append(index)
     }
 
-    private func process(_ index: Int, _ now: ContinuousClock.Instant) {
+    func process(_ index: Int, _ now: MonotonicInstant) {
         if let reason = advance(index, now) { close(index, reason) }
     }
 
     /// Moves bytes, starts a pending link check, and checks for completion.
     ///
     /// - Returns: The reason if the connection is over; otherwise nil.
-    private func advance(_ index: Int, _ now: ContinuousClock.Instant) -> RelayOutcome.Reason? {
-        guard let connection = connections[index] else { return nil }
+    private func advance(_ index: Int, _ now: MonotonicInstant) -> RelayOutcome.Reason? {
+        guard case .relayed(let connection) = connections[index] else { return nil }
         connection.isQueued = false
         if connection.pump(through: pool, now: now) { queue(connection, index) }
-        if let linkChecker = connection.pendingLinkCheck(now: now) {
-            let token = UInt64(connection.generation) << 32 | UInt64(index)
+        let token = ConnectionToken(index: index, generation: connection.generation)
+        if let linkChecker = connection.pendingLinkCheck(until: now + linkCheckTimeout) {
             linkChecker.check { [commands] isReachable in
                 _ = commands.enqueue(.linkChecked(connection: token, isReachable: isReachable))
             }
@@ -187,22 +207,17 @@ final class RelayEventLoop {
             break
         case .timed:
             connection.hasTimer = true
-            timers.append(.init(index: index, generation: connection.generation, due: now + interval))
+            schedule(token, at: now + interval)
         case .over(let reason):
             return reason
         }
         return nil
     }
 
-    private func belongs(_ index: Int, to groups: Set<ObjectIdentifier>) -> Bool {
-        connections[index].map { groups.contains(ObjectIdentifier($0.observer)) } ?? false
-    }
-
     private func close(_ index: Int, _ reason: RelayOutcome.Reason) {
         guard let (observer, permit, outcome) = finish(index, reason) else { return }
         // This is the last reference. Both descriptors close here, before the permit is released.
-        connections[index] = nil
-        vacant.append(index)
+        connections.remove(index)
         withExtendedLifetime(permit) { observer.ended(outcome) }
     }
 
@@ -210,52 +225,12 @@ final class RelayEventLoop {
         _ index: Int,
         _ reason: RelayOutcome.Reason
     ) -> (any RelayObserver, permit: (any Sendable)?, RelayOutcome)? {
-        connections[index].map { ($0.observer, $0.permit, $0.finish(reason)) }
-    }
-}
-
-/// The timers for connections that may end by a timeout, in order of their due times.
-///
-/// Each connection has its own timer. A common timer would close many connections in one burst and delay new clients.
-struct RelayTimerQueue {
-    /// A timer of the connection with this index and generation.
-    struct Entry {
-        let index: Int
-        let generation: UInt32
-        let due: ContinuousClock.Instant
+        guard case .relayed(let connection) = connections[index] else { return nil }
+        return (connection.observer, connection.permit, connection.finish(reason))
     }
 
-    private var entries: [Entry] = []
-    private var first = 0
-
-    /// The due time of the next timer; nil if there is none.
-    var next: ContinuousClock.Instant? { first < entries.count ? entries[first].due : nil }
-
-    /// The number of array elements, including already removed entries.
-    var storageCount: Int { entries.count }
-
-    /// Appends a timer.
-    ///
-    /// - Parameter entry: Due no earlier than every other timer.
-    mutating func append(_ entry: Entry) {
-        entries.append(entry)
-    }
-
-    /// Removes and returns the next timer that is due.
-    mutating func popDue(by now: ContinuousClock.Instant) -> Entry? {
-        guard let next, next <= now else { return nil }
-        defer { advance() }
-        return entries[first]
-    }
-
-    private mutating func advance() {
-        first += 1
-        if first == entries.count {
-            entries.removeAll(keepingCapacity: entries.count <= 1_024)
-            first = 0
-        } else if first >= 1_024, first * 2 >= entries.count {
-            entries.removeFirst(first)
-            first = 0
-        }
+    /// Closes a connection of any kind, because the loop stops.
+    private func closeAny(_ index: Int) {
+        if case .pending(let pending) = connections[index] { finish(pending) } else { close(index, .aborted) }
     }
 }

@@ -32,10 +32,30 @@ struct RelaySocket: ~Copyable {
     /// urgent data splits the queue (tcp(7)), a short read does not mean that.
     private var readsUntilEmpty = false
 
+    /// Takes a connected socket and sets its options.
     init(_ descriptor: consuming Descriptor) {
-        isTCP = SocketOption.setNoDelay(descriptor.number)
-        if isTCP { SocketOption.setUrgentInline(descriptor.number) }
+        isTCP = Self.setOptions(descriptor.number)
         self.descriptor = descriptor
+    }
+
+    /// Takes a socket whose options are set. The sockets of a listener inherit its options.
+    ///
+    /// - Parameters:
+    ///   - descriptor: The socket.
+    ///   - isTCP: True if it is a TCP socket.
+    ///   - isConnecting: True if the socket becomes writable when its connect has succeeded.
+    init(connected descriptor: consuming Descriptor, isTCP: Bool, isConnecting: Bool = false) {
+        isWritable = !isConnecting
+        self.isTCP = isTCP
+        self.descriptor = descriptor
+    }
+
+    /// Sets the options of a TCP socket, or those that a listener's accepted sockets inherit.
+    ///
+    /// - Returns: False, without effect, if the socket is not TCP.
+    @discardableResult
+    static func setOptions(_ number: CInt) -> Bool {
+        SocketOption.setNoDelay(number) && SocketOption.setUrgentInline(number)
     }
 
     var number: CInt { descriptor.number }
@@ -84,8 +104,10 @@ struct RelaySocket: ~Copyable {
     /// Peeks at the receive queue.
     ///
     /// - Returns: The result of recv(2).
-    func peek(into buffer: UnsafeMutableRawBufferPointer) -> Int {
-        recv(number, buffer.baseAddress, buffer.count, CInt(MSG_PEEK))
+    mutating func peek(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        let count = recv(number, buffer.baseAddress, buffer.count, CInt(MSG_PEEK))
+        if count > 0 { isReadable = true }
+        return count
     }
 
     /// Reads and discards one chunk.
@@ -129,6 +151,9 @@ struct RelaySocket: ~Copyable {
 
     /// Shuts the write side down, which sends EOF.
     func shutdownWrite() { shutdown(number, CInt(SHUT_WR)) }
+
+    /// Gives up ownership of the descriptor.
+    consuming func release() -> Descriptor { descriptor }
 
     /// Makes the close send RST to a TCP peer.
     func makeAbortive() { descriptor.makeAbortive() }

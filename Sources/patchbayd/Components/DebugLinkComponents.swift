@@ -21,12 +21,13 @@ struct DebugLinkComponents: Sendable {
     init?(
         _ configuration: Configuration.DebugLink,
         registry: EndpointRegistry,
+        dialer: any Dialer,
         bonjour: BonjourSource?,
         logger: Logger
     ) throws(DaemonError) {
         guard configuration.enabled else { return nil }
         let other = configuration.forward.map { name in
-            DebuggerDialer(name: name, registry: registry, dialer: NetworkDialer())
+            DebuggerDialer(name: name, registry: registry, dialer: dialer)
         }
         let approval = DebugAppApproval(registry: registry)
         let server: DebugLinkServer

@@ -11,7 +11,7 @@ import Tunnels
 /// The sources of sightings, and the parts that connect to what the sources found.
 struct SourceComponents: Sendable {
     let discovery: DiscoverySources
-    let dialer: CompositeDialer
+    let dialer: RelayDialer
     let attachedDevices = AttachedDevices()
     let brokers = NearbyBrokers()
     let tunnels: TunnelTable
@@ -45,15 +45,17 @@ struct SourceComponents: Sendable {
     ) async throws {
         let registry = state.registry
         let sources = try DiscoverySources(configuration: configuration, environment: environment, logger: logger)
+        let relay = Relay()
         let debugLink = try DebugLinkComponents(
             configuration.debugLink,
             registry: registry,
+            dialer: RelayDialer(NetworkPlanner(), relay: relay),
             bonjour: sources.bonjour,
             logger: logger
         )
-        let dialer = CompositeDialer(
-            network: NetworkDialer(),
-            usb: sources.devices?.dialer,
+        let planner = CompositePlanner(
+            network: NetworkPlanner(),
+            usb: sources.devices?.planner,
             debugTools: debugLink?.tools
         )
         let resolver = RegistryRouteResolver(
@@ -63,14 +65,15 @@ struct SourceComponents: Sendable {
         )
         let tunnels = try await DaemonError.reading { () async throws(TunnelError) in
             try await TunnelTable(
-                resolver: resolver,
-                dialer: dialer,
+                planner: RoutePlanner(resolver: resolver, planner: planner),
+                relay: relay,
                 store: TunnelStore(directory: state.directory, health: state.health, logger: logger),
                 policy: LeasePolicy(registry: registry, leases: state.leases),
                 limits: limits,
                 logger: logger
             )
         }
+        let dialer = RelayDialer(planner, relay: relay)
         prober = LivenessProber(
             store: RegistryLivenessStore(
                 registry: registry,
@@ -79,13 +82,13 @@ struct SourceComponents: Sendable {
                 clients: clients
             ),
             dialer: dialer,
-            isInUse: { dialer.uses.contains($0) }
+            isInUse: { planner.uses.contains($0) }
         )
         let ports = sources.devices.map { _ in
             DevicePortScanner(
                 ports: ProbePorts(configuration.devices.probePorts, profiles: profiles.profiles),
                 dialer: dialer,
-                isInUse: { dialer.uses.contains($0) },
+                isInUse: { planner.uses.contains($0) },
                 isWatched: { clients.hasRecentClient() },
                 logger: logger
             )
@@ -96,7 +99,7 @@ struct SourceComponents: Sendable {
         self.profiles = ProfileLibrary(
             catalog: profiles,
             resolver: resolver,
-            checker: ProfileChecker(dialer: dialer, isInUse: { dialer.uses.contains($0) })
+            checker: ProfileChecker(dialer: dialer, isInUse: { planner.uses.contains($0) })
         )
 
         var services: [any Service] = []
@@ -115,7 +118,8 @@ struct SourceComponents: Sendable {
             ]
         }
         if let devices = sources.devices, let ports {
-            let directory = DeviceDirectory(of: devices, dialer: devices.dialer, logger: logger)
+            let lockdownDialer = RelayDialer(devices.planner, relay: relay)
+            let directory = DeviceDirectory(of: devices, dialer: lockdownDialer, logger: logger)
             services += [
                 devices, directory,
                 DeviceEventForwarder(

@@ -6,6 +6,7 @@ import Profiles
 import Registry
 import SystemIO
 import TOML
+import Tunnels
 
 /// The profiles as the API uses them: the list, and checks of profile files.
 struct ProfileLibrary: ProfileProvider {
@@ -53,7 +54,7 @@ struct ProfileLibrary: ProfileProvider {
                 throw Problem(.forbidden, "the profile was not tried: \(refusal.detail)", hint: refusal.hint)
             }
         }
-        guard let route = try await resolver.routes(to: target).first else {
+        guard let route = try await resolver.resolve(target).routes.first else {
             throw DialError(.noRoute, "no route to \(target) is known; see `patchbay list`")
         }
         return route

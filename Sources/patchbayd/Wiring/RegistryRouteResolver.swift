@@ -13,13 +13,13 @@ struct RegistryRouteResolver: RouteResolver {
     let devices: DeviceMonitor?
     let accessStore: AccessStore
 
-    func routes(to target: TunnelTarget) async throws(DialError) -> [Route] {
+    func resolve(_ target: TunnelTarget) async throws(DialError) -> ResolvedTarget {
         switch target {
         case .device(let udid, let port):
-            guard let devices else { throw CompositeDialer.devicesDisabled }
+            guard let devices else { throw CompositePlanner.devicesDisabled }
             // The dial uses the same list of devices.
             try await devices.checkReachable(udid)
-            return [.usb(USBRoute(udid: udid, port: port))]
+            return ResolvedTarget([.usb(USBRoute(udid: udid, port: port))])
         case .endpoint(let id):
             guard let endpoint = try? await registry.endpoint(id) else {
                 throw DialError(.noRoute, "no endpoint is called \(id); `patchbay list` shows them all")
@@ -33,7 +33,11 @@ struct RegistryRouteResolver: RouteResolver {
             // The requested ID may be an alias; approvals use the current ID.
             let approval = accessStore.approvals.trust(of: endpoint.id).approval
             let approved = ApprovalPolicy.approvedRoutes(of: endpoint, approval).map(\.route)
-            guard approved.isEmpty else { return approved }
+            guard approved.isEmpty else {
+                return ResolvedTarget(approved) { [accessStore] in
+                    accessStore.approvals.trust(of: endpoint.id).approval == approval
+                }
+            }
             if let refusal = ApprovalPolicy.refusal(of: endpoint, approval) {
                 throw DialError(.forbidden, "\(refusal.detail): \(refusal.hint)")
             }
@@ -42,11 +46,11 @@ struct RegistryRouteResolver: RouteResolver {
     }
 }
 
-/// Dials a route with the dialer for its transport.
-struct CompositeDialer: Dialer {
-    let network: any Dialer
+/// Plans a stream to a route with the planner for its transport.
+struct CompositePlanner: ConnectPlanner {
+    let network: any ConnectPlanner
     /// Nil if devices are disabled in the configuration.
-    let usb: (any Dialer)?
+    let usb: (any ConnectPlanner)?
     /// Nil if the state debugger is disabled in the configuration.
     let debugTools: DebugToolServer?
     let uses = RouteUseCounter()
@@ -61,19 +65,30 @@ struct CompositeDialer: Dialer {
         "the state debugger is disabled; set debuglink.enabled = true in the configuration"
     )
 
-    func dial(_ route: Route) async throws -> Connection {
+    func plan(for route: Route) async throws(DialError) -> ConnectPlan {
         switch route {
         case .network(let inbound) where inbound.isInbound:
             guard let debugTools else { throw Self.debugLinkDisabled }
-            return try await debugTools.dial(inbound)
+            return ConnectPlan(route: route) { try await debugTools.dial(inbound) }
         case .network:
-            // Counted after the dial: attempts to reach a dead host must not stop the probes that detect it.
-            return try await network.dial(route).retaining(uses.begin(route))
+            var plan = try await network.plan(for: route)
+            // Counted after the connect: attempts to reach a dead host must not stop the probes that detect it.
+            plan.retained = { [uses] in uses.begin(route) }
+            return plan
         case .usb:
             guard let usb else { throw Self.devicesDisabled }
-            // The port is in use from the beginning of the dial, so that it is not probed at the same time.
-            let use = uses.begin(route)
-            return try await usb.dial(route).retaining(use)
+            return counted(try await usb.plan(for: route), route)
         }
+    }
+
+    /// The port is in use from the beginning of the connect, so that it is not probed at the same time.
+    private func counted(_ plan: ConnectPlan, _ route: Route) -> ConnectPlan {
+        var plan = plan
+        plan.acquirePermit = { [uses, acquire = plan.acquirePermit] in
+            let use = uses.begin(route)
+            guard let acquire else { return use }
+            return acquire().map { [$0, use] as [any Sendable] }
+        }
+        return plan
     }
 }

@@ -16,10 +16,13 @@ extension TestBed {
         }
     }
 
+    /// The path of iproxy: BENCH_IPROXY, or the one of the system. The newest source is in no release.
+    static var iproxy: String { ProcessInfo.processInfo.environment["BENCH_IPROXY"] ?? "iproxy" }
+
     private func startIproxy() async throws -> Forwarder {
         let local = try freePorts()
         let pairs = App.allCases.map { "\(local[$0, default: 0]):\(port(of: $0))" }
-        let program = try await Program("iproxy", ["-u", Phone.udid] + pairs, in: scratch, environment: environment)
+        let program = try await Program(Self.iproxy, ["-u", Phone.udid] + pairs, in: scratch, environment: environment)
         try await waitForListeners(on: local)
         return Forwarder(.iproxy, addresses: local.mapValues { .tcp($0) }, programs: [program])
     }

@@ -16,8 +16,9 @@ struct Machine: Codable, Sendable {
         let information = (try? String(contentsOfFile: "/proc/cpuinfo", encoding: .utf8)) ?? ""
         let model = information.split(separator: "\n").first { $0.hasPrefix("model name") }
         var versions: [String: String] = [:]
-        for (name, arguments) in [("iproxy", ["--version"]), ("usbmuxd", ["--version"]), ("socat", ["-V"])] {
-            versions[name] = await version(name, arguments, in: scratch)
+        for (name, arguments) in [(TestBed.iproxy, ["--version"]), ("usbmuxd", ["--version"]), ("socat", ["-V"])] {
+            let key = name.split(separator: "/").last.map(String.init) ?? name
+            versions[key] = await version(name, arguments, in: scratch)
         }
         versions["patchbay"] = await version((try? Executable.built("patchbay")) ?? "", ["--version"], in: scratch)
         return Machine(

@@ -25,8 +25,14 @@ struct ConnectLoop {
         }
     }
 
-    /// The rate per second of the successful connections, without hangs; nil if all failed.
-    var rate: Double? { times.isEmpty ? nil : Double(times.count) * 1e6 / times.reduce(0, +) }
+    /// The rate per second of the successful connections; nil if all failed. A forwarder that hung has no figure, because
+    /// its good connections do not show what it costs to use.
+    var rate: Double? { isVoid ? nil : Double(times.count) * 1e6 / times.reduce(0, +) }
+
+    /// A percentile of the durations; nil without a figure.
+    func percentile(_ share: Int) -> Double? { isVoid ? nil : times.percentile(share) }
+
+    private var isVoid: Bool { times.isEmpty || failures.contains(.hung) }
 
     /// A description of the failures; nil if there are none.
     var note: String? {

@@ -39,7 +39,7 @@ import Testing
                 try await source.lists([Phones.one])
 
                 #expect(
-                    try await source.dialer.echoes(Phones.route(Phones.one, app.port), Pattern.bytes(0..<60_000))
+                    try await source.planner.echoes(Phones.route(Phones.one, app.port), Pattern.bytes(0..<60_000))
                 )
             }
         }
@@ -57,7 +57,7 @@ import Testing
                 var slowest = Duration.zero
                 for _ in 0..<300 {
                     let start = ContinuousClock.now
-                    #expect(try await source.dialer.echoes(route))
+                    #expect(try await source.planner.echoes(route))
                     slowest = max(slowest, ContinuousClock.now - start)
                 }
                 #expect(slowest < .seconds(1))
@@ -74,16 +74,13 @@ import Testing
             let app = try EchoServer(in: scratch)
             app.stop()
             let client = kind.client(of: rig)
-            await #expect(throws: UsbmuxError.result(.badDevice, request: "Connect")) {
-                _ = try await client.connect(deviceID: 999, port: 1)
-            }
             try await withDeviceSource(of: rig, client) { source in
                 try await source.lists([Phones.one])
 
                 try await eventually("the app's port is free") {
-                    try await source.dialer.failure(of: Phones.route(Phones.one, app.port))?.reason == .refused
+                    try await source.planner.failure(of: Phones.route(Phones.one, app.port))?.reason == .refused
                 }
-                let absent = try await source.dialer.failure(of: Phones.route(Phones.two, app.port))
+                let absent = try await source.planner.failure(of: Phones.route(Phones.two, app.port))
                 #expect(absent?.reason == .deviceAbsent)
                 #expect(absent?.description.contains(Phones.two) == true)
             }
@@ -100,7 +97,7 @@ import Testing
                 try await source.lists([Phones.one])
                 let start = ContinuousClock.now
 
-                #expect(try await source.dialer.failure(of: Phones.route(Phones.one, 80))?.reason == .timedOut)
+                #expect(try await source.planner.failure(of: Phones.route(Phones.one, 80))?.reason == .timedOut)
 
                 #expect(ContinuousClock.now - start < .seconds(8))
             }
@@ -115,7 +112,7 @@ import Testing
             try await withDeviceSource(of: rig, kind.client(of: rig)) { source in
                 try await source.lists([Phones.one])
                 let route = try Phones.route(Phones.one, app.port)
-                let carrier = try await source.dialer.dial(route)
+                let carrier = try await source.planner.dial(route)
                 try await carrier.send([7])
                 #expect(try await carrier.receive(1) == [7])
 
@@ -123,7 +120,7 @@ import Testing
 
                 #expect(try await carrier.receive(1) == [])
                 try await source.lists([])
-                #expect(try await source.dialer.failure(of: route)?.reason == .deviceAbsent)
+                #expect(try await source.planner.failure(of: route)?.reason == .deviceAbsent)
             }
         }
     }
@@ -137,7 +134,7 @@ import Testing
             await #expect(throws: UsbmuxError.self) { _ = try await client.listDevices() }
             try await withDeviceSource(of: rig, client) { source in
                 try await eventually("the absence is said") { await source.status().state == .missing }
-                let failure = try await source.dialer.failure(of: Phones.route(Phones.one, 80))
+                let failure = try await source.planner.failure(of: Phones.route(Phones.one, 80))
                 #expect(failure?.reason == .usbmuxdAbsent)
 
                 try await rig.start()

@@ -17,7 +17,7 @@ import Testing
                 let route = try Phones.route(Phones.one, app.port)
 
                 let echoed = try await withThrowingTaskGroup(of: Bool.self) { group in
-                    for _ in 0..<64 { group.addTask { try await source.dialer.echoes(route) } }
+                    for _ in 0..<64 { group.addTask { try await source.planner.echoes(route) } }
                     return try await group.reduce(0) { $0 + ($1 ? 1 : 0) }
                 }
 
@@ -38,12 +38,12 @@ import Testing
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     for _ in 0..<50 {
                         group.addTask {
-                            let failure = try await source.dialer.failure(of: silent)
+                            let failure = try await source.planner.failure(of: silent)
                             #expect(failure?.reason == .timedOut)
                         }
                     }
                     let start = ContinuousClock.now
-                    for _ in 0..<20 { #expect(try await source.dialer.echoes(good)) }
+                    for _ in 0..<20 { #expect(try await source.planner.echoes(good)) }
                     #expect(ContinuousClock.now - start < .seconds(6))
                     try await group.waitForAll()
                 }
@@ -65,10 +65,10 @@ import Testing
                 try await source.lists([Phones.one])
                 let route = try Phones.route(Phones.one, app.port)
                 do {
-                    let one = try await source.dialer.dial(route)
-                    let two = try await source.dialer.dial(route)
-                    let three = try await source.dialer.dial(route)
-                    let refusal = try await source.dialer.failure(of: route)
+                    let one = try await source.planner.dial(route)
+                    let two = try await source.planner.dial(route)
+                    let three = try await source.planner.dial(route)
+                    let refusal = try await source.planner.failure(of: route)
                     #expect(refusal?.reason == .limit)
                     #expect(refusal?.description.contains("3 streams") == true)
                     #expect(connectionLimit.used == 3)
@@ -76,7 +76,7 @@ import Testing
                     _ = (one.descriptor.number, two.descriptor.number, three.descriptor.number)
                 }
                 #expect(connectionLimit.used == 0)
-                #expect(try await source.dialer.echoes(route))
+                #expect(try await source.planner.echoes(route))
             }
         }
     }
@@ -89,7 +89,7 @@ import Testing
             func cycle() async throws {
                 try await withDeviceSource(of: rig, DeviceClientKind.native.client(of: rig)) { source in
                     try await source.lists([Phones.one])
-                    #expect(try await source.dialer.echoes(route))
+                    #expect(try await source.planner.echoes(route))
                 }
             }
             func count(_ what: String) throws -> Int {

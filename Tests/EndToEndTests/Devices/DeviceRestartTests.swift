@@ -48,7 +48,7 @@ import Testing
                         group.addTask {
                             while !Task.isCancelled {
                                 do {
-                                    let carrier = try await source.dialer.dial(route)
+                                    let carrier = try await source.planner.dial(route)
                                     let name = try await carrier.receive(udid.utf8.count)
                                     // An empty reply means that usbmuxd ended; it is not counted.
                                     if !name.isEmpty { results.reached(Array(udid.utf8).starts(with: name)) }
@@ -96,7 +96,7 @@ import Testing
             try await withDeviceSource(of: rig, swapping) { source in
                 try await source.lists([Phones.one])
 
-                let failure = try await source.dialer.failure(of: Phones.route(Phones.one, port))
+                let failure = try await source.planner.failure(of: Phones.route(Phones.one, port))
 
                 // usbmuxd accepted the old DeviceID, which now belongs to the other phone.
                 #expect(swapping.connected == 1)
@@ -121,19 +121,39 @@ private final class InterruptedUsbmuxClient: UsbmuxClient {
         state = Mutex(State(interruption: interruption))
     }
 
+    /// The number of Connects that usbmuxd accepted.
     var connected: Int { state.withLock { $0.connected } }
 
     func listDevices() async throws -> [UsbmuxDeviceRecord] { try await client.listDevices() }
     func readBUID() async throws -> String { try await client.readBUID() }
 
-    func connect(deviceID: UInt32, port: UInt16) async throws -> Connection {
-        let interruption = state.withLock { state in
-            defer { state.interruption = nil }
-            return state.interruption
+    var connectionLimit: UsbmuxConnectionLimiter { client.connectionLimit }
+
+    func plan(for route: USBRoute, to handle: DeviceMonitor.Handle, recover: @escaping ConnectPlan.Recovery)
+        -> ConnectPlan
+    {
+        let plan = client.plan(for: route, to: handle, recover: recover)
+        guard case .socket(let address, let handshake?) = plan.method else { return plan }
+        let counting = ConnectPlan(
+            route: plan.route,
+            method: .socket(
+                address,
+                ConnectPlan.Handshake(request: handshake.request, evaluate: handshake.evaluate) { [self] number in
+                    state.withLock { $0.connected += 1 }
+                    return handshake.verify(number)
+                }
+            ),
+            halfClose: plan.halfClose,
+            timeout: plan.timeout,
+            recover: recover
+        )
+        return ConnectPlan(route: plan.route) { [self] in
+            let interruption = state.withLock { state in
+                defer { state.interruption = nil }
+                return state.interruption
+            }
+            try await interruption?()
+            return try await FixedPlanner(counting).dial(.usb(route))
         }
-        try await interruption?()
-        let carrier = try await client.connect(deviceID: deviceID, port: port)
-        state.withLock { $0.connected += 1 }
-        return carrier
     }
 }

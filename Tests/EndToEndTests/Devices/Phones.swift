@@ -18,7 +18,7 @@ extension Phones {
     }
 }
 
-extension Dialer {
+extension ConnectPlanner {
     /// Sends a few bytes to an echo server on the route and checks the echo.
     func echoes(_ route: Route, _ bytes: [UInt8] = [1, 2, 3]) async throws -> Bool {
         let carrier = try await dial(route)

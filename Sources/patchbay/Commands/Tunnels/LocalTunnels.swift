@@ -25,7 +25,7 @@ struct LocalTunnels {
     ) async throws {
         for target in Set(specs.map(\.target)) { try await client.streams.check(to: target) }
         do {
-            let table = try await TunnelTable(dialer: StreamDialer(client: client))
+            let table = try await TunnelTable(planner: StreamPlanner(client: client))
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await run(table) }
                 let events = await table.events()
@@ -72,13 +72,24 @@ struct LocalTunnels {
 }
 
 /// Opens a stream through the broker for each connection.
-struct StreamDialer: TargetDialer {
+struct StreamPlanner: TargetPlanner {
     let client: PatchbayClient
 
     /// The broker resets a stream when the app does, and when the grant or an approval ends.
     var failureSentence: String { "the broker or the app closed the connection" }
 
-    func check(_ target: TunnelTarget) async throws(DialError) {
+    func snapshot(of target: TunnelTarget) async throws(DialError) -> TargetSnapshot {
+        try await check(target)
+        return TargetSnapshot([ConnectPlan(route: nil) { try await open(target) }])
+    }
+
+    private func open(_ target: TunnelTarget) async throws -> Connection {
+        do { return try await client.streams.open(to: target) } catch let error as ClientError {
+            throw DialError(error)
+        }
+    }
+
+    private func check(_ target: TunnelTarget) async throws(DialError) {
         do {
             switch target {
             case .endpoint(let id):
@@ -96,12 +107,6 @@ struct StreamDialer: TargetDialer {
             throw DialError(error)
         } catch {
             throw DialError(.failed, "the target could not be checked: \(error)")
-        }
-    }
-
-    func dial(_ target: TunnelTarget, willDial: @Sendable (Route) -> Void) async throws -> Connection {
-        do { return try await client.streams.open(to: target) } catch let error as ClientError {
-            throw DialError(error)
         }
     }
 }

@@ -1,3 +1,4 @@
+import Glibc
 import Model
 import TestSupport
 import SystemIO
@@ -6,13 +7,13 @@ import Testing
 
 @testable import Devices
 
-@Suite struct UsbmuxDialerTests {
+@Suite struct UsbmuxPlannerTests {
     private static func route(_ udid: String = Phones.one, port: UInt16 = 9876) throws -> Route {
         .usb(USBRoute(udid: try #require(UDID(udid)), port: port))
     }
 
     /// The reason for a failed dial; nil if the dial succeeded.
-    private static func reason(_ dialer: UsbmuxDialer, _ route: Route) async throws -> DialError.Reason? {
+    private static func reason(_ dialer: UsbmuxPlanner, _ route: Route) async throws -> DialError.Reason? {
         do {
             _ = try await dialer.dial(route)
             return nil
@@ -27,7 +28,7 @@ import Testing
             try await withMonitor(at: fake.address) { monitor in
                 try await eventually("the phone is listed") { await monitor.devices().count == 1 }
 
-                let connection = try await monitor.dialer.dial(try Self.route())
+                let connection = try await monitor.planner.dial(try Self.route())
 
                 #expect(try await connection.receive(5) == Array("hello".utf8))
                 #expect(connection.halfClose == .destroys)
@@ -49,7 +50,7 @@ import Testing
             )
             try await withMonitor(at: fake.address, client: client) { monitor in
                 try await eventually("the phone is listed") { await monitor.devices().count == 1 }
-                let dialer = monitor.dialer
+                let dialer = monitor.planner
 
                 #expect(try await Self.reason(dialer, try Self.route()) == .refused)
                 code.withLock { $0 = 1 }
@@ -60,12 +61,37 @@ import Testing
                 #expect(try await Self.reason(dialer, try Self.route(port: 0)) == .failed)
                 let lan = Route.network(NetworkRoute(address: "127.0.0.1", port: 1))
                 #expect(try await Self.reason(dialer, lan) == .noRoute)
-                let lease = try await connectionLimit.acquire(within: .seconds(1), clock: ContinuousClock())
+                let lease = try #require(connectionLimit.tryAcquire())
                 #expect(try await Self.reason(dialer, try Self.route()) == .limit)
                 withExtendedLifetime(lease) {}
                 fake.stop()
                 try await eventually("usbmuxd is gone") { await monitor.devices().isEmpty }
                 #expect(try await Self.reason(dialer, try Self.route()) == .usbmuxdAbsent)
+            }
+        }
+    }
+
+    @Test func `a stream holds a permit until the stream is closed`() async throws {
+        try await withScratchFolder { scratch in
+            let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [(1, Phones.one)]) }
+            let connectionLimit = UsbmuxConnectionLimiter(limit: 1)
+            let client = NativeUsbmuxClient(
+                address: fake.address,
+                connectionLimit: connectionLimit,
+                connectTimeout: .milliseconds(300)
+            )
+            try await withMonitor(at: fake.address, client: client) { monitor in
+                try await eventually("the phone is listed") { await monitor.devices().count == 1 }
+                do {
+                    let first = try await monitor.planner.dial(try Self.route())
+                    #expect(try await Self.reason(monitor.planner, try Self.route()) == .limit)
+                    let released = first.release()
+                    #expect(connectionLimit.used == 1)
+                    _ = withExtendedLifetime(released.permit) { close(released.number) }
+                }
+                #expect(connectionLimit.used == 0)
+
+                #expect(try await Self.reason(monitor.planner, try Self.route()) == nil)
             }
         }
     }
@@ -81,7 +107,7 @@ import Testing
             try await withMonitor(at: fake.address, client: client) { monitor in
                 try await eventually("the phone is listed") { await monitor.devices().count == 1 }
 
-                #expect(try await Self.reason(monitor.dialer, try Self.route()) == .timedOut)
+                #expect(try await Self.reason(monitor.planner, try Self.route()) == .timedOut)
             }
         }
     }
@@ -107,7 +133,7 @@ import Testing
             try await withMonitor(at: fake.address) { monitor in
                 try await eventually("the phone is listed") { await monitor.devices().count == 1 }
 
-                #expect(try await Self.reason(monitor.dialer, try Self.route()) == nil)
+                #expect(try await Self.reason(monitor.planner, try Self.route()) == nil)
                 #expect(connects.withLock { $0 } == 2)
             }
         }
@@ -138,7 +164,7 @@ import Testing
             try await withMonitor(at: fake.address) { monitor in
                 try await eventually("the phone is listed") { await monitor.devices().count == 1 }
 
-                #expect(try await Self.reason(monitor.dialer, try Self.route()) == reason)
+                #expect(try await Self.reason(monitor.planner, try Self.route()) == reason)
                 #expect((3...4).contains(connects.withLock { $0 }))
             }
         }
@@ -158,7 +184,7 @@ import Testing
             try await withMonitor(at: .unix(path: path), client: client) { monitor in
                 try await eventually("the phone is listed") { await monitor.devices().count == 1 }
 
-                let reason = try await Self.reason(monitor.dialer, try Self.route())
+                let reason = try await Self.reason(monitor.planner, try Self.route())
 
                 #expect(client.connected >= 1)
                 #expect(reason == .usbmuxdAbsent || reason == .deviceAbsent)
@@ -179,10 +205,10 @@ import Testing
             }
             try await withMonitor(at: .unix(path: path), client: client) { monitor in
                 try await eventually("the phone is listed") { await monitor.devices().count == 1 }
-                _ = try await Self.reason(monitor.dialer, try Self.route())
+                _ = try await Self.reason(monitor.planner, try Self.route())
 
                 try await eventually("both phones are listed") { await monitor.devices().count == 2 }
-                let connection = try await monitor.dialer.dial(try Self.route())
+                let connection = try await monitor.planner.dial(try Self.route())
 
                 #expect(try await connection.receive(6) == Array("second".utf8))
                 #expect(client.lastDeviceID == 2)
@@ -207,24 +233,43 @@ private final class InterruptedClient: UsbmuxClient {
         state = Mutex(State(interruption: interruption))
     }
 
-    /// The number of successful Connects.
+    /// The number of Connects that usbmuxd accepted.
     var connected: Int { state.withLock { $0.connected } }
     var lastDeviceID: UInt32 { state.withLock { $0.lastDeviceID } }
 
     func listDevices() async throws -> [UsbmuxDeviceRecord] { try await client.listDevices() }
     func readBUID() async throws -> String { try await client.readBUID() }
 
-    func connect(deviceID: UInt32, port: UInt16) async throws -> Connection {
-        let interruption = state.withLock { state in
-            defer { state.interruption = nil }
-            return state.interruption
+    var connectionLimit: UsbmuxConnectionLimiter { client.connectionLimit }
+
+    func plan(for route: USBRoute, to handle: DeviceMonitor.Handle, recover: @escaping ConnectPlan.Recovery)
+        -> ConnectPlan
+    {
+        let plan = client.plan(for: route, to: handle, recover: recover)
+        guard case .socket(let address, let handshake?) = plan.method else { return plan }
+        let counting = ConnectPlan(
+            route: plan.route,
+            method: .socket(
+                address,
+                ConnectPlan.Handshake(request: handshake.request, evaluate: handshake.evaluate) { [self] number in
+                    state.withLock { state in
+                        state.connected += 1
+                        state.lastDeviceID = handle.deviceID
+                    }
+                    return handshake.verify(number)
+                }
+            ),
+            halfClose: plan.halfClose,
+            timeout: plan.timeout,
+            recover: recover
+        )
+        return ConnectPlan(route: plan.route) { [self] in
+            let interruption = state.withLock { state in
+                defer { state.interruption = nil }
+                return state.interruption
+            }
+            try interruption?()
+            return try await FixedPlanner(counting).dial(.usb(route))
         }
-        try interruption?()
-        let connection = try await client.connect(deviceID: deviceID, port: port)
-        state.withLock { state in
-            state.connected += 1
-            state.lastDeviceID = deviceID
-        }
-        return connection
     }
 }

@@ -4,64 +4,6 @@ import Model
 import Synchronization
 package import SystemIO
 
-/// Decides if a client may use a tunnel, before the target is dialed.
-struct ClientAuthorizer: Sendable {
-    enum Decision: Sendable {
-        /// The client may connect. The inspector, if any, continues the check in the relay.
-        case allowed(RelayInspector?)
-        /// The client has already disconnected.
-        case disconnected
-        /// The client must be reset.
-        case refused(DialError)
-        /// The client gets an HTTP 403 response.
-        case blockedBrowser(BrowserGuard.Refusal)
-    }
-
-    let spec: TunnelSpec
-    /// The UID of the tunnel's owner.
-    let owner: UInt32
-    /// The holder of leases that created the tunnel; nil for the owner.
-    let holder: String?
-    let check: ClientOwnerCheck
-    let policy: (any ConnectionPolicy)?
-    let inspector: ClientInspector
-
-    /// Checks the policy, the client's UID on loopback listeners, and the client's first bytes on TCP listeners.
-    ///
-    /// - Throws: `CancellationError`; `SocketError`.
-    func authorize(_ client: CInt, on listener: SocketAddress) async throws -> Decision {
-        // A listener on a non-loopback address serves clients of other machines too.
-        if listener.isLoopback || listener.port == nil, !spec.allowAnyUser {
-            let decision =
-                listener.port == nil
-                ? ClientOwnerCheck.evaluate(user: UnixPeer.user(of: client), owner: owner)
-                : check.evaluate(client, owner: owner)
-            switch decision {
-            case .passes: break
-            case .disconnected: return .disconnected
-            case .refused(let failure): return .refused(failure)
-            }
-        }
-        if let refusal = await policy?.refusal(of: spec.target, for: holder, owner: owner) { return .refused(refusal) }
-        // Browsers cannot connect to unix sockets.
-        guard listener.port != nil, !spec.allowBrowsers else { return .allowed(nil) }
-        let browserGuard = BrowserGuard(address: SocketAddress.local(of: client))
-        switch try await inspector.inspect(client, with: browserGuard) {
-        case .passes: return .allowed(nil)
-        case .silent: return .allowed(RelayInspector(browserGuard, limits: inspector.limits))
-        case .refused(let refusal): return .blockedBrowser(refusal)
-        }
-    }
-
-    /// A warning for an address that other machines can reach; nil for loopback addresses and unix sockets.
-    func warning(about listener: SocketAddress) -> String? {
-        guard listener.port != nil, !listener.isLoopback else { return nil }
-        let address = listener.isUnspecified ? "an address of this machine" : "this address"
-        return "every client that reaches \(address) over the network can use the tunnel; listen on 127.0.0.1 to "
-            + "restrict it to its owner"
-    }
-}
-
 /// Restricts a tunnel to clients of its owner, because every local user can connect to a loopback port.
 ///
 /// A client with an unknown UID is rejected.
@@ -93,10 +35,14 @@ package final class ClientOwnerCheck: Sendable {
     }
 
     /// Looks up the UID of an accepted connection. The call takes microseconds and does not block.
-    func evaluate(_ client: CInt, owner: UInt32) -> Decision {
-        guard let peer = SocketAddress.peer(of: client), let local = SocketAddress.local(of: client) else {
-            return .disconnected  // ENOTCONN: the client has reset the connection.
-        }
+    ///
+    /// - Parameters:
+    ///   - client: The accepted socket.
+    ///   - peer: The client's address.
+    ///   - local: The address that the client connected to.
+    ///   - owner: The UID that may connect.
+    /// - Returns: The decision, with the reason for a refusal.
+    func evaluate(_ client: CInt, from peer: SocketAddress, to local: SocketAddress, owner: UInt32) -> Decision {
         do {
             let answer = try lookup(peer, local)
             isLookupFailing.store(false, ordering: .relaxed)

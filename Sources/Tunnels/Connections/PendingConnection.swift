@@ -1,0 +1,282 @@
+import CLinux
+import Glibc
+import Model
+import SystemIO
+
+/// A connection that is not relayed yet: its sockets, and the system calls of its state machine. Belongs to the loop's
+/// thread.
+final class PendingConnection {
+    let token: ConnectionToken
+    /// The listener that accepted the client; nil for a connect request.
+    let listener: LoopListener?
+    /// Nil for an accepted client.
+    let request: ConnectRequest?
+    var state: ConnectionState
+    var client: RelaySocket?
+    var target: RelaySocket?
+    /// Nil after the inspection.
+    var inspector: RelayInspector?
+    var plan: ConnectPlan?
+    var permit: (any Sendable)?
+    var place: ConnectQueue.Place?
+    /// The time at which the place at the server is released.
+    var placeRelease: MonotonicInstant?
+    var dialRequest: DialRequest?
+    /// The reason why the plan failed; nil before that, and after its timeout.
+    private var failure: ConnectPlan.Failure?
+    /// True if the approval of network routes was revoked during the dial.
+    var isRevoked = false
+    /// True if the client has the response of a rejection.
+    private(set) var isRejected = false
+    /// The deadline of the timer in the loop's heap; nil if there is none.
+    var timer: MonotonicInstant?
+    var dialStart: MonotonicInstant
+
+    private let peer: SocketAddress?
+
+    init(
+        _ client: consuming Descriptor,
+        peer: SocketAddress?,
+        on listener: LoopListener,
+        token: ConnectionToken,
+        now: MonotonicInstant
+    ) {
+        self.token = token
+        self.listener = listener
+        request = nil
+        self.peer = peer
+        dialStart = now
+        let configuration = listener.tunnel.configuration
+        let inspects = configuration.inspects(on: listener.socket.address)
+        state = ConnectionState(inspects: inspects, timeouts: configuration.limits.inspection)
+        let local = Self.local(of: client.number, on: listener)
+        if inspects {
+            inspector = RelayInspector(BrowserGuard(address: local), limits: configuration.limits.inspection)
+        }
+        self.client = RelaySocket(connected: client, isTCP: listener.socket.address.port != nil)
+    }
+
+    /// Creates a connection without a client.
+    init(_ request: ConnectRequest, token: ConnectionToken, now: MonotonicInstant) {
+        self.token = token
+        self.request = request
+        (listener, peer) = (nil, nil)
+        plan = request.plan
+        dialStart = now
+        state = ConnectionState(inspects: false, timeouts: InspectionTimeouts())
+    }
+
+    /// Nil for a connect request.
+    var tunnel: LoopTunnel? { listener?.tunnel }
+
+    /// The next time at which the connection needs a timer.
+    var deadline: MonotonicInstant? {
+        guard let placeRelease, place?.holdsServer == true else { return state.deadline }
+        return state.deadline.map { min($0, placeRelease) } ?? placeRelease
+    }
+
+    /// The local address of an accepted socket, which is that of its listener unless that one has every address.
+    private static func local(of client: CInt, on listener: LoopListener) -> SocketAddress? {
+        let address = listener.socket.address
+        return address.isUnspecified ? SocketAddress.local(of: client) : address
+    }
+
+    func checkClient() -> ClientOwnerCheck.Decision {
+        guard let listener, let number = client?.number else { return .passes }
+        let configuration = listener.tunnel.configuration
+        guard configuration.checksOwner(on: listener.socket.address) else { return .passes }
+        if listener.socket.address.port == nil {
+            return ClientOwnerCheck.evaluate(user: UnixPeer.user(of: number), owner: configuration.owner)
+        }
+        guard let peer, let local = Self.local(of: number, on: listener) else { return .disconnected }
+        return configuration.ownerCheck.evaluate(number, from: peer, to: local, owner: configuration.owner)
+    }
+
+    func inspect(_ pool: RelayBufferPool, _ now: MonotonicInstant) -> ConnectionState.Inspection {
+        guard var client = client.take(), var inspector = inspector.take() else { return .passes }
+        let decision = inspector.inspect(&client, pool: pool, now: now)
+        self.client = consume client
+        switch decision {
+        case .passes: return .passes
+        case .refused(let refusal): return .refused(refusal)
+        case .undecided:
+            self.inspector = inspector
+            return inspector.deadline.map { .undecided(until: $0) } ?? .silent
+        }
+    }
+
+    /// Handles readiness of the client's socket.
+    func handleClient(_ events: UInt32) -> ConnectionState.Event? {
+        client?.handleEvents(events)
+        guard let number = client?.number else { return nil }
+        if client?.isHungUp == true || client?.errorCode != nil {
+            // Bytes that the client sent before its close still have to be delivered.
+            var byte: UInt8 = 0
+            if recv(number, &byte, 1, CInt(MSG_PEEK)) <= 0 { return .clientDisconnected }
+        }
+        return .clientReadable
+    }
+
+    /// Sends the response of a rejection.
+    func respond(to refusal: BrowserGuard.Refusal) {
+        isRejected = true
+        // The send buffer of a new connection has room for the response.
+        _ = ForbiddenResponse.response(to: refusal).withUnsafeBytes { client?.send($0) }
+        client?.shutdownWrite()
+    }
+
+    /// Discards what a rejected client sends.
+    ///
+    /// - Returns: True if the client has closed.
+    func discardInput(_ pool: RelayBufferPool) -> Bool {
+        while client?.isReadable == true, client?.isAtEnd == false {
+            guard client?.discard(into: pool.scratch) == true else { break }
+        }
+        return client?.isAtEnd ?? true
+    }
+
+    /// The reason why the plan failed.
+    var planFailure: ConnectPlan.Failure { failure ?? .timedOut }
+
+    /// Returns the connected target of a plan, with its permits. The result owns the descriptor only if `target` was
+    /// released.
+    func connectedTarget(_ number: CInt, of plan: ConnectPlan) -> RelayTarget {
+        var target = RelayTarget(number: number, halfClose: plan.halfClose)
+        target.add(plan, permit)
+        return target
+    }
+
+    /// Gives up what an attempt by plan holds, before a dial on a task.
+    func abandonPlan() {
+        plan = nil
+        target = nil
+        permit = nil
+    }
+}
+
+/// The connector's plan and its place in the queue.
+extension PendingConnection {
+    /// Takes the plan of the target, if it still holds.
+    func selectPlan() -> ConnectionState.Event {
+        if let plan = request?.plan { return .planned(timeout: plan.timeout, hasOtherRoutes: false) }
+        guard let target = tunnel?.target, let plan = target.plans.first, case .socket = plan.method, target.isCurrent()
+        else { return .notPlanned }
+        if let refusal = target.refusal() { return .refused(refusal) }
+        self.plan = plan
+        return .planned(timeout: plan.timeout, hasOtherRoutes: plan.usesNetwork && target.plans.count > 1)
+    }
+
+    /// Takes a permit and a place, or waits for one of them. A connection without a permit takes no place from others.
+    func enter(_ queue: inout ConnectQueue, _ now: MonotonicInstant) -> ConnectionState.Event? {
+        if permit == nil, let acquirePermit = plan?.acquirePermit {
+            permit = acquirePermit()
+            failure = permit == nil ? .noPermit : nil
+            if permit == nil { return .queueFull }
+        }
+        guard let key = plan?.limitKey else { return .placeFree }
+        guard let place = queue.enter(token, key) else { return nil }
+        hold(place, now)
+        return .placeFree
+    }
+
+    func hold(_ place: ConnectQueue.Place, _ now: MonotonicInstant) {
+        self.place = place
+        placeRelease = now + ConnectQueue.serverHoldTime
+    }
+
+    /// Gives up the place at the server when its time is over.
+    func releaseServer(_ queue: inout ConnectQueue, _ now: MonotonicInstant) {
+        guard let placeRelease, now >= placeRelease, var place = place.take() else { return }
+        queue.releaseServer(&place)
+        (self.place, self.placeRelease) = (place, nil)
+    }
+
+    /// Gives up the place, or the wait for one.
+    func leave(_ queue: inout ConnectQueue) {
+        guard plan?.limitKey != nil else { return }
+        placeRelease = nil
+        if let place = place.take() { queue.release(place) } else { queue.leave(token) }
+    }
+}
+
+/// The connector's system calls.
+extension PendingConnection {
+    /// Starts to connect to the address of the plan.
+    ///
+    /// - Parameter watch: Registers a socket with epoll; false if the kernel watches no more descriptors.
+    /// - Returns: Nil if the connect goes on in the background.
+    func connect(watch: (CInt) -> Bool) -> ConnectionState.Event? {
+        guard let plan, case .socket(let address, _) = plan.method else { return failed(.closed) }
+        guard plan.isAllowed?() != false else { return failed(.forbidden) }
+        guard let socket = try? address.makeSocket() else { return failed(.system(errno)) }
+        let number = socket.number
+        guard let result = try? address.withRaw({ Glibc.connect(number, $0, $1) }) else {
+            return failed(.system(EINVAL))
+        }
+        let code = result == 0 ? 0 : errno
+        // An interrupted connect continues in the background (connect(2)).
+        guard [0, EINPROGRESS, EINTR].contains(code) else { return code == EAGAIN ? .queueFull : failed(.system(code)) }
+        let isTCP = address.port != nil
+        if isTCP { RelaySocket.setOptions(number) }
+        target = RelaySocket(connected: socket, isTCP: isTCP, isConnecting: code != 0)
+        guard watch(number) else { return failed(.system(errno)) }
+        return code == 0 ? connected() : nil
+    }
+
+    /// Handles readiness of the target's socket.
+    func handleTarget(_ events: UInt32, _ pool: RelayBufferPool) -> ConnectionState.Event? {
+        target?.handleEvents(events)
+        switch state.phase {
+        case .connecting:
+            if let code = target?.errorCode { return failed(.system(code)) }
+            if target?.isHungUp == true { return failed(.closed) }
+            return target?.isWritable == true ? connected() : nil
+        case .handshaking: return readReply(pool)
+        default: return nil
+        }
+    }
+
+    private func connected() -> ConnectionState.Event {
+        guard let plan, case .socket(let address, let handshake) = plan.method, let number = target?.number else {
+            return failed(.closed)
+        }
+        guard handshake == nil else { return .connected(hasHandshake: true) }
+        // A connect to an unused local port can connect to itself if the kernel chooses the same local port
+        // (simultaneous open, RFC 9293, section 3.5). No process listens there then.
+        if address.port != nil, SocketAddress.local(of: number) == SocketAddress.peer(of: number) {
+            return failed(.system(ECONNREFUSED))
+        }
+        // A listener of this process may have opened since the first check.
+        return plan.isAllowed?() == false ? failed(.forbidden) : .connected(hasHandshake: false)
+    }
+
+    private func failed(_ failure: ConnectPlan.Failure) -> ConnectionState.Event {
+        self.failure = failure
+        return .planFailed
+    }
+
+    private var handshake: ConnectPlan.Handshake? {
+        guard case .socket(_, let handshake) = plan?.method else { return nil }
+        return handshake
+    }
+
+    /// Sends the request of the handshake. It fits into the send buffer of a new socket.
+    func sendRequest() -> ConnectionState.Event? {
+        let sent = handshake?.request.withUnsafeBytes { target?.send($0) == $0.count }
+        return sent == true ? nil : failed(.closed)
+    }
+
+    /// Reads the reply of the handshake. The target's bytes after it stay in the socket.
+    private func readReply(_ pool: RelayBufferPool) -> ConnectionState.Event? {
+        guard let handshake, let number = target?.number else { return failed(.closed) }
+        let count = target?.peek(into: pool.scratch) ?? 0
+        guard count > 0 else { return count < 0 && (errno == EAGAIN || errno == EINTR) ? nil : failed(.closed) }
+        switch handshake.evaluate(UnsafeRawBufferPointer(rebasing: pool.scratch[..<count])) {
+        case .incomplete: return target?.isEnding == true ? failed(.closed) : nil
+        case .rejected(let code): return failed(code.map { .rejected(code: $0) } ?? .closed)
+        case .accepted(let length):
+            _ = target?.receive(into: UnsafeMutableRawBufferPointer(rebasing: pool.scratch[..<length]))
+            return handshake.verify(number) ? .verified : failed(.closed)
+        }
+    }
+}

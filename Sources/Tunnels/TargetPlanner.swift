@@ -1,0 +1,88 @@
+package import Model
+package import SystemIO
+
+/// Finds the ways to open streams to the targets of tunnels.
+package protocol TargetPlanner: Sendable {
+    /// The sentence for a connection that ended with an error, such as "the target connection failed".
+    var failureSentence: String { get }
+
+    /// Checks whether a target can be reached now, without a connection to it.
+    ///
+    /// - Returns: The facts for later connections.
+    /// - Throws: The reason why the target cannot be reached.
+    func snapshot(of target: TunnelTarget) async throws(DialError) -> TargetSnapshot
+}
+
+/// Plans the routes of a tunnel's target.
+package struct RoutePlanner: TargetPlanner {
+    private let resolver: any RouteResolver
+    private let planner: any ConnectPlanner
+
+    package init(resolver: any RouteResolver, planner: any ConnectPlanner) {
+        (self.resolver, self.planner) = (resolver, planner)
+    }
+
+    package var failureSentence: String { "the target connection failed" }
+
+    package func snapshot(of target: TunnelTarget) async throws(DialError) -> TargetSnapshot {
+        let resolved = try await resolver.resolve(target)
+        var plans: [ConnectPlan] = []
+        for route in resolved.routes {
+            do throws(DialError) { plans.append(try await planner.plan(for: route)) } catch {
+                plans.append(ConnectPlan(route: route) { throw error })
+            }
+        }
+        guard !plans.isEmpty else { throw Self.noRoute(to: target) }
+        return TargetSnapshot(plans, isCurrent: resolved.isCurrent)
+    }
+
+    /// The error for a target without a route.
+    private static func noRoute(to target: TunnelTarget) -> DialError {
+        switch target {
+        case .endpoint(let id):
+            DialError(.noRoute, "\(id) has no route now; start the app, or run `patchbay show \(id)`")
+        case .device(let udid, let port):
+            DialError(.noRoute, "port \(port) of \(udid) is not reachable now; plug the device in")
+        }
+    }
+}
+
+/// Resolves a tunnel's target to its current routes.
+package protocol RouteResolver: Sendable {
+    /// Returns the routes, the best one first. A tunnel resolves its target at each change, and when no route of the last
+    /// result leads to the target. It therefore follows an app that moves.
+    ///
+    /// - Throws: `DialError` (`noRoute`, `deviceAbsent`, `usbmuxdAbsent`) if there is no route.
+    func resolve(_ target: TunnelTarget) async throws(DialError) -> ResolvedTarget
+}
+
+/// The routes to a target, at one time.
+package struct ResolvedTarget: Sendable {
+    /// The routes, the best one first.
+    package let routes: [Route]
+    /// False if the approval of the routes has changed. Must be fast, because it is called for each connection.
+    package let isCurrent: @Sendable () -> Bool
+
+    package init(_ routes: [Route], isCurrent: @escaping @Sendable () -> Bool = { true }) {
+        self.routes = routes
+        self.isCurrent = isCurrent
+    }
+}
+
+/// The facts about a tunnel's target that the event loop needs for a connection. The tunnel table replaces the snapshot
+/// when devices, endpoints or approvals change.
+package struct TargetSnapshot: Sendable {
+    /// The plans for the routes, the best one first; never empty.
+    let plans: [ConnectPlan]
+    /// False if the approval of the routes has changed. Called on the loop's thread.
+    let isCurrent: @Sendable () -> Bool
+    /// Returns the reason for which the policy refuses a connection. Called on the loop's thread.
+    var refusal: @Sendable () -> DialError? = { nil }
+    /// The number of route changes before the snapshot.
+    var generation: UInt64 = 0
+
+    package init(_ plans: [ConnectPlan], isCurrent: @escaping @Sendable () -> Bool = { true }) {
+        self.plans = plans
+        self.isCurrent = isCurrent
+    }
+}

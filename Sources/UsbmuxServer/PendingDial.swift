@@ -1,0 +1,73 @@
+import Glibc
+import Model
+import Synchronization
+import SystemIO
+
+/// A dial that races with the client's disconnect, and its result.
+///
+/// A child task cannot return a noncopyable `Connection`, so the task stores the connection here. An unused connection
+/// is closed with this object.
+final class PendingDial: Sendable {
+    private enum Event: Sendable {
+        case dialled(DialError?)
+        case clientDisconnected
+        case clientConnected
+    }
+
+    private let stored = Mutex<Connection?>(nil)
+
+    init() {}
+
+    /// True if a connection is stored.
+    var isFilled: Bool { stored.withLock { $0 != nil } }
+
+    /// Stores a connection.
+    func put(_ connection: consuming Connection) {
+        var connection = Optional(connection)
+        stored.withLock { $0 = connection.take() }
+    }
+
+    /// Removes and returns the connection.
+    func take() -> Connection? { stored.withLock { $0.take() } }
+
+    /// Dials for a waiting client and stores the connection here. Reads no bytes from the client.
+    ///
+    /// A client disconnect and a task cancellation both abort the dial.
+    ///
+    /// - Returns: The reason of a failed dial. Nil if there is a connection, or if the client or the task is gone.
+    func dial(
+        for client: CInt,
+        _ dial: @escaping @Sendable () async throws -> Connection
+    ) async -> DialError? {
+        await withTaskGroup(of: Event.self) { group in
+            group.addTask { [self] in
+                do {
+                    put(try await dial())
+                    return .dialled(nil)
+                } catch let failure as DialError {
+                    return .dialled(failure)
+                } catch is CancellationError {
+                    return .dialled(nil)
+                } catch {
+                    return .dialled(DialError(.failed, "the target could not be reached: \(error)"))
+                }
+            }
+            group.addTask {
+                guard (try? await Poller.shared.wait(for: .hungUp, of: client)) != nil else { return .clientConnected }
+                // The client closed. Bytes that it sent before still have to be delivered: a unix client may write and
+                // close at once.
+                var byte: UInt8 = 0
+                return recv(client, &byte, 1, CInt(MSG_PEEK)) > 0 ? .clientConnected : .clientDisconnected
+            }
+            defer { group.cancelAll() }
+            for await event in group {
+                switch event {
+                case .dialled(let failure): return failure
+                case .clientDisconnected: return nil
+                case .clientConnected: continue
+                }
+            }
+            return nil
+        }
+    }
+}
