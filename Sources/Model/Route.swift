@@ -97,6 +97,12 @@ extension Route {
         if case .network(let network) = self { network.isInbound } else { false }
     }
 
+    /// True if both routes lead to the same address and port over the network.
+    package func hasSameAddress(as other: Route) -> Bool {
+        guard case .network(let one) = self, case .network(let two) = other else { return false }
+        return one.address == two.address && one.port == two.port
+    }
+
     /// The ID of the registration that names the route. Nil for every other route.
     package var registration: String? {
         if case .network(let network) = self { network.registration } else { nil }

@@ -58,14 +58,17 @@ package final class StreamTable: Sendable {
     /// When it returns, none of them relays another byte. Pending dials over the network are dropped too.
     package func closeNetworkStreams(to targets: Set<TunnelTarget>) async {
         let affected = streams.withLock { $0.values.filter { targets.contains($0.target) } }
-        for stream in affected { await stream.closeIfNetwork() }
+        for stream in affected { await stream.close(over: .network) }
     }
 
-    /// Closes the network streams to targets that may no longer be dialed.
+    /// Closes the streams over routes that may no longer be dialed.
     func closeForbidden() async {
-        for target in targets {
-            do { _ = try await dependencies.planner.snapshot(of: target) } catch {
-                if error.reason == .forbidden { await closeNetworkStreams(to: [target]) }
+        for stream in streams.withLock({ Array($0.values) }) {
+            do {
+                let refused = try await dependencies.planner.snapshot(of: stream.target).refused
+                if !refused.isEmpty { await stream.close(over: .addresses(refused)) }
+            } catch {
+                if error.reason == .forbidden { await stream.close(over: .network) }
             }
         }
     }
@@ -74,10 +77,10 @@ package final class StreamTable: Sendable {
 /// One stream: a dial, and then a relayed connection.
 package final class TargetStream: RelayObserver {
     private struct State {
-        var usesNetwork = false
+        var route: Route?
         var isRelayed = false
-        /// True if network connections were closed since the start of the dial.
-        var isNetworkClosed = false
+        /// The routes that were revoked since the start of the dial.
+        var revoked: [RevokedRoutes] = []
         /// True after `close()`, which may come before the relay has the sockets.
         var isClosed = false
     }
@@ -103,12 +106,11 @@ package final class TargetStream: RelayObserver {
     /// Passes both sockets to the relay. The caller closes the target after an error.
     fileprivate func relay(_ client: consuming Descriptor, _ target: RelayTarget) throws(DialError) {
         var client = Optional(client)
-        // The lock is held while the relay takes the sockets, so that `closeIfNetwork` cannot miss the stream.
+        // The lock is held while the relay takes the sockets, so that `close(over:)` cannot miss the stream.
         state.withLock { state in
-            guard !state.isClosed, !(target.usesNetwork && state.isNetworkClosed), let client = client.take() else {
-                return
-            }
-            (state.isRelayed, state.usesNetwork) = (true, target.usesNetwork)
+            let isRevoked = state.revoked.contains { $0.contains(target.route) }
+            guard !state.isClosed, !isRevoked, let client = client.take() else { return }
+            (state.isRelayed, state.route) = (true, target.route)
             connections.adopt(client: client, target: target, observer: self)
         }
         guard let client = client.take() else { return }
@@ -118,10 +120,10 @@ package final class TargetStream: RelayObserver {
 
     fileprivate func waitForEnd() async { await isEnded.wait() }
 
-    fileprivate func closeIfNetwork() async {
+    fileprivate func close(over routes: RevokedRoutes) async {
         let mustClose = state.withLock { state in
-            state.isNetworkClosed = true
-            return state.isRelayed && state.usesNetwork
+            if !state.isRelayed { state.revoked.append(routes) }
+            return state.isRelayed && routes.contains(state.route)
         }
         if mustClose { await close() }
     }

@@ -33,7 +33,7 @@ package struct RoutePlanner: TargetPlanner {
             }
         }
         guard !plans.isEmpty else { throw Self.noRoute(to: target) }
-        return TargetSnapshot(plans, isCurrent: resolved.isCurrent)
+        return TargetSnapshot(plans, refused: resolved.refused, isCurrent: resolved.isCurrent)
     }
 
     /// The error for a target without a route.
@@ -60,11 +60,17 @@ package protocol RouteResolver: Sendable {
 package struct ResolvedTarget: Sendable {
     /// The routes, the best one first.
     package let routes: [Route]
+    /// The routes that may not be dialed. Their open connections are closed.
+    package let refused: [Route]
     /// False if the approval of the routes has changed. Must be fast, because it is called for each connection.
     package let isCurrent: @Sendable () -> Bool
 
-    package init(_ routes: [Route], isCurrent: @escaping @Sendable () -> Bool = { true }) {
-        self.routes = routes
+    package init(
+        _ routes: [Route],
+        refused: [Route] = [],
+        isCurrent: @escaping @Sendable () -> Bool = { true }
+    ) {
+        (self.routes, self.refused) = (routes, refused)
         self.isCurrent = isCurrent
     }
 }
@@ -74,6 +80,8 @@ package struct ResolvedTarget: Sendable {
 package struct TargetSnapshot: Sendable {
     /// The plans for the routes, the best one first; never empty.
     let plans: [ConnectPlan]
+    /// The routes that may not be dialed.
+    let refused: [Route]
     /// False if the approval of the routes has changed. Called on the loop's thread.
     let isCurrent: @Sendable () -> Bool
     /// Returns the reason for which the policy refuses a connection. Called on the loop's thread.
@@ -81,8 +89,12 @@ package struct TargetSnapshot: Sendable {
     /// The number of route changes before the snapshot.
     var generation: UInt64 = 0
 
-    package init(_ plans: [ConnectPlan], isCurrent: @escaping @Sendable () -> Bool = { true }) {
-        self.plans = plans
+    package init(
+        _ plans: [ConnectPlan],
+        refused: [Route] = [],
+        isCurrent: @escaping @Sendable () -> Bool = { true }
+    ) {
+        (self.plans, self.refused) = (plans, refused)
         self.isCurrent = isCurrent
     }
 }

@@ -40,11 +40,11 @@ struct TunnelListener: Sendable {
         await dependencies.relay.closeConnections(of: configuration.metrics)
     }
 
-    /// Closes all connections over the network. When it returns, none of them relays another byte.
+    /// Closes the connections over revoked routes. When it returns, none of them relays another byte.
     ///
-    /// A client with a dial in progress is reset if the dial used a network route.
-    func closeNetworkConnections() async {
-        await dependencies.relay.closeNetworkConnections(of: configuration.metrics)
+    /// A client with a dial in progress is reset if the dial used such a route.
+    func closeConnections(over routes: RevokedRoutes) async {
+        await dependencies.relay.closeConnections(of: configuration.metrics, over: routes)
     }
 
     /// Plans the target's routes again, and connects for a client that the event loop could not connect.
@@ -53,11 +53,11 @@ struct TunnelListener: Sendable {
     func dial(_ request: DialRequest) async throws {
         do {
             dependencies.relay.dialed(request.token, .success(try await request.run { try await connect(request) }))
-        } catch is CancellationError {
-            throw CancellationError()
         } catch {
             let failure = error as? DialError ?? DialError(.failed, "the target could not be reached: \(error)")
+            // After a cancellation too: nothing happens if the client is gone.
             dependencies.relay.dialed(request.token, .failure(failure))
+            if error is CancellationError { throw error }
             throw failure
         }
     }
@@ -66,9 +66,10 @@ struct TunnelListener: Sendable {
         let (target, owner) = (configuration.spec.target, configuration.owner)
         if let refusal = await dependencies.policy?.check(of: target, for: holder, owner: owner)() { throw refusal }
         var plans = try await dependencies.planner.snapshot(of: target).plans
-        if request.isRace, plans.count > 1 { plans.removeFirst() }
+        if let racing = request.racing { plans.removeAll { $0.route == racing } }
+        guard let best = plans.first else { throw DialError(.noRoute, "the target has no other route") }
         // The failure says nothing about a route that has changed since.
-        let isSame = request.attempt.map { $0.route == plans[0].route } == true
+        let isSame = request.attempt.map { $0.route == best.route } == true
         return try await dependencies.relay.connect(plans, after: isSame ? request.attempt?.failure : nil)
     }
 }

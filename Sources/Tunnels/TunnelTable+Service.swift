@@ -41,22 +41,23 @@ extension TunnelTable: Service {
         guard let record = records[id], record.listener != nil else { return }
         let asked = dependencies.routeGeneration.current
         let state: Tunnel.State
-        var isForbidden = false
         var target: TargetSnapshot?
+        // The revoked routes may still have open connections.
+        var revoked = RevokedRoutes.addresses([])
         do {
             target = try await dependencies.target(of: record)
             target?.generation = asked
+            revoked = .addresses(target?.refused ?? [])
             state = .active
         } catch {
             state = .waiting(reason: error.description)
-            isForbidden = error.reason == .forbidden
+            if error.reason == .forbidden { revoked = .network }
         }
         // An older result must not overwrite a newer one. The newer refresh sets the state.
         guard asked == dependencies.routeGeneration.current else { return }
         record.listener?.setTarget(target)
         if records[id]?.acceptError == nil { set(id, state) }
-        // The revoked route may still have open connections.
-        if isForbidden { await record.listener?.closeNetworkConnections() }
+        if !revoked.isEmpty { await record.listener?.closeConnections(over: revoked) }
     }
 
     /// Sets a tunnel's state and publishes a change.
@@ -84,7 +85,9 @@ extension TunnelTable: Service {
             if request.attempt != nil || records[id]?.state != .active { await refreshTarget(of: id) }
         } catch let failure as DialError {
             // A result from before a route change is ignored.
-            let isAbsent = [.deviceAbsent, .usbmuxdAbsent, .noRoute].contains(failure.reason)
+            // During a race the first connect goes on.
+            let isAbsent =
+                request.racing == nil && [.deviceAbsent, .usbmuxdAbsent, .noRoute].contains(failure.reason)
             guard isAbsent, generation == dependencies.routeGeneration.current, records[id]?.acceptError == nil else {
                 return
             }

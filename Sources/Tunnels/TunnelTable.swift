@@ -140,7 +140,7 @@ package actor TunnelTable {
     package func closeNetworkConnections(of ids: Set<String>) async {
         let listeners = ids.compactMap { records[$0]?.listener }
         await withDiscardingTaskGroup { group in
-            for listener in listeners { group.addTask { await listener.closeNetworkConnections() } }
+            for listener in listeners { group.addTask { await listener.closeConnections(over: .network) } }
         }
     }
 

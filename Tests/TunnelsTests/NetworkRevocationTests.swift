@@ -1,6 +1,7 @@
 import Glibc
 import Model
 import TestSupport
+import Synchronization
 import SystemIO
 import Testing
 import Tunnels
@@ -81,6 +82,30 @@ struct NetworkRevocationTests {
             fixture.resolver.set(.success([network]))
             await table.refreshTargets()
             _ = try await client(of: tunnel)
+        }
+    }
+
+    @Test func `connections over a revoked route are closed while another route is approved`() async throws {
+        let echo = try EchoServer()
+        let moved = NetworkRoute(address: "192.0.2.1", port: 80, interface: "eth0", host: SanitizedText("thief.local"))
+        let other = Route.network(NetworkRoute(address: "192.0.2.2", port: 80, interface: "eth0"))
+        let table = try await fixture.table(Self.dialer(to: echo.route))
+        try await fixture.running(table) {
+            defer { echo.stop() }
+            let tunnel = try await table.create(fixture.spec())
+            fixture.resolver.set(.success([network]))
+            let revoked = try await client(of: tunnel)
+            fixture.resolver.set(.success([other]))
+            await table.refreshTargets()
+            let approved = try await client(of: tunnel)
+
+            fixture.resolver.refused.withLock { $0 = [.network(moved)] }
+            await table.refreshTargets()
+
+            await #expect(throws: SocketStream.Failure(code: ECONNRESET)) { try await revoked.receiveSome() }
+            try await approved.send([9])
+            #expect(try await approved.receive(1) == [9])
+            #expect(await table.list().first?.state == .active)
         }
     }
 

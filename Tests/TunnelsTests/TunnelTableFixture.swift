@@ -74,13 +74,15 @@ struct TunnelTableFixture {
 /// A resolver that returns a configurable result.
 final class FakeResolver: RouteResolver {
     private let answer: Mutex<Result<[Route], DialError>>
+    /// The routes that are found and may not be dialed.
+    let refused = Mutex<[Route]>([])
 
     init(_ routes: [Route] = []) { answer = Mutex(.success(routes)) }
 
     func set(_ result: Result<[Route], DialError>) { answer.withLock { $0 = result } }
 
     func resolve(_ target: TunnelTarget) async throws(DialError) -> ResolvedTarget {
-        ResolvedTarget(try answer.withLock { $0 }.get())
+        ResolvedTarget(try answer.withLock { $0 }.get(), refused: refused.withLock { $0 })
     }
 }
 

@@ -25,16 +25,16 @@ final class DialRequest: Sendable {
     let token: ConnectionToken
     /// The route of the plan, and the reason why it failed. Nil without a plan.
     let attempt: (route: Route?, failure: ConnectPlan.Failure)?
-    /// True if the plan's own connect goes on, and only the other routes are needed.
-    let isRace: Bool
+    /// The route of the plan's own connect, which goes on, so that only the other routes are needed; nil if it has failed.
+    let racing: Route?
     private let abandoned = Promise<Void>()
 
     init(
         token: ConnectionToken,
         attempt: (route: Route?, failure: ConnectPlan.Failure)? = nil,
-        isRace: Bool = false
+        racing: Route? = nil
     ) {
-        (self.token, self.attempt, self.isRace) = (token, attempt, isRace)
+        (self.token, self.attempt, self.racing) = (token, attempt, racing)
     }
 
     /// Ends the dial, because the client is gone or has a stream.

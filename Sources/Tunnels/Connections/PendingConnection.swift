@@ -24,8 +24,10 @@ final class PendingConnection {
     var dialRequest: DialRequest?
     /// The reason why the plan failed; nil before that, and after its timeout.
     private var failure: ConnectPlan.Failure?
-    /// True if the approval of network routes was revoked during the dial.
-    var isRevoked = false
+    /// The target whose plan was selected; nil before that.
+    private var selectedTarget: TargetSnapshot?
+    /// The routes that were revoked since the connection began to dial.
+    private var revoked: [RevokedRoutes] = []
     /// True if the client has the response of a rejection.
     private(set) var isRejected = false
     /// The deadline of the timer in the loop's heap; nil if there is none.
@@ -64,6 +66,18 @@ final class PendingConnection {
         plan = request.plan
         dialStart = now
         state = ConnectionState(inspects: false, timeouts: InspectionTimeouts())
+    }
+
+    /// Prevents the handover over these routes. A connection that has not selected a route yet will not select one of them.
+    func revoke(_ routes: RevokedRoutes) {
+        if plan != nil || dialRequest != nil { revoked.append(routes) }
+    }
+
+    /// True if the route was revoked since the connection began to dial.
+    func isRevoked(_ route: Route?) -> Bool {
+        guard route?.isNetwork == true else { return false }
+        // A result of a dial on a task has no snapshot: its plans were made after the approval was read.
+        return revoked.contains { $0.contains(route) } || plan != nil && selectedTarget?.isCurrent() == false
     }
 
     /// Nil for a connect request.
@@ -162,7 +176,7 @@ extension PendingConnection {
         guard let target = tunnel?.target, let plan = target.plans.first, case .socket = plan.method, target.isCurrent()
         else { return .notPlanned }
         if let refusal = target.refusal() { return .refused(refusal) }
-        self.plan = plan
+        (self.plan, selectedTarget) = (plan, target)
         return .planned(timeout: plan.timeout, hasOtherRoutes: plan.usesNetwork && target.plans.count > 1)
     }
 

@@ -144,7 +144,7 @@ extension RelayEventLoop {
             pending.tunnel?.reportsConnected = true
             advance(pending, .dialFailed(failure), now)
         case .success(let target):
-            if pending.isRevoked, target.usesNetwork {
+            if pending.isRevoked(target.route) {
                 target.reject()
                 return advance(pending, .networkRevoked, now)
             }
@@ -153,7 +153,7 @@ extension RelayEventLoop {
             pending.target = RelaySocket(Descriptor(owning: target.number))
             guard watch(target.number, of: token, side: 1) else {
                 let error = SocketError.failed(call: "epoll_ctl", on: "a target", code: errno)
-                return advance(pending, .dialFailed(DialError(.limit, "\(error)")), now)
+                return finish(pending, DialError(.limit, "\(error)"))
             }
             if pending.state.handle(.dialed, now: now) == .relay { relay(pending, target, now) }
         }
@@ -185,7 +185,7 @@ extension RelayEventLoop {
                 return nil
             }
             dial(DialRequest(token: pending.token, attempt: attempt), for: pending)
-        case .race: dial(DialRequest(token: pending.token, isRace: true), for: pending)
+        case .race: dial(DialRequest(token: pending.token, racing: pending.plan?.route), for: pending)
         case .abandonPlan:
             pending.leave(&connects)
             pending.abandonPlan()
@@ -215,9 +215,7 @@ extension RelayEventLoop {
             request.complete(.success(target))
             return nil
         }
-        if plan.usesNetwork, pending.isRevoked || pending.tunnel?.target?.isCurrent() != true {
-            return .networkRevoked
-        }
+        if pending.isRevoked(plan.route) { return .networkRevoked }
         relay(pending, pending.connectedTarget(number, of: plan), now)
         return nil
     }
@@ -237,6 +235,8 @@ extension RelayEventLoop {
             now: now
         )
         pending.dialRequest?.abandon()
+        // The relay has the permit now. It is released before the observer hears of the end.
+        pending.permit = nil
         tunnel.connected(after: now - pending.dialStart)
         leave(pending)
         process(pending.token.index, now)

@@ -106,7 +106,8 @@ extension Relay {
             var target = RelayTarget(try await open())
             target.add(plan, permit)
             return target
-        } catch let error as SocketError {
+        } catch {
+            if error is DialError || error is ConnectPlan.Failure || error is CancellationError { throw error }
             throw DialError(.failed, "the target could not be reached: \(error)")
         }
     }

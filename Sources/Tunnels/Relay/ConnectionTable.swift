@@ -52,9 +52,9 @@ struct ConnectionTable {
     }
 
     /// True for a relayed connection of one of these observers.
-    func belongs(_ index: Int, to observers: Set<ObjectIdentifier>, networkOnly: Bool) -> Bool {
+    func belongs(_ index: Int, to observers: Set<ObjectIdentifier>, over routes: RevokedRoutes) -> Bool {
         guard case .relayed(let connection) = entries[index] else { return false }
-        return observers.contains(ObjectIdentifier(connection.observer)) && (connection.usesNetwork || !networkOnly)
+        return observers.contains(ObjectIdentifier(connection.observer)) && routes.contains(connection.route)
     }
 
     /// Stores a relayed connection under a reserved token.

@@ -58,19 +58,21 @@ package final class Relay: Sendable {
     ///
     /// When it returns, the connections are closed and relay no more bytes.
     package func closeConnections(of observers: any RelayObserver...) async {
-        await close(observers, networkOnly: false)
+        await close(observers, .all)
     }
 
-    /// Closes the network connections of an observer. A connection that is not relayed yet is closed as soon as it would
-    /// be relayed over the network.
-    func closeNetworkConnections(of observer: any RelayObserver) async { await close([observer], networkOnly: true) }
+    /// Closes the connections of an observer whose routes were revoked. A connection that is being made over such a route
+    /// is closed instead of being relayed.
+    func closeConnections(of observer: any RelayObserver, over routes: RevokedRoutes) async {
+        await close([observer], routes)
+    }
 
-    private func close(_ observers: [any RelayObserver], networkOnly: Bool) async {
+    private func close(_ observers: [any RelayObserver], _ routes: RevokedRoutes) async {
         let groups = Set(observers.map { ObjectIdentifier($0) })
         await withCheckedContinuation { continuation in
             let command = RelayCommandQueue.Command.closeConnections(
                 groups,
-                networkOnly: networkOnly,
+                over: routes,
                 continuation
             )
             if !commands.enqueue(command) { continuation.resume() }
@@ -168,6 +170,27 @@ extension RelayOutcome {
     }
 }
 
+/// The routes of the connections that are closed.
+enum RevokedRoutes: Sendable {
+    case all
+    /// Every route over the network. USB connections stay.
+    case network
+    /// The addresses of these network routes.
+    case addresses([Route])
+
+    var isEmpty: Bool {
+        if case .addresses(let routes) = self { routes.isEmpty } else { false }
+    }
+
+    func contains(_ route: Route?) -> Bool {
+        switch self {
+        case .all: true
+        case .network: route?.isNetwork == true
+        case .addresses(let routes): route.map { routes.contains(where: $0.hasSameAddress) } == true
+        }
+    }
+}
+
 /// A connected target on its way between threads. It holds the descriptor by number and owns it.
 struct RelayTarget: Sendable {
     let number: CInt
@@ -176,7 +199,8 @@ struct RelayTarget: Sendable {
     var initialBytes: [UInt8] = []
     var permit: (any Sendable)?
     var linkChecker: (any LinkChecker)?
-    var usesNetwork = false
+    /// Nil if the planner does not know the route.
+    var route: Route?
 
     /// Closes the stream without relaying.
     func reject() { Descriptor(owning: number).reset() }
@@ -186,7 +210,7 @@ struct RelayTarget: Sendable {
         let permits = [self.permit, permit, plan.retained?()].compactMap(\.self)
         self.permit = permits.count > 1 ? permits : permits.first
         linkChecker = plan.linkChecker ?? linkChecker
-        usesNetwork = plan.usesNetwork
+        route = plan.route
     }
 }
 
@@ -227,8 +251,8 @@ final class RelayCommandQueue: Sendable {
         case dialed(connection: ConnectionToken, Result<RelayTarget, DialError>)
         /// The result of a link check.
         case linkChecked(connection: ConnectionToken, isReachable: Bool)
-        /// Close relayed connections; those that are not relayed yet are marked, if only network connections are closed.
-        case closeConnections(Set<ObjectIdentifier>, networkOnly: Bool, CheckedContinuation<Void, Never>)
+        /// Close relayed connections over these routes, and mark those that are not relayed yet.
+        case closeConnections(Set<ObjectIdentifier>, over: RevokedRoutes, CheckedContinuation<Void, Never>)
         case stop(CheckedContinuation<Void, Never>)
     }
 

@@ -1,4 +1,5 @@
 import Glibc
+import Model
 import SystemIO
 
 /// The state machine of one relayed connection: a client socket, a target socket, and both directions between them.
@@ -20,7 +21,7 @@ final class RelayConnection {
     let observer: any RelayObserver
     /// The dialer's permit, released after the target is closed.
     let permit: (any Sendable)?
-    let usesNetwork: Bool
+    let route: Route?
     /// Distinguishes connections that use the same index, for late events.
     let generation: UInt32
     /// True while the connection is in the event loop's ready list.
@@ -61,7 +62,7 @@ final class RelayConnection {
         halfClose = new.halfClose
         self.observer = observer
         permit = new.permit
-        usesNetwork = new.usesNetwork
+        route = new.route
         eofClassifier = EOFClassifier(of: new.linkChecker)
         self.generation = generation
         up = RelayDirection(in: pool)

@@ -113,26 +113,27 @@ final class RelayEventLoop {
             guard let connection = connections.relayed(token) else { return }
             connection.linkChecked(isReachable: isReachable)
             process(token.index, now)
-        case .closeConnections(let groups, let networkOnly, let continuation):
-            closeConnections(of: groups, networkOnly: networkOnly)
+        case .closeConnections(let groups, let routes, let continuation):
+            closeConnections(of: groups, over: routes)
             continuation.resume()
         case .stop(let continuation):
             stopped.append(continuation)
         }
     }
 
-    /// Closes the relayed connections of these observers.
-    private func closeConnections(of groups: Set<ObjectIdentifier>, networkOnly: Bool) {
+    /// Closes the relayed connections of these observers over these routes. A connection that is not relayed yet is closed
+    /// at its handover; its tunnel closes it if all routes are revoked.
+    private func closeConnections(of groups: Set<ObjectIdentifier>, over routes: RevokedRoutes) {
         for index in connections.indices {
             if case .pending(let pending) = connections[index] {
-                guard networkOnly, let metrics = pending.tunnel?.configuration.metrics else { continue }
-                if groups.contains(ObjectIdentifier(metrics)) { pending.isRevoked = true }
-            } else if connections.belongs(index, to: groups, networkOnly: networkOnly) {
+                guard let metrics = pending.tunnel?.configuration.metrics else { continue }
+                if groups.contains(ObjectIdentifier(metrics)) { pending.revoke(routes) }
+            } else if connections.belongs(index, to: groups, over: routes) {
                 close(index, .aborted)
             }
         }
         // The routes of the snapshot may be among those that were revoked.
-        if networkOnly { for id in groups { tunnels[id]?.target = nil } }
+        if case .network = routes { for id in groups { tunnels[id]?.target = nil } }
     }
 
     /// Registers a socket of a connection with epoll: 0 is the client's side, 1 the target's.

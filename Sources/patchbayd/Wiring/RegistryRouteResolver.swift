@@ -27,21 +27,20 @@ struct RegistryRouteResolver: RouteResolver {
             if let refusal = endpoint.tunnelRefusal {
                 throw DialError(.noRoute, "\(refusal); `patchbay debug \(id)` shows its states")
             }
-            guard !endpoint.routes.isEmpty, endpoint.state != .offline else {
-                throw DialError(.noRoute, "\(id) is offline; the tunnel works again as soon as it is back")
-            }
             // The requested ID may be an alias; approvals use the current ID.
             let approval = accessStore.approvals.trust(of: endpoint.id).approval
-            let approved = ApprovalPolicy.approvedRoutes(of: endpoint, approval).map(\.route)
-            guard approved.isEmpty else {
-                return ResolvedTarget(approved) { [accessStore] in
-                    accessStore.approvals.trust(of: endpoint.id).approval == approval
-                }
-            }
+            // An offline endpoint is refused too, so that its open connections are closed.
             if let refusal = ApprovalPolicy.refusal(of: endpoint, approval) {
                 throw DialError(.forbidden, "\(refusal.detail): \(refusal.hint)")
             }
-            throw DialError(.noRoute, "\(id) is offline; the tunnel works again as soon as it is back")
+            guard !endpoint.routes.isEmpty, endpoint.state != .offline else {
+                throw DialError(.noRoute, "\(id) is offline; the tunnel works again as soon as it is back")
+            }
+            let approved = ApprovalPolicy.approvedRoutes(of: endpoint, approval).map(\.route)
+            let refused = endpoint.routes.map(\.route).filter { !approved.contains(where: $0.hasSameAddress) }
+            return ResolvedTarget(approved, refused: refused) { [accessStore] in
+                accessStore.approvals.trust(of: endpoint.id).approval == approval
+            }
         }
     }
 }
