@@ -44,7 +44,8 @@ extension LeasePolicy: ConnectionPolicy {
         guard let target = await leaseTarget(of: target) else { return { nil } }
         let holderKey = holder ?? LeaseHolder.key(ofUser: owner)
         return { [leases] in
-            guard leases.mayHaveLeases, let conflict = leases.connectionConflict(on: target, holderKey: holderKey) else {
+            guard leases.mayHaveLeases, let conflict = leases.connectionConflict(on: target, holderKey: holderKey)
+            else {
                 return nil
             }
             return DialError(.leased, "a connection was refused: \(conflict); connect again after that time")
