@@ -77,7 +77,7 @@ import Testing
         #expect(state.handle(.clientReadable, now: at(1)) == .discardInput)
         #expect(state.deadline == at(500))
         var other = state
-        #expect(state.handle(.clientEnded, now: at(2)) == .end(nil))
+        #expect(state.handle(.clientDisconnected, now: at(2)) == .end(nil))
         #expect(other.handle(.deadlineReached, now: at(500)) == .end(nil))
     }
 

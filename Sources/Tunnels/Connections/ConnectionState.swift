@@ -59,7 +59,6 @@ struct ConnectionState {
         /// The approval of the network route was revoked.
         case networkRevoked
         case deadlineReached
-        case clientEnded
     }
 
     enum Action: Hashable, Sendable {
@@ -118,8 +117,7 @@ struct ConnectionState {
         case (.checking, .checked(.refused(let failure))): return end(failure)
         case (.holding, _): return handleWhileHolding(event, now)
         case (.rejecting, .clientReadable): return .discardInput
-        case (.rejecting, .clientEnded), (.rejecting, .clientDisconnected), (.rejecting, .deadlineReached):
-            return end(nil)
+        case (.rejecting, .clientDisconnected), (.rejecting, .deadlineReached): return end(nil)
         case (_, .clientDisconnected): return end(nil)
         case (_, .networkRevoked): return end(Self.revoked)
         case (_, .refused(let failure)), (.dialing, .dialFailed(let failure)): return end(failure)

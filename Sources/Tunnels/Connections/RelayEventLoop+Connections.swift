@@ -194,7 +194,7 @@ extension RelayEventLoop {
             pending.tunnel?.configuration.metrics.connectionFailed(DialError(.browser, "\(refusal)"))
             pending.respond(to: refusal)
             return .clientReadable
-        case .discardInput: return pending.discardInput(pool) ? .clientEnded : nil
+        case .discardInput: return pending.discardInput(pool) ? .clientDisconnected : nil
         case .end(let failure): finish(pending, failure)
         }
         return nil
@@ -224,16 +224,17 @@ extension RelayEventLoop {
         guard let tunnel = pending.tunnel, let client = pending.client.take(), let target = pending.target.take() else {
             return
         }
-        connections.relay(
-            pending.token,
+        let connection = RelayConnection(
             client: client,
             target: target,
             properties,
             inspector: pending.inspector,
             observer: tunnel.configuration.metrics,
+            generation: pending.token.generation,
             pool: pool,
             now: now
         )
+        connections[pending.token.index] = .relayed(connection)
         pending.dialRequest?.abandon()
         // The relay has the permit now. It is released before the observer hears of the end.
         pending.permit = nil

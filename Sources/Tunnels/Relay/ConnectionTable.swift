@@ -1,5 +1,3 @@
-import SystemIO
-
 /// The identity of a connection in the event loop. A later connection may get the same index, never both.
 struct ConnectionToken: Hashable, Sendable {
     let index: Int
@@ -49,37 +47,6 @@ struct ConnectionTable {
     func pending(_ token: ConnectionToken) -> PendingConnection? {
         guard case .pending(let pending) = entries[token.index], pending.token == token else { return nil }
         return pending
-    }
-
-    /// True for a relayed connection of one of these observers.
-    func belongs(_ index: Int, to observers: Set<ObjectIdentifier>, over routes: RevokedRoutes) -> Bool {
-        guard case .relayed(let connection) = entries[index] else { return false }
-        return observers.contains(ObjectIdentifier(connection.observer)) && routes.contains(connection.route)
-    }
-
-    /// Stores a relayed connection under a reserved token.
-    mutating func relay(
-        _ token: ConnectionToken,
-        client: consuming RelaySocket,
-        target: consuming RelaySocket,
-        _ properties: RelayTarget,
-        inspector: RelayInspector?,
-        observer: any RelayObserver,
-        pool: RelayBufferPool,
-        now: MonotonicInstant
-    ) {
-        entries[token.index] = .relayed(
-            RelayConnection(
-                client: client,
-                target: target,
-                properties,
-                inspector: inspector,
-                observer: observer,
-                generation: token.generation,
-                pool: pool,
-                now: now
-            )
-        )
     }
 
     /// Reserves an index for a new connection.

@@ -87,16 +87,17 @@ final class RelayEventLoop {
         switch command {
         case .adopt(let new):
             let token = connections.reserve()
-            connections.relay(
-                token,
+            let connection = RelayConnection(
                 client: RelaySocket(Descriptor(owning: new.client)),
                 target: RelaySocket(Descriptor(owning: new.target.number)),
                 new.target,
                 inspector: new.inspector,
                 observer: new.observer,
+                generation: token.generation,
                 pool: pool,
                 now: now
             )
+            connections[token.index] = .relayed(connection)
             let isWatched = watch(new.client, of: token, side: 0) && watch(new.target.number, of: token, side: 1)
             if !isWatched { close(token.index, .targetFailed(errno)) }
         case .listen(let configuration): listen(configuration, now)
@@ -128,7 +129,9 @@ final class RelayEventLoop {
             if case .pending(let pending) = connections[index] {
                 guard let metrics = pending.tunnel?.configuration.metrics else { continue }
                 if groups.contains(ObjectIdentifier(metrics)) { pending.revoke(routes) }
-            } else if connections.belongs(index, to: groups, over: routes) {
+            } else if case .relayed(let connection) = connections[index],
+                groups.contains(ObjectIdentifier(connection.observer)), routes.contains(connection.route)
+            {
                 close(index, .aborted)
             }
         }
