@@ -1,3 +1,5 @@
+import SystemIO
+
 /// The identity of a connection in the event loop. A later connection may get the same index, never both.
 struct ConnectionToken: Hashable, Sendable {
     let index: Int
@@ -47,6 +49,34 @@ struct ConnectionTable {
     func pending(_ token: ConnectionToken) -> PendingConnection? {
         guard case .pending(let pending) = entries[token.index], pending.token == token else { return nil }
         return pending
+    }
+
+    /// True for a relayed connection of one of these observers over one of these routes.
+    ///
+    /// The caller holds no reference to the connection, because its sockets close with the last one.
+    func belongs(_ index: Int, to observers: Set<ObjectIdentifier>, over routes: RevokedRoutes) -> Bool {
+        guard case .relayed(let connection) = entries[index] else { return false }
+        return observers.contains(ObjectIdentifier(connection.observer)) && routes.contains(connection.route)
+    }
+
+    /// Stores a connection that another thread has made.
+    mutating func relay(
+        _ token: ConnectionToken,
+        _ new: RelayCommandQueue.NewConnection,
+        _ pool: RelayBufferPool,
+        _ now: MonotonicInstant
+    ) {
+        let connection = RelayConnection(
+            client: RelaySocket(Descriptor(owning: new.client)),
+            target: RelaySocket(Descriptor(owning: new.target.number)),
+            new.target,
+            inspector: new.inspector,
+            observer: new.observer,
+            generation: token.generation,
+            pool: pool,
+            now: now
+        )
+        entries[token.index] = .relayed(connection)
     }
 
     /// Reserves an index for a new connection.

@@ -87,17 +87,7 @@ final class RelayEventLoop {
         switch command {
         case .adopt(let new):
             let token = connections.reserve()
-            let connection = RelayConnection(
-                client: RelaySocket(Descriptor(owning: new.client)),
-                target: RelaySocket(Descriptor(owning: new.target.number)),
-                new.target,
-                inspector: new.inspector,
-                observer: new.observer,
-                generation: token.generation,
-                pool: pool,
-                now: now
-            )
-            connections[token.index] = .relayed(connection)
+            connections.relay(token, new, pool, now)
             let isWatched = watch(new.client, of: token, side: 0) && watch(new.target.number, of: token, side: 1)
             if !isWatched { close(token.index, .targetFailed(errno)) }
         case .listen(let configuration): listen(configuration, now)
@@ -122,16 +112,13 @@ final class RelayEventLoop {
         }
     }
 
-    /// Closes the relayed connections of these observers over these routes. A connection that is not relayed yet is closed
-    /// at its handover; its tunnel closes it if all routes are revoked.
+    /// Closes the relayed connections of these observers over these routes, and the others at their handover.
     private func closeConnections(of groups: Set<ObjectIdentifier>, over routes: RevokedRoutes) {
         for index in connections.indices {
             if case .pending(let pending) = connections[index] {
                 guard let metrics = pending.tunnel?.configuration.metrics else { continue }
                 if groups.contains(ObjectIdentifier(metrics)) { pending.revoke(routes) }
-            } else if case .relayed(let connection) = connections[index],
-                groups.contains(ObjectIdentifier(connection.observer)), routes.contains(connection.route)
-            {
+            } else if connections.belongs(index, to: groups, over: routes) {
                 close(index, .aborted)
             }
         }
