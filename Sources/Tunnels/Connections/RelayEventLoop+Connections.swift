@@ -221,20 +221,9 @@ extension RelayEventLoop {
     }
 
     private func relay(_ pending: PendingConnection, _ properties: RelayTarget, _ now: MonotonicInstant) {
-        guard let tunnel = pending.tunnel, let client = pending.client.take(), let target = pending.target.take() else {
-            return
-        }
-        let connection = RelayConnection(
-            client: client,
-            target: target,
-            properties,
-            inspector: pending.inspector,
-            observer: tunnel.configuration.metrics,
-            generation: pending.token.generation,
-            pool: pool,
-            now: now
-        )
-        connections[pending.token.index] = .relayed(connection)
+        guard let tunnel = pending.tunnel,
+            connections.relay(pending, properties, observer: tunnel.configuration.metrics, pool, now)
+        else { return }
         pending.dialRequest?.abandon()
         // The relay has the permit now. It is released before the observer hears of the end.
         pending.permit = nil

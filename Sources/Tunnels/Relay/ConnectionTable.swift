@@ -59,6 +59,32 @@ struct ConnectionTable {
         return observers.contains(ObjectIdentifier(connection.observer)) && routes.contains(connection.route)
     }
 
+    /// Replaces a connection that has both sockets by its relayed form.
+    ///
+    /// The caller gets no reference to it, because its sockets close with the last one.
+    /// - Returns: False if a socket is missing.
+    mutating func relay(
+        _ pending: PendingConnection,
+        _ target: RelayTarget,
+        observer: any RelayObserver,
+        _ pool: RelayBufferPool,
+        _ now: MonotonicInstant
+    ) -> Bool {
+        guard let client = pending.client.take(), let socket = pending.target.take() else { return false }
+        let connection = RelayConnection(
+            client: client,
+            target: socket,
+            target,
+            inspector: pending.inspector,
+            observer: observer,
+            generation: pending.token.generation,
+            pool: pool,
+            now: now
+        )
+        entries[pending.token.index] = .relayed(connection)
+        return true
+    }
+
     /// Stores a connection that another thread has made.
     mutating func relay(
         _ token: ConnectionToken,
