@@ -1,6 +1,6 @@
 import FoundationEssentials
 import Glibc
-import Model
+package import Model
 import SystemIO
 
 /// One tunnel of a table: its specification, its listener and its state.
@@ -84,4 +84,15 @@ struct TunnelEntry: Sendable {
 extension Tunnel.State {
     /// The state of a tunnel that listens, before the first result of the resolver.
     static let unresolved = Self.waiting(reason: "its target has not been resolved yet")
+}
+
+/// A change of a tunnel, in order of occurrence.
+package enum TunnelChange: Hashable, Sendable {
+    case opened(Tunnel)
+    /// The tunnel's state changed.
+    case changed(Tunnel)
+    /// A client connected and was reset: the dial failed, or the target closed the stream abnormally.
+    case connectionFailed(tunnel: String, DialError)
+    /// The tunnel's connections are closed and its local address is free.
+    case removed(id: String)
 }

@@ -2,8 +2,8 @@ import SystemIO
 
 /// Limits the connects in flight for each server and each device, and keeps those above the limit in order.
 ///
-/// usbmuxd's accept queue holds 5 connections. A device that never answers must not delay the others, so a connect that
-/// waits for its device gives up its place at the server after a while.
+/// usbmuxd's accept queue holds 5 connections. A device that never answers must not delay the others. A connect that
+/// waits for its device therefore gives up its place at the server after a while.
 struct ConnectQueue {
     static let perServer = 4
     static let perDevice = 4
