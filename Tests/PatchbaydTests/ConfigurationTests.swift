@@ -153,27 +153,6 @@ import Testing
         #expect(lines.dropFirst(2).first?.hasSuffix("which is the name of another endpoint") == true)
     }
 
-    @Test func `errors of profiles and of the configuration are reported together`() async throws {
-        try await withScratchFolder { scratch in
-            let file = try scratch.write(
-                "[api]\nport = 0\n[[endpoint]]\nname = \"x\"\nkind = \"lab\"\n",
-                to: "patchbay.toml"
-            )
-            try scratch.makeFolder("profiles")
-            try scratch.write("titel = 1\n", to: "profiles/a.toml")
-
-            let error = #expect(throws: ConfigurationError.self) {
-                try ConfigurationLoader(environment: [:]).load(file, installedProfiles: nil)
-            }
-
-            let lines = (error?.description ?? "").split(separator: "\n")
-            #expect(lines.contains { $0.contains("a.toml:1:1: titel") }, "\(lines)")
-            #expect(lines.contains { $0.contains("patchbay.toml:2:1: api.port") }, "\(lines)")
-            // The kind may belong to the profile that cannot be read.
-            #expect(!lines.contains { $0.contains("there is no kind") }, "\(lines)")
-        }
-    }
-
     @Test(arguments: [
         ("max_age = 90", "audit.max_age must be a time in quotes such as \"90s\" or \"10m\", from 1d to 36500d"),
         ("max_age = \"90\"", "audit.max_age must be a time"), ("max_age = \"1h\"", "audit.max_age must be a time"),
@@ -371,32 +350,5 @@ import Testing
     func `an error message has no control characters`(text: String) {
         #expect(errorMessage(text) != "no error")
         #expect(errorMessage(text).unicodeScalars.allSatisfy { SanitizedText.isSafe($0) }, "\(errorMessage(text))")
-    }
-
-    @Test func `the error for an unreadable file has the reason`() throws {
-        func errorMessage(_ path: String) -> String {
-            do {
-                return "\(try ConfigurationLoader(environment: [:]).load(path))"
-            } catch {
-                return "\(error)"
-            }
-        }
-        let binary = FileManager.default.temporaryDirectory.appending(path: "patchbay-\(getpid()).toml")
-        try Data([0xFF, 0xFE, 0]).write(to: binary)
-        defer { try? FileManager.default.removeItem(at: binary) }
-
-        #expect(errorMessage("/none.toml") == "/none.toml cannot be read: No such file or directory; check the path")
-        #expect(errorMessage("/tmp") == "/tmp cannot be read: it is a folder; name a TOML file")
-        #expect(errorMessage(binary.path).contains("is not text in UTF-8"))
-    }
-
-    @Test func `a missing file gives the default configuration, and the searched paths are reported`() throws {
-        let environment = ["HOME": "/nowhere"]
-        let loader = ConfigurationLoader(environment: environment)
-        let configuration = try loader.load(loader.file(explicit: nil)).configuration
-
-        #expect(configuration == Configuration())
-        let origin = Patchbayd.origin(of: configuration, environment)
-        #expect(origin.contains("/nowhere/.config/patchbay/patchbay.toml nor at /etc/patchbay/patchbay.toml"))
     }
 }
