@@ -179,7 +179,7 @@ package actor RegistrationService {
 }
 
 extension Principal {
-    /// The loopback address of a client on this machine. Nil for a remote client, and on the socket of a grant, whose
+    /// The loopback address of a client on this machine. Nil for a remote client and on the socket of a grant. Its
     /// clients may be in a container with a loopback interface of its own.
     fileprivate var localAddress: String? {
         switch source {

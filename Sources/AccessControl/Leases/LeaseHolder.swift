@@ -20,8 +20,8 @@ package enum LeaseTarget: Hashable, Sendable {
 
 /// The client that holds a lease: a user, an agent or a grant.
 ///
-/// The commands of one user are one holder. Each agent is a holder of its own, also an agent of the same user, so that
-/// a user's lease stops the user's own agents.
+/// The commands of one user are one holder. Each agent is a holder of its own, also an agent of the same user. A user's
+/// lease therefore stops the user's own agents.
 package struct LeaseHolder: Hashable, Sendable {
     /// An identifier shared by all requests of the holder.
     package let key: String

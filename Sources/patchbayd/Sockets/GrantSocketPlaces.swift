@@ -92,8 +92,8 @@ struct GrantSocketPlaces: Sendable {
         return .private
     }
 
-    /// Creates the folder of a socket with mode 0700. Below the folder of the owners, every user of a container may look
-    /// up the socket, so the mode is 0755 there, and the folder of the owners itself keeps other users out.
+    /// Creates the folder of a socket with mode 0700. Below the folder of the owners the mode is 0755, because every user
+    /// of a container may look up the socket. The folder of the owners itself keeps other users out.
     private func makeFolder(_ folder: String, isShared: Bool) throws(SocketError) {
         if isShared, let ownersFolder {
             if let group = owners.group { lchown(ownersFolder, .max, group) }
