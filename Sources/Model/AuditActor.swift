@@ -4,15 +4,17 @@ package enum AuditActor: Hashable, Sendable {
     case process(uid: UInt32, pid: Int32, executable: SanitizedText)
     /// The holder of the grant with this ID.
     case grant(String)
+    /// A client of the broker of another host in the team.
+    case member(host: HostName, client: SanitizedText)
     /// A client without a grant, for example one that redeems an invite.
     case anonymous
     /// Patchbay itself, for example at expiration or at a repair during startup.
     case broker
 }
 
-/// Encodes as `{"uid": …, "pid": …, "exe": …}`, `{"grant": …}`, `"broker"` or `"anonymous"`.
+/// Encodes as `{"uid": …, "pid": …, "exe": …}`, `{"grant": …}`, `{"host": …, "client": …}`, `"broker"` or `"anonymous"`.
 extension AuditActor: Codable {
-    private enum Keys: String, CodingKey { case uid, pid, executable = "exe", grant }
+    private enum Keys: String, CodingKey { case uid, pid, executable = "exe", grant, host, client }
 
     package init(from decoder: any Decoder) throws {
         if let word = try? decoder.singleValueContainer().decode(String.self) {
@@ -22,6 +24,8 @@ extension AuditActor: Codable {
         let container = try decoder.container(keyedBy: Keys.self)
         if let id = try container.decodeIfPresent(String.self, forKey: .grant) {
             self = .grant(id)
+        } else if let host = try container.decodeIfPresent(HostName.self, forKey: .host) {
+            self = .member(host: host, client: try container.decode(SanitizedText.self, forKey: .client))
         } else {
             self = .process(
                 uid: try container.decode(UInt32.self, forKey: .uid),
@@ -41,6 +45,10 @@ extension AuditActor: Codable {
         case .grant(let id):
             var container = encoder.container(keyedBy: Keys.self)
             try container.encode(id, forKey: .grant)
+        case .member(let host, let client):
+            var container = encoder.container(keyedBy: Keys.self)
+            try container.encode(host, forKey: .host)
+            try container.encode(client, forKey: .client)
         case .anonymous, .broker:
             var container = encoder.singleValueContainer()
             try container.encode(self == .broker ? "broker" : "anonymous")

@@ -26,6 +26,10 @@ package struct BrokerStatus: Hashable, Sendable, Codable {
     package var allowAnyUser: Bool?
     /// The remote listener. Nil unless the client is an owner.
     package var remote: RemoteStatus?
+    /// The name of this host in its team. Nil without a team.
+    package var host: HostName?
+    /// The other hosts of the team. Nil without a team.
+    package var hosts: [HostStatus]?
 
     package init(
         version: String,
@@ -40,7 +44,9 @@ package struct BrokerStatus: Hashable, Sendable, Codable {
         findings: [String]? = nil,
         storage: [String]? = nil,
         allowAnyUser: Bool? = nil,
-        remote: RemoteStatus? = nil
+        remote: RemoteStatus? = nil,
+        host: HostName? = nil,
+        hosts: [HostStatus]? = nil
     ) {
         self.version = version
         self.pid = pid
@@ -55,6 +61,8 @@ package struct BrokerStatus: Hashable, Sendable, Codable {
         self.storage = storage
         self.allowAnyUser = allowAnyUser
         self.remote = remote
+        self.host = host
+        self.hosts = hosts
     }
 }
 

@@ -25,6 +25,8 @@ package struct Device: Hashable, Sendable, Codable {
     package var productType: SanitizedText?
     /// The version of the system that the phone reports, such as "17.5".
     package var productVersion: SanitizedText?
+    /// Every way to the phone in the team, the best one first. Nil without a team.
+    package var routes: [DeviceRoute]?
 
     package init(udid: UDID, transport: Transport, productID: Int? = nil, locationID: Int? = nil, attachedAt: Date) {
         self.udid = udid
@@ -32,6 +34,17 @@ package struct Device: Hashable, Sendable, Codable {
         self.productID = productID
         self.locationID = locationID
         self.attachedAt = attachedAt
+    }
+}
+
+/// A host of the team to which a phone is attached.
+package struct DeviceRoute: Hashable, Sendable, Codable {
+    package let host: HostStatus
+    package let transport: Device.Transport
+
+    package init(host: HostStatus, transport: Device.Transport) {
+        self.host = host
+        self.transport = transport
     }
 }
 

@@ -1,19 +1,29 @@
 /// The permanent ID of an endpoint: `[a-z0-9-]{1,40}`, built from the names of its app and its location.
+///
+/// In a team, the ID of an endpoint of another host ends with a dot and the name of the host: `shop-iphone.lab2`. Both
+/// parts together are unique in the team. The broker of that host accepts both forms.
 package struct EndpointID: Hashable, Sendable, Comparable, CustomStringConvertible {
     package let text: String
 
+    /// The maximum length of the part before the host.
     package static let lengthLimit = 40
 
     /// Returns nil unless the text is a valid ID.
     package init?(_ text: some StringProtocol) {
-        let allowed = text.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"): true
-            default: false
-            }
+        let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts[0].utf8.allSatisfy(Self.isAllowed), (1...Self.lengthLimit).contains(parts[0].utf8.count) else {
+            return nil
         }
-        guard allowed, (1...Self.lengthLimit).contains(text.utf8.count) else { return nil }
+        if parts.count > 1, HostName(parts[1]) == nil { return nil }
         self.text = String(text)
+    }
+
+    /// Returns whether a byte may be in the ID or in the name of a host.
+    static func isAllowed(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"): true
+        default: false
+        }
     }
 
     /// Builds a readable ID from arbitrary names: the last component of a bundle identifier, then the location.
@@ -31,6 +41,22 @@ package struct EndpointID: Hashable, Sendable, Comparable, CustomStringConvertib
         while cut.hasSuffix("-") { cut.removeLast() }
         text = (cut.isEmpty ? "endpoint" : cut) + suffix
     }
+
+    /// True if the ID names a host.
+    package var namesHost: Bool { text.utf8.contains(UInt8(ascii: ".")) }
+
+    /// The host that the ID names; nil for an endpoint of this broker.
+    package var host: HostName? {
+        text.firstIndex(of: ".").flatMap { HostName(text[text.index(after: $0)...]) }
+    }
+
+    /// The ID on its own host, without the name of the host.
+    package var onItsHost: EndpointID {
+        text.firstIndex(of: ".").flatMap { EndpointID(text[..<$0]) } ?? self
+    }
+
+    /// Returns the ID of an endpoint of a host, as the other brokers of the team show it.
+    package func on(_ host: HostName) -> EndpointID { EndpointID("\(onItsHost.text).\(host.text)") ?? self }
 
     package var description: String { text }
 

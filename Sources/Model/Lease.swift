@@ -2,7 +2,8 @@ package import FoundationEssentials
 
 /// Exclusive use of an endpoint, and of the phone that the endpoint runs on, until a time.
 package struct Lease: Hashable, Sendable, Codable, Identifiable {
-    /// The identifier `l1`, `l2`, …, which the broker uses once between its start and its end.
+    /// The identifier `l1`, `l2`, …, which the broker uses once between its start and its end. The ID of a lease that
+    /// another host granted ends with that host: `l1.lab2`.
     package let id: String
     /// The endpoint that the lease was requested for.
     package let endpoint: EndpointID
@@ -17,9 +18,10 @@ package struct Lease: Hashable, Sendable, Codable, Identifiable {
     /// The length of the lease in seconds. A call of the holder extends the lease to this length again.
     package let seconds: Int
     package let createdAt: Date
-    package let expiresAt: Date
-    /// The number of clients that wait for the lease.
-    package let waiting: Int
+    /// Nil for a lease of another host, if this broker knows only its claim.
+    package let expiresAt: Date?
+    /// The number of clients that wait for the lease. Nil for a lease of another host, as `expiresAt`.
+    package let waiting: Int?
 
     private enum CodingKeys: String, CodingKey {
         case id, endpoint, device, holder, isOwn = "own", note, seconds, createdAt, expiresAt, waiting
@@ -34,8 +36,8 @@ package struct Lease: Hashable, Sendable, Codable, Identifiable {
         note: SanitizedText?,
         seconds: Int,
         createdAt: Date,
-        expiresAt: Date,
-        waiting: Int
+        expiresAt: Date?,
+        waiting: Int?
     ) {
         self.id = id
         self.endpoint = endpoint
@@ -47,6 +49,33 @@ package struct Lease: Hashable, Sendable, Codable, Identifiable {
         self.createdAt = createdAt
         self.expiresAt = expiresAt
         self.waiting = waiting
+    }
+}
+
+extension Lease {
+    /// Splits an ID of a lease: `l3.lab2` into `l3` and `lab2`. The host is nil for a lease of this broker.
+    package static func parts(ofID id: String) -> (id: String, host: HostName?) {
+        guard let dot = id.firstIndex(of: "."), let host = HostName(id[id.index(after: dot)...]) else {
+            return (id, nil)
+        }
+        return (String(id[..<dot]), host)
+    }
+
+    /// Returns the lease as the other brokers of the team show it. The ID of the endpoint and the ID of the lease end with
+    /// the host.
+    package func on(_ host: HostName) -> Lease {
+        Lease(
+            id: Self.parts(ofID: id).host == nil ? "\(id).\(host)" : id,
+            endpoint: endpoint.on(host),
+            device: device,
+            holder: holder,
+            isOwn: isOwn,
+            note: note,
+            seconds: seconds,
+            createdAt: createdAt,
+            expiresAt: expiresAt,
+            waiting: waiting
+        )
     }
 }
 

@@ -82,10 +82,16 @@ package struct MetricDefinition: Hashable, Sendable {
         .histogram([0.1, 0.5, 1, 2.5, 5, 10, 20, 60]),
         "Time that calls waited for an app that was not reachable"
     )
+    package static let hostRequests = Self(
+        "patchbay_host_requests_total",
+        .counter,
+        "Requests to the brokers of other hosts of the team, by result",
+        labels: ["result"]
+    )
 
     /// Every metric, in the order of their names.
     package static let all = [
         build, start, endpoints, devices, tunnels, streams, leases, sources, storageProblems, relayedBytes, connections,
-        connectionFailures, refusals, limits, calls, holds,
+        connectionFailures, refusals, limits, calls, holds, hostRequests,
     ].sorted { $0.name < $1.name }
 }

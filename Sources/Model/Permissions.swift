@@ -22,7 +22,15 @@ package struct Permissions: Hashable, Sendable {
         scopes.contains(scope) && (tools == .all || !scope.bypassesTools)
     }
 
-    package func allow(_ scope: Scope, on endpoint: Endpoint) -> Bool { allow(scope) && selector.includes(endpoint) }
+    /// Returns whether the scope is granted on an endpoint. `own` is the name of this broker's host; nil without a team.
+    package func allow(_ scope: Scope, on endpoint: Endpoint, of own: HostName? = nil) -> Bool {
+        allow(scope) && selector.includes(endpoint, on: own)
+    }
+
+    /// Returns the permissions for the broker of another host, with that broker's own IDs.
+    package func asserted(to host: HostName) -> Permissions {
+        Permissions(scopes.filter { !$0.isHostOnly }, on: selector.asserted(to: host), tools: tools)
+    }
 
     /// The reason why the tool filter excludes a scope, as a sentence without a period. Nil if it does not.
     package func exclusion(of scope: Scope) -> String? {
@@ -84,6 +92,9 @@ extension Scope {
     /// True for scopes that never count at the remote listener.
     package var isLocalOnly: Bool { self == .admin || self == .secretRead }
 
+    /// True for scopes that count only at the client's own broker, and never at the broker of another host.
+    package var isHostOnly: Bool { isLocalOnly || self == .inviteCreate || self == .endpointRegister }
+
     /// True for scopes whose holder can bypass a limit to certain tools. A tunnel carries any call of an app, as does
     /// the URL of a Dart VM service.
     package var bypassesTools: Bool {
@@ -101,80 +112,4 @@ extension EndpointKind {
 
 extension Scope: Comparable {
     package static func < (one: Scope, other: Scope) -> Bool { one.rawValue < other.rawValue }
-}
-
-/// The set of endpoints to which a grant applies.
-package enum Selector: Hashable, Sendable {
-    case all
-    case endpoints(Set<EndpointID>)
-    /// Bundle identifiers, or the names under which apps advertise themselves.
-    case bundles(Set<String>)
-
-    /// Returns whether the selector includes an endpoint. The app counts only if an approved route reports it.
-    package func includes(_ endpoint: Endpoint) -> Bool { includes(endpoint.id, approvedApp: endpoint.approvedApp) }
-
-    /// Returns whether the selector includes an endpoint with this `Endpoint.id` and `Endpoint.approvedApp`.
-    package func includes(_ id: EndpointID, approvedApp: SanitizedText?) -> Bool {
-        switch self {
-        case .all: true
-        case .endpoints(let ids): ids.contains(id)
-        case .bundles(let bundles): approvedApp.map { bundles.contains($0.text) } ?? false
-        }
-    }
-
-    /// Returns whether the other selector includes every present and future endpoint of this selector.
-    package func isSubset(of other: Selector) -> Bool {
-        switch (self, other) {
-        case (_, .all): true
-        case (.endpoints(let mine), .endpoints(let theirs)): mine.isSubset(of: theirs)
-        case (.bundles(let mine), .bundles(let theirs)): mine.isSubset(of: theirs)
-        // The bundle of an ID can change, so neither kind is ever a subset of the other.
-        case (.all, _), (.endpoints, _), (.bundles, _): false
-        }
-    }
-}
-
-/// Encodes as `"all"`, `{"endpoints": […]}` or `{"bundles": […]}`, sorted.
-extension Selector: Codable {
-    private enum Keys: String, CodingKey { case endpoints, bundles }
-
-    package init(from decoder: any Decoder) throws {
-        if let word = try? decoder.singleValueContainer().decode(String.self) {
-            guard word == "all" else {
-                throw DecodingError.dataCorrupted(
-                    .init(codingPath: decoder.codingPath, debugDescription: "a selector's only word is \"all\"")
-                )
-            }
-            self = .all
-            return
-        }
-        let container = try decoder.container(keyedBy: Keys.self)
-        guard container.allKeys.count == 1 else {
-            throw DecodingError.dataCorrupted(
-                .init(
-                    codingPath: decoder.codingPath,
-                    debugDescription: "a selector is \"all\", or has either \"endpoints\" or \"bundles\""
-                )
-            )
-        }
-        if let ids = try container.decodeIfPresent([EndpointID].self, forKey: .endpoints) {
-            self = .endpoints(Set(ids))
-        } else {
-            self = .bundles(Set(try container.decode([String].self, forKey: .bundles)))
-        }
-    }
-
-    package func encode(to encoder: any Encoder) throws {
-        switch self {
-        case .all:
-            var container = encoder.singleValueContainer()
-            try container.encode("all")
-        case .endpoints(let ids):
-            var container = encoder.container(keyedBy: Keys.self)
-            try container.encode(ids.sorted(), forKey: .endpoints)
-        case .bundles(let bundles):
-            var container = encoder.container(keyedBy: Keys.self)
-            try container.encode(bundles.sorted(), forKey: .bundles)
-        }
-    }
 }

@@ -16,6 +16,11 @@ package struct SanitizedText: Hashable, Sendable, Comparable, CustomStringConver
     ///   - raw: The received text.
     ///   - limit: The maximum length in bytes of UTF-8. The text is truncated between characters.
     package init(_ raw: some StringProtocol, limit: Int = nameLimit) {
+        // Most text is printable ASCII. The tables of Unicode properties are slow.
+        if raw.utf8.count <= limit, raw.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) {
+            text = String(raw)
+            return
+        }
         var kept = String.UnicodeScalarView()
         var bytes = 0
         for scalar in raw.unicodeScalars {

@@ -51,7 +51,7 @@ package struct Tunnel: Hashable, Sendable, Codable, Identifiable {
 /// The specification of a tunnel. Stored in the state directory and restored at start.
 package struct TunnelSpec: Hashable, Sendable, Codable {
     package var local: ListenAddress
-    package let target: TunnelTarget
+    package var target: TunnelTarget
     /// Fails instead of replacing a tunnel on the same local address, like the option of adb with the same name.
     package let noRebind: Bool
     /// False for an ephemeral tunnel, which ends with the connection that created it (`patchbay iproxy`).

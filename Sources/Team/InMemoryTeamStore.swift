@@ -1,0 +1,95 @@
+import Model
+import Synchronization
+import SystemIO
+
+/// A team's registry in the memory of one process: for a broker without etcd, and for tests with several brokers.
+///
+/// A lease that is over ends at the next call, or with `expireLeases()`.
+package final class InMemoryTeamStore: TeamStore {
+    /// The number of revisions that are kept for watchers. Older ones are compacted.
+    package static let historyLimit = 10_000
+
+    private let state = Mutex(InMemoryTeamState())
+    private let timer: ElapsedTimer
+
+    /// - Parameter clock: The clock of the leases.
+    package init(clock: any Clock<Duration> = ContinuousClock()) { timer = ElapsedTimer(clock) }
+
+    /// False makes every call and every stream fail with `TeamStoreError.unreachable`. Leases end meanwhile.
+    package var isReachable: Bool {
+        get { state.withLock { $0.isReachable } }
+        set {
+            let watchers = state.withLock { state in
+                state.isReachable = newValue
+                return newValue ? [] : state.takeWatchers()
+            }
+            for watcher in watchers { watcher.finish(throwing: Self.unreachable) }
+        }
+    }
+
+    /// The current revision. Grants and renewals of leases do not change it.
+    package var revision: Int64 { state.withLock { $0.revision } }
+
+    /// Ends the leases that are over.
+    package func expireLeases() { state.withLock { $0.expireLeases(at: timer.elapsed) } }
+
+    /// Deletes the history up to the current revision.
+    package func compact() { state.withLock { $0.compact(keeping: 0) } }
+
+    /// Ends all streams with an error, as a lost connection does.
+    package func breakStreams() {
+        for watcher in state.withLock({ $0.takeWatchers() }) { watcher.finish(throwing: Self.unreachable) }
+    }
+
+    package func list(_ prefix: String) async throws(TeamStoreError) -> TeamStoreList {
+        try perform { state throws(TeamStoreError) in state.list(prefix) }
+    }
+
+    package func changes(
+        of prefix: String,
+        after revision: Int64
+    ) -> AsyncThrowingStream<TeamStoreChanges, any Error> {
+        let (stream, watcher) = AsyncThrowingStream.makeStream(of: TeamStoreChanges.self)
+        do {
+            let number = try perform { state throws(TeamStoreError) in
+                try state.watch(prefix, after: revision, watcher)
+            }
+            watcher.onTermination = { [weak self] _ in
+                _ = self?.state.withLock { $0.removeWatcher(number) }
+            }
+        } catch { watcher.finish(throwing: error) }
+        return stream
+    }
+
+    package func write(
+        _ writes: [TeamStoreWrite],
+        if condition: TeamStoreCondition?
+    ) async throws(TeamStoreError) -> Bool {
+        try perform { state throws(TeamStoreError) in try state.write(writes, if: condition) }
+    }
+
+    package func grantLease(timeToLive: Duration) async throws(TeamStoreError) -> TeamStoreLease.ID {
+        try perform { state throws(TeamStoreError) in state.grantLease(timeToLive, at: timer.elapsed) }
+    }
+
+    package func renewLease(_ id: TeamStoreLease.ID) async throws(TeamStoreError) {
+        try perform { state throws(TeamStoreError) in try state.renewLease(id, at: timer.elapsed) }
+    }
+
+    package func revokeLease(_ id: TeamStoreLease.ID) async throws(TeamStoreError) {
+        try perform { state throws(TeamStoreError) in state.endLease(id) }
+    }
+
+    private static let unreachable = TeamStoreError.unreachable(reason: "the registry in memory is switched off")
+
+    private func perform<Value: Sendable>(
+        _ body: (inout InMemoryTeamState) throws(TeamStoreError) -> Value
+    ) throws(TeamStoreError) -> Value {
+        let now = timer.elapsed
+        return try state.withLock { state throws(TeamStoreError) in
+            state.expireLeases(at: now)
+            guard state.isReachable else { throw Self.unreachable }
+            return try body(&state)
+        }
+    }
+}

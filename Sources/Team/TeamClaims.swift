@@ -1,0 +1,280 @@
+package import Logging
+package import Model
+import ServiceLifecycle
+import Synchronization
+import SystemIO
+
+/// The claims of this host: the entries behind its leases of endpoints and phones.
+///
+/// A claim is created only if the registry has none for the target. It belongs to the lease of the session. When that lease
+/// may have ended, all claims end here at once, because another host may get them one second later.
+package final class TeamClaims: Service {
+    /// One claim of this host.
+    package struct Handle: Hashable, Sendable {
+        package let target: TeamClaimTarget
+        /// A number that this process uses once.
+        fileprivate let number: UInt64
+    }
+
+    private struct Held {
+        let handle: Handle
+        var value: [UInt8]
+        /// The values that the registry may have instead, after replacements without an answer.
+        var otherValues: [[UInt8]] = []
+        let lease: TeamSession.Lease
+    }
+
+    /// The deletion of a claim that this host does not need any more, or that it may have created.
+    private struct Deletion: Hashable {
+        let key: String
+        let value: [UInt8]
+        let lease: TeamSession.Lease
+    }
+
+    private struct State {
+        var held: [TeamClaimTarget: Held] = [:]
+        var acquiring: Set<TeamClaimTarget> = []
+        var deletions: [Deletion] = []
+        var lastNumber: UInt64 = 0
+    }
+
+    /// The number of attempts while the claims of other hosts end between two requests.
+    private static let attempts = 5
+
+    /// The claims that ended without a release, for a single consumer; ends with `run()`. Their leases must end at once.
+    package let ends: AsyncStream<Handle>
+
+    private let continuation: AsyncStream<Handle>.Continuation
+    private let state = Mutex(State())
+    private let host: HostName
+    private let store: any TeamStore
+    private let session: TeamSession
+    private let clock: any Clock<Duration>
+    private let logger: Logger
+    private let wakes: AsyncStream<Void>
+    private let wake: AsyncStream<Void>.Continuation
+
+    /// - Parameters:
+    ///   - host: The name of this host.
+    ///   - store: The registry.
+    ///   - session: The lease of the claims.
+    ///   - clock: The clock of the pauses after failures.
+    ///   - logger: The logger.
+    package init(
+        host: HostName,
+        store: any TeamStore,
+        session: TeamSession,
+        clock: any Clock<Duration> = ContinuousClock(),
+        logger: Logger
+    ) {
+        self.host = host
+        self.store = store
+        self.session = session
+        self.clock = clock
+        self.logger = logger
+        (ends, continuation) = AsyncStream.makeStream(bufferingPolicy: .unbounded)
+        (wakes, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    }
+
+    /// Creates a claim.
+    ///
+    /// The claim of an earlier process of this host is replaced, and the claim of a host that is no member any more.
+    ///
+    /// - Throws: `TeamError.claimed` if another lease has the target, `.noSession` without a connection to the registry,
+    ///   `.store`.
+    package func acquire(_ target: TeamClaimTarget, as claim: TeamClaim) async throws(TeamError) -> Handle {
+        guard let lease = session.lease else { throw noSession }
+        let target = target.on(host)
+        let number: UInt64? = state.withLock { state in
+            guard state.held[target] == nil, state.acquiring.insert(target).inserted else { return nil }
+            state.lastNumber += 1
+            return state.lastNumber
+        }
+        guard let number else { throw .claimed(target, by: claim) }
+        defer { _ = state.withLock { $0.acquiring.remove(target) } }
+        let entry = TeamClaimEntry(claim: claim, attempt: "\(lease.generation).\(number)")
+        let value = try TeamCoding.bytes(of: entry, for: .claim(target))
+        try await create(target, value, under: lease)
+        let handle = Handle(target: target, number: number)
+        let isHeld = state.withLock { state in
+            guard session.lease == lease else { return false }
+            state.held[target] = Held(handle: handle, value: value, lease: lease)
+            return true
+        }
+        guard isHeld else { throw noSession }
+        return handle
+    }
+
+    /// Deletes a claim. Returns at once; the deletion is repeated until it succeeds or the session's lease ends.
+    package func release(_ handle: Handle) {
+        state.withLock { state in
+            guard let held = state.held[handle.target], held.handle == handle else { return }
+            state.held[handle.target] = nil
+            let key = TeamKey.claim(handle.target).text
+            for value in [held.value] + held.otherValues {
+                state.deletions.append(Deletion(key: key, value: value, lease: held.lease))
+            }
+        }
+        wake.yield()
+    }
+
+    /// Replaces the content of a claim, which stands meanwhile.
+    ///
+    /// - Throws: `TeamError.noSession` if the claim is not held, and if the registry does not answer. Without an answer the
+    ///   claim has the old or the new content.
+    package func replace(_ handle: Handle, with claim: TeamClaim) async throws(TeamError) {
+        let change = state.withLock { state -> (old: Held, number: UInt64)? in
+            guard let held = state.held[handle.target], held.handle == handle, held.lease == session.lease else {
+                return nil
+            }
+            state.lastNumber += 1
+            return (held, state.lastNumber)
+        }
+        guard let (old, number) = change else { throw noSession }
+        let key = TeamKey.claim(handle.target)
+        let entry = TeamClaimEntry(claim: claim, attempt: "\(old.lease.generation).\(number)")
+        let value = try TeamCoding.bytes(of: entry, for: key)
+        state.withLock { $0.held[handle.target]?.otherValues.append(value) }
+        let put = TeamStoreWrite.put(key: key.text, value: value, lease: old.lease.id)
+        for expected in [old.value] + old.otherValues {
+            let condition = TeamStoreCondition.equals(key: key.text, value: expected)
+            do {
+                guard try await store.write([put], if: condition) else { continue }
+            } catch {
+                throw .noSession(reason: "\(error)")
+            }
+            return state.withLock { state in
+                guard state.held[handle.target]?.handle == handle else { return }
+                state.held[handle.target]?.value = value
+                state.held[handle.target]?.otherValues = []
+            }
+        }
+        throw .store(.failed(reason: "another host has changed the claim of \(handle.target.name)"))
+    }
+
+    /// Returns whether a claim certainly stands now.
+    package func isHeld(_ handle: Handle) -> Bool {
+        guard let lease = session.lease else { return false }
+        return state.withLock { state in
+            state.held[handle.target].map { $0.handle == handle && $0.lease == lease } ?? false
+        }
+    }
+
+    /// Ends claims with the lease of the session, and deletes released ones, until the service group shuts down.
+    package func run() async throws {
+        await cancelWhenGracefulShutdown { [self] in
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { for await state in self.session.changes() { self.endClaims(outlasting: state) } }
+                group.addTask { for await _ in self.wakes { await self.delete() } }
+                await group.waitForAll()
+            }
+        }
+        endClaims(outlasting: .absent)
+        continuation.finish()
+    }
+
+    private var noSession: TeamError { .noSession(reason: session.failure?.description ?? "it is being established") }
+}
+
+/// Requests.
+extension TeamClaims {
+    /// Writes a claim if the registry has none for the target.
+    private func create(
+        _ target: TeamClaimTarget,
+        _ value: [UInt8],
+        under lease: TeamSession.Lease
+    ) async throws(TeamError) {
+        let key = TeamKey.claim(target).text
+        let put = TeamStoreWrite.put(key: key, value: value, lease: lease.id)
+        do {
+            for _ in 0..<Self.attempts {
+                if try await store.write([put], if: .absent(key: key)) { return }
+                guard let entry = try await entry(key) else { continue }
+                // An attempt without an answer may have been made.
+                if entry.value == value { return }
+                let claim = TeamCoding.value(TeamClaim.self, from: entry.value)
+                if let claim, try await isValid(claim) { throw TeamError.claimed(target, by: claim) }
+                if try await store.write([put], if: .equals(key: key, value: entry.value)) { return }
+            }
+            throw TeamError.store(.failed(reason: "the claim of \(target.name) changes too often; try again"))
+        } catch let error as TeamError {
+            throw error
+        } catch TeamStoreError.leaseEnded {
+            session.reportEnd(of: lease)
+            throw noSession
+        } catch {
+            // The claim may have been created, or may still be.
+            state.withLock { $0.deletions.append(Deletion(key: key, value: value, lease: lease)) }
+            wake.yield()
+            throw .noSession(reason: "\(error)")
+        }
+    }
+
+    private func entry(_ key: String) async throws(TeamStoreError) -> TeamStoreEntry? {
+        try await store.list(key).entries.first { $0.key == key }
+    }
+
+    /// Returns false for the claim of an earlier process of this host, and of a host that is no member.
+    private func isValid(_ claim: TeamClaim) async throws(TeamStoreError) -> Bool {
+        guard claim.host != host else { return false }
+        return try await entry(TeamKey.member(claim.host).text) != nil
+    }
+
+    /// Ends the claims of other leases than the current one.
+    private func endClaims(outlasting current: TeamSession.State) {
+        let ended = state.withLock { state in
+            let ended = state.held.values.filter { .held($0.lease) != current }
+            for held in ended { state.held[held.handle.target] = nil }
+            state.deletions.removeAll { .held($0.lease) != current }
+            return ended
+        }
+        for held in ended.sorted(by: { $0.handle.number < $1.handle.number }) { continuation.yield(held.handle) }
+        guard !ended.isEmpty, !Task.isCancelled else { return }
+        logger.warning(
+            "ended the leases of this host, because other hosts may get them now",
+            metadata: ["count": "\(ended.count)"]
+        )
+    }
+
+    /// Deletes released claims, unless their entries have changed.
+    private func delete() async {
+        var backoff = Backoff(from: .milliseconds(100), to: .seconds(2))
+        while !Task.isCancelled, let deletion = state.withLock({ $0.deletions.first }) {
+            // The entries of an earlier lease end with it.
+            if session.lease == deletion.lease {
+                let condition = TeamStoreCondition.equals(key: deletion.key, value: deletion.value)
+                do {
+                    _ = try await store.write([.delete(key: deletion.key)], if: condition)
+                    backoff.reset()
+                } catch {
+                    try? await backoff.wait(clock: clock)
+                    continue
+                }
+            }
+            state.withLock { state in
+                if state.deletions.first == deletion { state.deletions.removeFirst() }
+            }
+        }
+    }
+}
+
+/// A claim in the registry, with a number that makes the values of two attempts different.
+struct TeamClaimEntry: Encodable {
+    private enum Keys: String, CodingKey { case attempt }
+
+    let claim: TeamClaim
+    let attempt: String
+
+    func encode(to encoder: any Encoder) throws {
+        try claim.encode(to: encoder)
+        var container = encoder.container(keyedBy: Keys.self)
+        try container.encode(attempt, forKey: .attempt)
+    }
+}
+
+extension TeamClaimTarget {
+    /// The target with the host of an endpoint.
+    fileprivate func on(_ host: HostName) -> TeamClaimTarget {
+        if case .endpoint(let id) = self, id.host == nil { .endpoint(id.on(host)) } else { self }
+    }
+}

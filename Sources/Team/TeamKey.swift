@@ -1,0 +1,103 @@
+package import Model
+
+/// A key of a team's registry.
+///
+/// The host is the first part of a key with a lease, because etcd grants permissions by ranges of keys.
+package enum TeamKey: Hashable, Sendable {
+    /// The name of the team and the schema of the registry (`TeamMeta`). Written once.
+    case meta
+    /// A `TeamMember`, written by the authority only.
+    case member(HostName)
+    /// The `TeamHost` of a running broker.
+    case host(HostName)
+    /// A `TeamEndpoint`. The ID is that on its host.
+    case endpoint(EndpointID, on: HostName)
+    /// A `Device`, by phone and transport.
+    case device(UDID, Device.Transport, on: HostName)
+    /// A `TeamClaim`.
+    case claim(TeamClaimTarget)
+
+    /// The prefix of all keys.
+    package static let root = "/patchbay/v1/"
+
+    /// The prefix of the members.
+    package static let members = "\(root)member/"
+
+    /// The prefix of the endpoints of a host.
+    package static func endpoints(of host: HostName) -> String { "\(root)ep/\(host)/" }
+
+    /// The prefix of the phones of a host.
+    package static func devices(of host: HostName) -> String { "\(root)dev/\(host)/" }
+
+    package var text: String {
+        switch self {
+        case .meta: "\(Self.root)meta"
+        case .member(let host): "\(Self.root)member/\(host)"
+        case .host(let host): "\(Self.root)host/\(host)"
+        case .endpoint(let id, let host): "\(Self.endpoints(of: host))\(id.onItsHost)"
+        case .device(let udid, let transport, let host): "\(Self.devices(of: host))\(udid).\(transport.rawValue)"
+        case .claim(let target): "\(Self.root)claim/\(target)"
+        }
+    }
+
+    /// Parses a key. Returns nil for a key that this version does not know.
+    package init?(_ text: String) {
+        guard text.hasPrefix(Self.root) else { return nil }
+        let parts = text.dropFirst(Self.root.count).split(separator: "/", omittingEmptySubsequences: false)
+        switch (parts[0], parts.count) {
+        case ("meta", 1):
+            self = .meta
+        case ("member", 2):
+            guard let host = HostName(parts[1]) else { return nil }
+            self = .member(host)
+        case ("host", 2):
+            guard let host = HostName(parts[1]) else { return nil }
+            self = .host(host)
+        case ("claim", 2):
+            guard let target = TeamClaimTarget(parts[1]) else { return nil }
+            self = .claim(target)
+        case ("ep", 3):
+            guard let host = HostName(parts[1]), let id = EndpointID(parts[2]), id.host == nil else { return nil }
+            self = .endpoint(id, on: host)
+        case ("dev", 3):
+            guard let host = HostName(parts[1]), let dot = parts[2].lastIndex(of: "."),
+                let udid = UDID(parts[2][..<dot]),
+                let transport = Device.Transport(rawValue: String(parts[2][parts[2].index(after: dot)...]))
+            else { return nil }
+            self = .device(udid, transport, on: host)
+        default: return nil
+        }
+    }
+}
+
+/// The object that a claim covers: a phone, or an endpoint without a phone.
+package enum TeamClaimTarget: Hashable, Sendable {
+    case device(UDID)
+    /// The ID has the host of the endpoint.
+    case endpoint(EndpointID)
+}
+
+extension TeamClaimTarget: CustomStringConvertible {
+    /// The last part of the key: `device-UDID` or `endpoint-ID.HOST`.
+    package var description: String {
+        switch self {
+        case .device(let udid): "device-\(udid)"
+        case .endpoint(let id): "endpoint-\(id)"
+        }
+    }
+
+    /// Parses the last part of a key. Returns nil for other text, and for an endpoint without its host.
+    package init?(_ text: some StringProtocol) {
+        let parts = text.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2 else { return nil }
+        switch parts[0] {
+        case "device":
+            guard let udid = UDID(parts[1]) else { return nil }
+            self = .device(udid)
+        case "endpoint":
+            guard let id = EndpointID(parts[1]), id.host != nil else { return nil }
+            self = .endpoint(id)
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,141 @@
+package import FoundationEssentials
+package import Logging
+package import Model
+import ServiceLifecycle
+import Synchronization
+import SystemIO
+
+/// Follows the registry of the team: a list, then every change.
+///
+/// While the registry is unreachable, the last known entries stay and are marked as stale. Each recovery begins with a new
+/// list, of which only the differences are reported.
+package final class TeamMirror: Service {
+    /// All events since `init`, for a single consumer; ends with `run()`. The buffer is unbounded.
+    package let events: AsyncStream<TeamEvent>
+
+    private let continuation: AsyncStream<TeamEvent>.Continuation
+    private let current: Mutex<TeamSnapshot>
+    private let host: HostName
+    private let team: SanitizedText
+    private let store: any TeamStore
+    private let members: TeamMembers
+    private let clock: any Clock<Duration>
+    private let now: @Sendable () -> Date
+    private let logger: Logger
+
+    /// - Parameters:
+    ///   - host: The name of this host.
+    ///   - team: The name of the team. The registry of another team is not used.
+    ///   - store: The registry.
+    ///   - members: Receives the members of each list and of each change.
+    ///   - clock: The clock of the pauses after failures.
+    ///   - now: Returns the time of the wall clock.
+    ///   - logger: The logger.
+    package init(
+        host: HostName,
+        team: SanitizedText,
+        store: any TeamStore,
+        members: TeamMembers,
+        clock: any Clock<Duration> = ContinuousClock(),
+        now: @escaping @Sendable () -> Date = { Date() },
+        logger: Logger
+    ) {
+        self.host = host
+        self.team = team
+        self.store = store
+        self.members = members
+        self.clock = clock
+        self.now = now
+        self.logger = logger
+        current = Mutex(TeamSnapshot(staleSince: now()))
+        (events, continuation) = AsyncStream.makeStream(bufferingPolicy: .unbounded)
+    }
+
+    /// The members, hosts, phones and claims now.
+    package var snapshot: TeamSnapshot { current.withLock { $0 } }
+
+    /// The running broker of another host; nil if there is none.
+    package func host(_ name: HostName) -> TeamHost? { current.withLock { $0.hosts[name] } }
+
+    /// The other hosts with a phone, sorted by name.
+    package func routes(to udid: UDID) -> [DeviceRoute] { current.withLock { $0.routes(to: udid) } }
+
+    /// The claim of a target, of any host; nil if there is none.
+    package func claim(of target: TeamClaimTarget) -> TeamClaim? { current.withLock { $0.claims[target] } }
+
+    /// The time since which the entries of other hosts may be outdated. Nil while they are current.
+    package var staleSince: Date? { current.withLock { $0.staleSince } }
+
+    /// Follows the registry until the service group shuts down.
+    package func run() async throws {
+        await cancelWhenGracefulShutdown { await self.follow() }
+        continuation.finish()
+    }
+
+    private func follow() async {
+        var view = TeamView(of: host, staleSince: now())
+        var backoff = Backoff(from: .milliseconds(100), to: .seconds(2))
+        var known: String?
+        while !Task.isCancelled {
+            var isCompacted = false
+            do {
+                let revision = try await list(into: &view)
+                if known != nil { logger.notice("the registry of the team is current again") }
+                known = nil
+                for try await step in store.changes(of: TeamKey.root, after: revision) {
+                    await publish(view.apply(step.changes), of: view)
+                    backoff.reset()
+                }
+                if Task.isCancelled { return }
+            } catch TeamStoreError.compacted {
+                isCompacted = true
+            } catch {
+                if Task.isCancelled { return }
+                if known != "\(error)" {
+                    logger.warning("cannot follow the registry of the team", metadata: ["reason": "\(error)"])
+                }
+                known = "\(error)"
+            }
+            // After a compaction the entries are as current as the new list that follows at once.
+            if !isCompacted { await publish(view.mark(staleSince: now()), of: view) }
+            try? await backoff.wait(clock: clock)
+        }
+    }
+
+    /// Lists the registry, and reports the differences.
+    ///
+    /// - Returns: The revision of the list.
+    private func list(into view: inout TeamView) async throws -> Int64 {
+        let list = try await store.list(TeamKey.root)
+        let meta = list.entries.first { $0.key == TeamKey.meta.text }
+        try TeamMeta.check(meta.flatMap { TeamCoding.value(TeamMeta.self, from: $0.value) }, isOf: team)
+        let events = view.replace(with: list.entries)
+        await publish(events + view.mark(staleSince: nil), of: view, isList: true)
+        return list.revision
+    }
+
+    private func publish(_ events: [TeamEvent], of view: TeamView, isList: Bool = false) async {
+        let known = current.withLock { snapshot in
+            for event in events { snapshot.apply(event) }
+            defer { snapshot.unreadableKeys = view.unreadable }
+            return snapshot.unreadableKeys
+        }
+        for key in view.unreadable.subtracting(known) {
+            logger.warning("skipped an unreadable entry of the team", metadata: ["key": "\(key.text)"])
+        }
+        // A removed member is refused before its entries disappear.
+        if isList || events.contains(where: \.isOfMember) {
+            await members.replace(with: Array(snapshot.members.values))
+        }
+        for event in events { continuation.yield(event) }
+    }
+}
+
+extension TeamEvent {
+    fileprivate var isOfMember: Bool {
+        switch self {
+        case .member, .memberRemoved: true
+        default: false
+        }
+    }
+}

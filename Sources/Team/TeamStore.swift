@@ -1,0 +1,120 @@
+/// The storage of a team's registry: keys with values, leases that end without renewal, and changes in order.
+///
+/// The semantics are those of etcd. `InMemoryTeamStore` is for one host without etcd, and for tests. The module `Etcd`
+/// has the other implementation.
+///
+/// Every call ends within 5 seconds, with `TeamStoreError.unreachable` if no server answered. The calls are
+/// linearizable: each sees all writes that returned before it began. A cancelled call throws an error.
+package protocol TeamStore: Sendable {
+    /// Returns every entry whose key begins with `prefix`, sorted by key, and the revision of the store. All entries
+    /// are of that revision.
+    func list(_ prefix: String) async throws(TeamStoreError) -> TeamStoreList
+
+    /// Returns the changes of keys that begin with `prefix`, after a revision, each revision once and in order.
+    ///
+    /// The stream never ends without an error while it is read. It throws `TeamStoreError`: `.compacted` if the history
+    /// lacks a revision, after which the caller lists again, and `.unreachable` within 10 seconds after the server
+    /// stopped to answer, even if the connection is only silent.
+    func changes(of prefix: String, after revision: Int64) -> AsyncThrowingStream<TeamStoreChanges, any Error>
+
+    /// Makes all writes in one revision, if the condition is true. At most `TeamStoreWrite.limit` writes, each of another
+    /// key. After `.unreachable` the writes may have been made, or may still be made.
+    ///
+    /// A put without a lease, or with another lease than before, detaches the entry from the lease before.
+    ///
+    /// - Returns: False if the condition is false, and nothing was written.
+    /// - Throws: `TeamStoreError.leaseEnded` if a lease of a put has ended; nothing was written.
+    func write(_ writes: [TeamStoreWrite], if condition: TeamStoreCondition?) async throws(TeamStoreError) -> Bool
+
+    /// Creates a lease. Its entries are deleted when it ends.
+    func grantLease(timeToLive: Duration) async throws(TeamStoreError) -> TeamStoreLease.ID
+
+    /// Renews a lease to its full time.
+    ///
+    /// - Throws: `TeamStoreError.leaseEnded` if the lease has ended.
+    func renewLease(_ id: TeamStoreLease.ID) async throws(TeamStoreError)
+
+    /// Ends a lease and deletes its entries. Does nothing if the lease has ended.
+    func revokeLease(_ id: TeamStoreLease.ID) async throws(TeamStoreError)
+}
+
+/// A lease of the store. Not to be confused with the lease of an endpoint.
+package enum TeamStoreLease {
+    package typealias ID = Int64
+}
+
+package struct TeamStoreEntry: Hashable, Sendable {
+    package let key: String
+    package let value: [UInt8]
+
+    package init(key: String, value: [UInt8]) {
+        self.key = key
+        self.value = value
+    }
+}
+
+package struct TeamStoreList: Hashable, Sendable {
+    package let entries: [TeamStoreEntry]
+    package let revision: Int64
+
+    package init(entries: [TeamStoreEntry], revision: Int64) {
+        self.entries = entries
+        self.revision = revision
+    }
+}
+
+/// The changes of one revision.
+package struct TeamStoreChanges: Hashable, Sendable {
+    package enum Change: Hashable, Sendable {
+        case put(TeamStoreEntry)
+        case delete(key: String)
+    }
+
+    package let changes: [Change]
+    package let revision: Int64
+
+    package init(changes: [Change], revision: Int64) {
+        self.changes = changes
+        self.revision = revision
+    }
+}
+
+package enum TeamStoreWrite: Hashable, Sendable {
+    /// Puts a value. With a lease, the entry ends with it.
+    case put(key: String, value: [UInt8], lease: TeamStoreLease.ID?)
+    case delete(key: String)
+    /// Deletes every key that begins with the prefix.
+    case deleteAll(prefix: String)
+
+    /// The maximum number of writes in one step. etcd allows 128 by default.
+    package static let limit = 100
+}
+
+package enum TeamStoreCondition: Hashable, Sendable {
+    case absent(key: String)
+    case equals(key: String, value: [UInt8])
+}
+
+package enum TeamStoreError: Error, Hashable, Sendable {
+    /// No server of the store answered in time, or the servers have no quorum.
+    case unreachable(reason: String)
+    /// The revision was deleted from the history; list again.
+    case compacted
+    /// The lease has ended, and with it its entries.
+    case leaseEnded
+    /// The store refused the certificate or the permission of this host.
+    case denied(reason: String)
+    case failed(reason: String)
+}
+
+extension TeamStoreError: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .unreachable(let reason): "the registry of the team is unreachable: \(reason)"
+        case .compacted: "the registry of the team has deleted the history; it is listed again"
+        case .leaseEnded: "the lease in the registry of the team has ended"
+        case .denied(let reason): "the registry of the team refused this host: \(reason)"
+        case .failed(let reason): "the registry of the team failed: \(reason)"
+        }
+    }
+}

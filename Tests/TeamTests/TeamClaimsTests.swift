@@ -1,0 +1,245 @@
+import Model
+import ServiceLifecycle
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import Team
+
+@Suite(.timeLimit(.minutes(1))) struct TeamClaimsTests {
+    private let clock = ManualClock()
+    private let inner: InMemoryTeamStore
+
+    init() { inner = InMemoryTeamStore(clock: clock) }
+
+    /// One broker's part in the claims.
+    private struct Broker: Sendable {
+        let name: String
+        let store: TestStore
+        let session: TeamSession
+        let claims: TeamClaims
+
+        func claim(_ target: TeamClaimTarget) async throws -> TeamClaims.Handle {
+            try await claims.acquire(target, as: try Values.claim(name, of: "shop.\(name)"))
+        }
+    }
+
+    private func makeBroker(_ name: String) throws -> Broker {
+        let store = TestStore(inner)
+        let session = TeamSession(store: store, clock: clock, logger: Values.logger)
+        let host = try Values.host(name)
+        let claims = TeamClaims(host: host, store: store, session: session, clock: clock, logger: Values.logger)
+        return Broker(name: name, store: store, session: session, claims: claims)
+    }
+
+    /// Runs brokers of hosts that are members, until each has a lease in the registry.
+    private func withBrokers(
+        _ names: [String],
+        _ body: @Sendable ([Broker]) async throws -> Void
+    ) async throws {
+        let brokers = try names.map { try makeBroker($0) }
+        for name in names { try await TeamAuthority(store: inner).add(try Values.member(name)) }
+        try await withRunning(brokers.flatMap { [$0.session, $0.claims] as [any Service] }) {
+            try await eventually("all have a lease") { brokers.allSatisfy { $0.session.lease != nil } }
+            try await body(brokers)
+        }
+    }
+
+    private func phone(_ number: Int = 1) throws -> TeamClaimTarget { .device(try Values.udid(number)) }
+
+    private func owner(of target: TeamClaimTarget) async throws -> String? {
+        let value = try await inner.list(TeamKey.claim(target).text).entries.first?.value
+        return value.flatMap { TeamCoding.value(TeamClaim.self, from: $0) }?.host.text
+    }
+
+    @Test func `a claim refuses other hosts until it is released`() async throws {
+        try await withBrokers(["lab1", "lab2"]) { brokers in
+            let target = try phone()
+            let handle = try await brokers[0].claim(target)
+
+            let error = await #expect(throws: TeamError.self) { try await brokers[1].claim(target) }
+            #expect(error == .claimed(target, by: try Values.claim("lab1", of: "shop.lab1")))
+            brokers[0].claims.release(handle)
+            try await eventually("the claim is deleted") { try await owner(of: target) == nil }
+
+            _ = try await brokers[1].claim(target)
+            #expect(try await owner(of: target) == "lab2")
+        }
+    }
+
+    @Test func `one host holds a claim only once, and can take it again after a release`() async throws {
+        try await withBrokers(["lab1"]) { brokers in
+            let handle = try await brokers[0].claim(phone())
+            await #expect(throws: TeamError.self) { try await brokers[0].claim(phone()) }
+
+            brokers[0].claims.release(handle)
+            let second = try await brokers[0].claim(phone())
+
+            #expect(second != handle)
+            brokers[0].claims.release(handle)
+            #expect(brokers[0].claims.isHeld(second))
+            #expect(!brokers[0].claims.isHeld(handle))
+        }
+    }
+
+    @Test func `a late deletion leaves the next claim of the same host`() async throws {
+        try await withBrokers(["lab1"]) { brokers in
+            let first = try await brokers[0].claim(phone())
+            brokers[0].store.hold(behind: AsyncLatch())
+            brokers[0].claims.release(first)
+            try await eventually("the deletion waits") { brokers[0].store.heldCalls == 1 }
+            async let second = brokers[0].claim(phone())
+            try await eventually("the claim waits") { brokers[0].store.heldCalls == 2 }
+            brokers[0].store.release()
+
+            let handle = try await second
+            #expect(brokers[0].claims.isHeld(handle))
+            #expect(try await owner(of: phone()) == "lab1")
+        }
+    }
+
+    @Test func `1,000 targets with 10 contenders each have exactly one winner each`() async throws {
+        let names = (0..<10).map { "lab\($0)" }
+        try await withBrokers(names) { brokers in
+            for number in 0..<1_000 {
+                let target = try phone(number)
+                let winners = await withTaskGroup(of: String?.self) { group in
+                    for broker in brokers {
+                        group.addTask { (try? await broker.claim(target)).map { _ in broker.name } }
+                    }
+                    return await group.compactMap(\.self).reduce(into: []) { $0.append($1) }
+                }
+                #expect(winners.count == 1)
+                #expect(try await owner(of: target) == winners.first)
+            }
+        }
+    }
+
+    @Test func `an endpoint without a host is one of this host`() async throws {
+        try await withBrokers(["lab1"]) { brokers in
+            let handle = try await brokers[0].claim(.endpoint(try Values.id("shop")))
+
+            #expect(handle.target == .endpoint(try Values.id("shop.lab1")))
+        }
+    }
+
+    @Test func `without a lease in the registry no claim is granted`() async throws {
+        let broker = try makeBroker("lab1")
+        broker.store.fail(with: TestStore.unreachable)
+        try await withRunning([broker.session, broker.claims]) {
+            await clock.waitForSleepers()
+            let error = await #expect(throws: TeamError.self) { try await broker.claim(phone()) }
+            #expect(error == .noSession(reason: TestStore.unreachable.description))
+        }
+    }
+
+    @Test func `all claims end before the registry could end them`() async throws {
+        try await withBrokers(["lab1"]) { brokers in
+            let handle = try await brokers[0].claim(phone())
+            var ends = brokers[0].claims.ends.makeAsyncIterator()
+            brokers[0].store.fail(with: TestStore.unreachable)
+            for _ in 0..<8 {
+                await clock.waitForSleepers(2)
+                clock.advance(by: .seconds(1))
+            }
+            #expect(brokers[0].claims.isHeld(handle))
+
+            await clock.waitForSleepers(2)
+            clock.advance(by: .seconds(1))
+
+            #expect(!brokers[0].claims.isHeld(handle))
+            #expect(await ends.next() == handle)
+            // The registry still has the claim, so no other host has got it yet.
+            #expect(try await owner(of: phone()) == "lab1")
+        }
+    }
+
+    @Test func `a claim of an ended lease is not held under the next one`() async throws {
+        try await withBrokers(["lab1", "lab2"]) { brokers in
+            let handle = try await brokers[0].claim(phone())
+            var ends = brokers[0].claims.ends.makeAsyncIterator()
+            let lease = try #require(brokers[0].session.lease)
+            try await inner.revokeLease(lease.id)
+            brokers[0].session.reportEnd(of: lease)
+            #expect(await ends.next() == handle)
+            try await eventually("there is a new lease") { brokers[0].session.lease != nil }
+
+            #expect(!brokers[0].claims.isHeld(handle))
+            _ = try await brokers[1].claim(phone())
+        }
+    }
+
+    @Test func `a claim that is written when the lease may have ended is not held`() async throws {
+        try await withBrokers(["lab1"]) { brokers in
+            brokers[0].store.hold(behind: AsyncLatch())
+            async let isClaimed = (try? brokers[0].claim(phone())) != nil
+            try await eventually("the write waits") { brokers[0].store.heldCalls >= 1 }
+            let states = brokers[0].session.changes()
+            clock.advance(by: .seconds(9))
+            _ = await states.first { $0 == .absent }
+            brokers[0].store.release()
+
+            #expect(await isClaimed == false)
+        }
+    }
+
+    @Test func `a write without an answer is undone`() async throws {
+        try await withBrokers(["lab1"]) { brokers in
+            brokers[0].store.loseNextAnswer()
+            await #expect(throws: TeamError.self) { try await brokers[0].claim(phone()) }
+
+            try await eventually("the claim is deleted") { try await owner(of: phone()) == nil }
+        }
+    }
+
+    @Test func `a deletion is repeated until it succeeds`() async throws {
+        try await withBrokers(["lab1"]) { brokers in
+            let handle = try await brokers[0].claim(phone())
+            brokers[0].store.fail(with: TestStore.unreachable)
+            brokers[0].claims.release(handle)
+            await clock.waitForSleepers(3)
+            brokers[0].store.fail(with: nil)
+            clock.advance(by: .milliseconds(100))
+
+            try await eventually("the claim is deleted") { try await owner(of: phone()) == nil }
+        }
+    }
+
+    @Test func `a restarted broker replaces the claim of its crashed process`() async throws {
+        try await withBrokers(["lab1"]) { brokers in
+            let old = try await inner.grantLease(timeToLive: .seconds(10))
+            let key = TeamKey.claim(try phone())
+            let value = try TeamCoding.bytes(of: try Values.claim("lab1", of: "shop.lab1"), for: key)
+            _ = try await inner.write([.put(key: key.text, value: value, lease: old)], if: nil)
+
+            let handle = try await brokers[0].claim(phone())
+
+            try await inner.revokeLease(old)
+            #expect(brokers[0].claims.isHeld(handle))
+            #expect(try await owner(of: phone()) == "lab1")
+        }
+    }
+
+    @Test func `the claim of a removed host is replaced`() async throws {
+        try await withBrokers(["lab1", "lab2"]) { brokers in
+            _ = try await brokers[1].claim(phone())
+            try await TeamAuthority(store: inner).remove(try Values.host("lab2"))
+
+            _ = try await brokers[0].claim(phone())
+
+            #expect(try await owner(of: phone()) == "lab1")
+        }
+    }
+
+    @Test func `a graceful stop ends all claims`() async throws {
+        let broker = try makeBroker("lab1")
+        let handle = try await withRunning([broker.session, broker.claims]) {
+            try await eventually("there is a lease") { broker.session.lease != nil }
+            return try await broker.claim(phone())
+        }
+
+        let ended = await broker.claims.ends.first { _ in true }
+        #expect(ended == handle)
+        #expect(try await owner(of: phone()) == nil)
+    }
+}

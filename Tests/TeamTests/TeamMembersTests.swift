@@ -1,0 +1,91 @@
+import FoundationEssentials
+import Model
+import Team
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct TeamMembersTests {
+    private func load(_ scratch: ScratchFolder) async throws -> TeamMembers {
+        try await TeamMembers(in: scratch.path, logger: Values.logger)
+    }
+
+    @Test func `a host is accepted only with the key of its member`() async throws {
+        try await withScratchFolder { scratch in
+            let members = try await load(scratch)
+            let (lab2, other) = (try Values.member("lab2"), try Values.member("lab2", key: 2))
+            #expect(!members.accepts(lab2.name, key: lab2.key))
+
+            await members.replace(with: [lab2])
+
+            #expect(members.accepts(lab2.name, key: lab2.key))
+            #expect(!members.accepts(lab2.name, key: other.key))
+            #expect(!members.accepts(try Values.host("lab3"), key: lab2.key))
+        }
+    }
+
+    @Test func `the members survive a restart without the registry`() async throws {
+        try await withScratchFolder { scratch in
+            let list = [try Values.member("lab1"), try Values.member("lab2")]
+            await (try await load(scratch)).replace(with: list)
+
+            #expect(try await load(scratch).all == list)
+        }
+    }
+
+    @Test func `a removed member stays removed after a restart`() async throws {
+        try await withScratchFolder { scratch in
+            let members = try await load(scratch)
+            let lab2 = try Values.member("lab2")
+            await members.replace(with: [try Values.member("lab1"), lab2])
+            await members.replace(with: [try Values.member("lab1")])
+
+            let restarted = try await load(scratch)
+            #expect(!restarted.accepts(lab2.name, key: lab2.key))
+        }
+    }
+
+    @Test func `subscribers learn each removal, also that of a key`() async throws {
+        try await withScratchFolder { scratch in
+            let members = try await load(scratch)
+            let (lab2, lab3) = (try Values.member("lab2"), try Values.member("lab3"))
+            await members.replace(with: [lab2, lab3])
+            var removals = members.removals().makeAsyncIterator()
+
+            await members.replace(with: [try Values.member("lab2", key: 2), lab3])
+            #expect(await removals.next() == lab2)
+            await members.replace(with: [try Values.member("lab2", key: 2)])
+            #expect(await removals.next() == lab3)
+        }
+    }
+
+    @Test func `an equal list is not written again`() async throws {
+        try await withScratchFolder { scratch in
+            let members = try await load(scratch)
+            await members.replace(with: [try Values.member("lab2")])
+            try FileManager.default.removeItem(atPath: scratch.file("members.json"))
+
+            await members.replace(with: [try Values.member("lab2")])
+
+            #expect(!FileManager.default.fileExists(atPath: scratch.file("members.json")))
+        }
+    }
+
+    @Test func `the membership survives a restart`() async throws {
+        try await withScratchFolder { scratch in
+            #expect(try await TeamMembership.load(from: scratch.path, logger: Values.logger) == nil)
+            let membership = TeamMembership(
+                team: Values.team,
+                host: try Values.host("lab2"),
+                etcd: ["https://10.0.0.1:2379"],
+                addresses: ["10.0.0.2:7284"],
+                authority: try Values.host("lab1"),
+                authorityAddresses: ["10.0.0.1:7284"]
+            )
+
+            try await membership.save(in: scratch.path, logger: Values.logger)
+
+            #expect(try await TeamMembership.load(from: scratch.path, logger: Values.logger) == membership)
+            #expect(!membership.isAuthority)
+        }
+    }
+}
