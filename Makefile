@@ -1,8 +1,8 @@
 # What the build and the tests need from Debian or Ubuntu, besides Swift 6.3; this is the only list.
 PACKAGES = libavahi-client-dev libpng-dev libqrencode-dev libsqlite3-dev libturbojpeg0-dev libusbmuxd-dev libyuv-dev \
-	avahi-daemon avahi-utils curl dbus fish gcc iproute2 jq libc6-dev libimobiledevice-utils libusb-1.0-0-dev \
-	librsvg2-bin libusbmuxd-tools man-db mandoc openssh-client openssh-server procps \
-	podman prometheus python3 python3-venv runc socat systemd usbmuxd util-linux zbar-tools zsh
+	avahi-daemon avahi-utils curl dbus etcd-client etcd-server fish gcc iproute2 jq libc6-dev \
+	libimobiledevice-utils libusb-1.0-0-dev librsvg2-bin libusbmuxd-tools man-db mandoc openssh-client openssh-server \
+	podman procps prometheus python3 python3-venv runc socat systemd usbmuxd util-linux zbar-tools zsh
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -28,12 +28,12 @@ setup: ## install what the build and the tests need (apt, as root)
 	elif [ -z "$$packages" ]; then \
 		exit 0; \
 	elif [ "$$(id -u)" != 0 ]; then \
-		echo "To be installed with apt (Debian starts avahi-daemon, prometheus and sshd with it): $$packages"; \
+		echo "To be installed with apt (Debian starts avahi-daemon, etcd, prometheus and sshd with it): $$packages"; \
 		echo "Run this, and then make again:"; \
 		echo "  sudo sh -c 'apt-get update && apt-get install -y --no-install-recommends $(strip $(PACKAGES))'"; \
 		exit 1; \
 	else \
-		echo "Installing with apt (Debian starts avahi-daemon, prometheus and sshd with it): $$packages"; \
+		echo "Installing with apt (Debian starts avahi-daemon, etcd, prometheus and sshd with it): $$packages"; \
 		apt-get update -q && DEBIAN_FRONTEND=noninteractive \
 			apt-get install -q -y --no-install-recommends $$packages; \
 	fi
@@ -91,6 +91,9 @@ bench-remote: build ## compare a stream through a remote broker with socat over 
 bench-states: build ## measure the state debugger with messages of 2 MB: ARGS="--count 500 --size 2000000"
 	python3 Tests/BenchAgents/states.py --built $(BUILT) $(ARGS)
 
+bench-team: build ## measure a team of brokers on etcd: ARGS="--only changes --hosts 20"
+	python3 Tests/BenchAgents/team.py --built $(BUILT) $(ARGS)
+
 run: setup ## run the broker here, with your own configuration
 	swift run patchbayd
 
@@ -141,5 +144,5 @@ dist: build ## build a tarball with the stripped programs in .build/packages
 clean: ## remove everything that was built
 	rm -rf .build .build-fuzz .build-tsan
 
-.PHONY: help setup build man test soak tsan fuzz e2e-systemd demo bench bench-agents bench-remote bench-states demo-recording run format lint install uninstall deb dist \
+.PHONY: help setup build man test soak tsan fuzz e2e-systemd demo bench bench-agents bench-remote bench-states bench-team demo-recording run format lint install uninstall deb dist \
 	clean

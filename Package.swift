@@ -21,6 +21,8 @@ let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
 let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
 let nioEmbedded: Target.Dependency = .product(name: "NIOEmbedded", package: "swift-nio")
 let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
+let nioHPACK: Target.Dependency = .product(name: "NIOHPACK", package: "swift-nio-http2")
+let nioHTTP2: Target.Dependency = .product(name: "NIOHTTP2", package: "swift-nio-http2")
 let nioWebSocket: Target.Dependency = .product(name: "NIOWebSocket", package: "swift-nio")
 let nioTLS: Target.Dependency = .product(name: "NIOTLS", package: "swift-nio")
 let nioExtras: Target.Dependency = .product(name: "NIOExtras", package: "swift-nio-extras")
@@ -36,6 +38,7 @@ let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto"
 let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
 let x509: Target.Dependency = .product(name: "X509", package: "swift-certificates")
 let swiftASN1: Target.Dependency = .product(name: "SwiftASN1", package: "swift-asn1")
+let protobuf: Target.Dependency = .product(name: "SwiftProtobuf", package: "swift-protobuf")
 let tomlKit: Target.Dependency = .product(name: "TOMLKit", package: "TOMLKit")
 
 func module(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
@@ -71,7 +74,9 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
+        .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
+        .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0", traits: []),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
         .package(url: "https://github.com/LebJe/TOMLKit", from: "0.6.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
@@ -135,21 +140,36 @@ let package = Package(
         module("StreamBridge", ["SystemIO", nioCore, nioPosix]),
         module("Client", ["JSON", "Model", "StreamBridge", "SystemIO", nioCore, nioPosix, nioHTTP1]),
 
-        // TLS, which only the two executables import.
+        // The registry that the brokers of a team share.
+        module("Team", ["Model", "SystemIO", logging, lifecycle]),
+        .target(
+            name: "Etcd",
+            dependencies: [
+                "Model", "SystemIO", "Team", "TLS", logging, nioCore, nioHPACK, nioHTTP2, nioPosix, nioSSL, protobuf,
+            ],
+            exclude: ["Protocol/etcd.proto"],
+            swiftSettings: settings
+        ),
+
+        // TLS, which only the two executables and the client of etcd import.
         module("TLS", ["Model", "SystemIO", crypto, nioCore, nioSSL, swiftASN1, x509]),
 
         // The two executables.
         program(
             "patchbayd",
             [
-                "AccessControl", "API", "CLinux", "CVersion", "DebugLink", "Devices", "Discovery", "Images", "JSON",
-                "MCP", "Model", "Probing", "Profiles", "PrometheusMetrics", "Registrations", "Registry", "SystemIO",
-                "TLS", "TOML", "Tunnels", "UsbmuxServer", argumentParser, coreMetrics, logging, lifecycle, unixSignals,
+                "AccessControl", "API", "Client", "CLinux", "CVersion", "DebugLink", "Devices", "Discovery", "Etcd",
+                "Images", "JSON", "MCP", "Model", "Probing", "Profiles", "PrometheusMetrics", "Registrations",
+                "Registry", "SystemIO", "Team", "TLS", "TOML", "Tunnels", "UsbmuxServer", argumentParser, coreMetrics,
+                logging, lifecycle, nioCore, unixSignals,
             ]
         ),
         program(
             "patchbay",
-            ["Client", "CLinux", "CVersion", "JSON", "Model", "QR", "SystemIO", "TLS", "Tunnels", argumentParser]
+            [
+                "Client", "CLinux", "CVersion", "Devices", "JSON", "Model", "QR", "SystemIO", "TLS", "Tunnels",
+                "UsbmuxServer", argumentParser,
+            ]
         ),
 
         // Test infrastructure: starts real daemons in private directories. A separate Makefile builds the C part.
@@ -183,6 +203,8 @@ let package = Package(
             ["Model", "Probing", "Profiles", "SystemIO", "TestSupport", logging, nioCore, nioWebSocket]
         ),
         tests("RegistryTests", ["Model", "Registry"]),
+        tests("TeamTests", ["Model", "SystemIO", "Team", "TestSupport", logging, lifecycle]),
+        tests("EtcdTests", ["Etcd", "Model", "Team", "TestSupport", logging, nioCore, nioHPACK, protobuf]),
         tests("RegistrationsTests", ["Model", "Registrations", "TestSupport"]),
         tests("TunnelsTests", ["CLinux", "Model", "SystemIO", "TestSupport", "Tunnels", logging, lifecycle]),
         tests(
@@ -226,7 +248,7 @@ let package = Package(
             "PatchbaydTests",
             [
                 "AccessControl", "API", "DebugLink", "Discovery", "MCP", "Model", "patchbayd", "Profiles", "Registry",
-                "SystemIO", "TestSupport", "TLS", "TOML", "Tunnels", logging, lifecycle,
+                "SystemIO", "Team", "TestSupport", "TLS", "TOML", "Tunnels", logging, lifecycle,
             ]
         ),
         tests(

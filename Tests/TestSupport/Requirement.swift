@@ -28,6 +28,8 @@ package enum Requirement: String, Sendable, CaseIterable {
     case shells
     /// Containers, and root to run them.
     case podman
+    /// The server and client of etcd, and openssl for their certificates.
+    case etcd
 
     /// The reason why the requirement is not met, or nil if it is.
     package var missing: String? { Self.findings[self] }
@@ -52,6 +54,7 @@ package enum Requirement: String, Sendable, CaseIterable {
         case .manual: Self.absent(["man", "mandoc", "lexgrog"])
         case .prometheus: Self.absent(["promtool", "curl"])
         case .shells: Self.absent(["bash", "zsh", "fish"])
+        case .etcd: Self.absent(["etcd", "etcdctl", "openssl"])
         case .podman: Self.absent(["podman", "runc", "curl"]) ?? (geteuid() == 0 ? nil : "not running as root")
         }
     }

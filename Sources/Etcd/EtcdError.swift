@@ -1,0 +1,69 @@
+import Team
+
+/// A failed attempt of a call.
+enum EtcdError: Error, Hashable {
+    /// No connection was ready, so the server has not seen the request.
+    case notConnected(reason: String)
+    /// The connection or the stream ended, or nothing came in time. The server may have executed the request.
+    case interrupted(reason: String)
+    /// The server or the client refused a certificate.
+    case refused(reason: String)
+    /// The server answered with an error.
+    case status(GRPCStatus)
+    /// The response is not one of gRPC.
+    case invalidResponse(reason: String)
+
+    /// True if the server has not executed the request.
+    var isWithoutEffect: Bool {
+        switch self {
+        case .notConnected: true
+        case .status(let status): status.isWithoutEffect
+        case .interrupted, .refused, .invalidResponse: false
+        }
+    }
+
+    /// True if another attempt can succeed.
+    var isTransient: Bool {
+        switch self {
+        case .notConnected, .interrupted: true
+        case .status(let status): status.code == .unavailable || status.isWithoutEffect
+        case .refused, .invalidResponse: false
+        }
+    }
+
+    var asTeamStoreError: TeamStoreError {
+        switch self {
+        case .notConnected(let reason), .interrupted(let reason): .unreachable(reason: reason)
+        case .refused(let reason): .denied(reason: reason)
+        case .status(let status): status.asTeamStoreError
+        case .invalidResponse(let reason): .failed(reason: reason)
+        }
+    }
+}
+
+extension GRPCStatus {
+    /// The texts are those of etcd's `rpctypes/error.go`; several errors share a code.
+    fileprivate enum Message {
+        static let compacted = "etcdserver: mvcc: required revision has been compacted"
+        static let leaseNotFound = "etcdserver: requested lease not found"
+        static let noLeader = "etcdserver: no leader"
+        static let oldAuthRevision = "etcdserver: revision of auth store is old"
+        static let tooManyRequests = "etcdserver: too many requests"
+    }
+
+    /// True for the errors of checks that precede the execution.
+    var isWithoutEffect: Bool {
+        [Message.noLeader, Message.oldAuthRevision, Message.tooManyRequests].contains(message)
+    }
+
+    var asTeamStoreError: TeamStoreError {
+        switch (code, message) {
+        case (_, Message.compacted): .compacted
+        case (_, Message.leaseNotFound): .leaseEnded
+        case (_, Message.oldAuthRevision), (_, Message.tooManyRequests): .unreachable(reason: message)
+        case (.unavailable, _), (.deadlineExceeded, _), (.cancelled, _): .unreachable(reason: message)
+        case (.permissionDenied, _), (.unauthenticated, _): .denied(reason: message)
+        default: .failed(reason: message.isEmpty ? "etcd answered with the gRPC status \(code.rawValue)" : message)
+        }
+    }
+}

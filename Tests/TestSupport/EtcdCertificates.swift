@@ -1,0 +1,76 @@
+import FoundationEssentials
+
+/// A certificate authority made with openssl, for a real etcd and its clients.
+package final class EtcdCertificates: Sendable {
+    /// A certificate with its key, as PEM and as files.
+    package struct Credentials: Sendable {
+        package let certificate: String
+        package let key: String
+        package let certificatePath: String
+        package let keyPath: String
+    }
+
+    /// The certificate of the authority, as PEM.
+    package let authority: String
+    package let authorityPath: String
+    private let authorityKeyPath: String
+    private let folder: String
+    private let scratch: ScratchFolder
+
+    package init(in scratch: ScratchFolder) async throws {
+        self.scratch = scratch
+        let name = "certificates-\(UInt32.random(in: 0 ... .max))"
+        folder = try scratch.makeFolder(name)
+        authorityPath = "\(folder)/authority.pem"
+        authorityKeyPath = "\(folder)/authority.key"
+        try await Program.run(
+            "openssl",
+            ["req", "-x509", "-nodes", "-days", "2", "-subj", "/CN=\(name)", "-out", authorityPath]
+                + Self.newKey(authorityKeyPath),
+            in: scratch
+        )
+        authority = try Self.read(authorityPath)
+    }
+
+    /// Creates a key and its certificate, valid for clients, and for servers with these addresses.
+    ///
+    /// The user of etcd is the name.
+    package func issue(_ name: String, addresses: Set<String> = []) async throws -> Credentials {
+        let path = "\(folder)/\(name)-\(UInt32.random(in: 0 ... .max))"
+        let names = ["DNS:\(name)"] + addresses.sorted().map { "IP:\($0)" }
+        let extensions = """
+            subjectAltName=\(names.joined(separator: ","))
+            extendedKeyUsage=serverAuth,clientAuth
+            """
+        try Data(extensions.utf8).write(to: URL(filePath: "\(path).extensions"))
+        try await Program.run(
+            "openssl",
+            ["req", "-new", "-nodes", "-subj", "/CN=\(name)", "-out", "\(path).request"] + Self.newKey("\(path).key"),
+            in: scratch
+        )
+        let serial = "\(UInt64.random(in: 1 ... .max))"
+        try await Program.run(
+            "openssl",
+            [
+                "x509", "-req", "-days", "2", "-in", "\(path).request", "-out", "\(path).pem",
+                "-CA", authorityPath, "-CAkey", authorityKeyPath, "-set_serial", serial,
+                "-extfile", "\(path).extensions",
+            ],
+            in: scratch
+        )
+        return Credentials(
+            certificate: try Self.read("\(path).pem"),
+            key: try Self.read("\(path).key"),
+            certificatePath: "\(path).pem",
+            keyPath: "\(path).key"
+        )
+    }
+
+    private static func newKey(_ path: String) -> [String] {
+        ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-keyout", path]
+    }
+
+    private static func read(_ path: String) throws -> String {
+        String(decoding: try Data(contentsOf: URL(filePath: path)), as: UTF8.self)
+    }
+}
