@@ -13,17 +13,8 @@ package struct ServerTLS: Sendable {
 
     /// - Throws: `TLSError.unusable`.
     package init(identity: TLSIdentity) throws {
-        var configuration = TLSConfiguration.makeServerConfiguration(
-            certificateChain: [.certificate(identity.certificate)],
-            privateKey: .privateKey(identity.privateKey)
-        )
+        var configuration = TLSConfiguration.server(certificate: identity.certificate, key: identity.privateKey)
         configuration.usePinnedKeys()
-        configuration.certificateVerification = .optionalVerification
-        // A client without a common algorithm would send no certificate and be anonymous, instead of being refused.
-        configuration.verifySignatureAlgorithms = [
-            .ecdsaSecp256R1Sha256, .ecdsaSecp384R1Sha384, .ecdsaSecp521R1Sha512, .ed25519, .rsaPssRsaeSha256,
-            .rsaPssRsaeSha384, .rsaPssRsaeSha512,
-        ]
         self.configuration = configuration
         _ = try NIOSSLContext.make(configuration)
     }
@@ -47,6 +38,21 @@ package struct ServerTLS: Sendable {
 }
 
 extension TLSConfiguration {
+    /// Returns the configuration of a server to which a client may send a certificate.
+    static func server(certificate: NIOSSLCertificate, key: NIOSSLPrivateKey) -> TLSConfiguration {
+        var configuration = makeServerConfiguration(
+            certificateChain: [.certificate(certificate)],
+            privateKey: .privateKey(key)
+        )
+        configuration.certificateVerification = .optionalVerification
+        // A client without a common algorithm would send no certificate and be anonymous, instead of being refused.
+        configuration.verifySignatureAlgorithms = [
+            .ecdsaSecp256R1Sha256, .ecdsaSecp384R1Sha384, .ecdsaSecp521R1Sha512, .ed25519, .rsaPssRsaeSha256,
+            .rsaPssRsaeSha384, .rsaPssRsaeSha512,
+        ]
+        return configuration
+    }
+
     /// Sets TLS 1.3, HTTP/1.1, and no certificate authorities.
     mutating func usePinnedKeys() {
         minimumTLSVersion = .tlsv13

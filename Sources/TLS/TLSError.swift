@@ -8,6 +8,10 @@ package enum TLSError: Error, Hashable, Sendable {
     case notSaved(path: String, reason: String)
     /// The library refused the key or the settings.
     case unusable(reason: String)
+    /// The authority of a team does not issue the requested certificate.
+    case notIssued(reason: String)
+    /// A certificate is not of the team, or is not the certificate of the key.
+    case notOfTeam(reason: String)
 }
 
 extension TLSError: CustomStringConvertible {
@@ -21,6 +25,8 @@ extension TLSError: CustomStringConvertible {
         case .notSaved(let path, let reason):
             "the key file \(path) could not be written: \(reason); make room or correct the folder's owner, and try again"
         case .unusable(let reason): "TLS cannot be used: \(reason)"
+        case .notIssued(let reason): "the certificate is not issued: \(reason)"
+        case .notOfTeam(let reason): "the certificate is not accepted: \(reason)"
         }
     }
 }

@@ -1,0 +1,153 @@
+import Crypto
+import FoundationEssentials
+import Glibc
+package import Model
+import SwiftASN1
+import X509
+
+/// The purpose of a certificate that the authority of a team issues.
+package enum CertificatePurpose: Hashable, Sendable {
+    /// A host: server and client of other brokers, and client of etcd. The common name is the host's name.
+    case host(HostName)
+    /// A node of etcd, for its clients and for the other nodes. It has no common name, which etcd would take for a user.
+    case etcdServer
+    /// The user `root` of etcd, who manages its users and roles.
+    case etcdRoot
+}
+
+/// A certificate that the authority of a team has issued.
+package struct IssuedCertificate: Sendable {
+    /// The certificate, as PEM.
+    package let pem: String
+    /// The pin of its key.
+    package let key: KeyPin
+}
+
+extension CertificateAuthority {
+    /// The user of etcd that manages all others. No host may have this name, because it would be that user.
+    package static let etcdRootUser = "root"
+
+    /// The lifetime of issued certificates in years.
+    ///
+    /// A removed host is refused at once, because its entry in the list of members is gone. An early end of certificates
+    /// would add nothing to that, and would stop a team without maintenance.
+    private static let years = 10
+
+    /// The maximum number of names and addresses in a certificate.
+    private static let nameLimit = 32
+
+    /// Issues a certificate for the key of a request.
+    ///
+    /// Only the key of the request is used. Its name and its extensions have no effect.
+    ///
+    /// - Parameters:
+    ///   - purpose: Decides the name and the allowed uses.
+    ///   - request: The certificate signing request (PKCS #10), as PEM.
+    ///   - addresses: Host names and numeric addresses of the machine.
+    /// - Returns: The certificate, and the pin of its key.
+    /// - Throws: `TLSError.notIssued`.
+    package func issue(
+        _ purpose: CertificatePurpose,
+        request: String,
+        addresses: [String] = []
+    ) throws(TLSError) -> IssuedCertificate {
+        let (publicKey, pin) = try Self.key(of: request)
+        if case .host(let host) = purpose, host.text == Self.etcdRootUser {
+            throw .notIssued(reason: "\(host) is the administrator of etcd; choose another name for the host")
+        }
+        let names = try Self.names(of: purpose, addresses)
+        do {
+            let start = CertificateDates.start()
+            let certificate = try Certificate(
+                version: .v3,
+                serialNumber: Certificate.SerialNumber(),
+                publicKey: Certificate.PublicKey(publicKey),
+                notValidBefore: start,
+                notValidAfter: min(CertificateDates.end(years: Self.years, after: start), expiresAt),
+                issuer: certificate.subject,
+                subject: try Self.subject(of: purpose),
+                signatureAlgorithm: .ecdsaWithSHA256,
+                extensions: Certificate.Extensions {
+                    Critical(BasicConstraints.notCertificateAuthority)
+                    Critical(KeyUsage(digitalSignature: true))
+                    try Self.uses(of: purpose)
+                    if !names.isEmpty { SubjectAlternativeNames(names) }
+                    AuthorityKeyIdentifier(keyIdentifier: SubjectKeyIdentifier(hash: key.publicKey).keyIdentifier)
+                },
+                issuerPrivateKey: key
+            )
+            return IssuedCertificate(pem: try certificate.serializeAsPEM().pemString + "\n", key: pin)
+        } catch {
+            throw .notIssued(reason: "\(error)")
+        }
+    }
+
+    /// Returns the key of a request that proves to have the private key.
+    private static func key(of request: String) throws(TLSError) -> (P256.Signing.PublicKey, KeyPin) {
+        let parsed: CertificateSigningRequest
+        do { parsed = try CertificateSigningRequest(pemEncoded: request) } catch {
+            throw .notIssued(reason: "the request is not a certificate signing request (\(error))")
+        }
+        guard let key = P256.Signing.PublicKey(parsed.publicKey),
+            let pin = PinnedKey.pin(ofP256: Array(key.derRepresentation))
+        else {
+            throw .notIssued(reason: "the key of the request is not a P-256 key")
+        }
+        guard parsed.publicKey.isValidSignature(parsed.signature, for: parsed) else {
+            throw .notIssued(reason: "the request is not signed with its own key")
+        }
+        return (key, pin)
+    }
+
+    private static func subject(of purpose: CertificatePurpose) throws -> DistinguishedName {
+        switch purpose {
+        case .host(let host): try DistinguishedName { CommonName(host.text) }
+        case .etcdServer: try DistinguishedName { OrganizationName("etcd") }
+        case .etcdRoot: try DistinguishedName { CommonName(etcdRootUser) }
+        }
+    }
+
+    /// The nodes of etcd are clients of each other.
+    private static func uses(of purpose: CertificatePurpose) throws -> ExtendedKeyUsage {
+        purpose == .etcdRoot ? try ExtendedKeyUsage([.clientAuth]) : try ExtendedKeyUsage([.serverAuth, .clientAuth])
+    }
+
+    /// Returns the names of the machine. A node of etcd is also reached from its own machine.
+    private static func names(
+        of purpose: CertificatePurpose,
+        _ addresses: [String]
+    ) throws(TLSError) -> [GeneralName] {
+        let own: [String] =
+            switch purpose {
+            case .host(let host): [host.text]
+            case .etcdServer: ["localhost", "127.0.0.1", "::1"]
+            case .etcdRoot: []
+            }
+        guard addresses.count <= nameLimit else {
+            throw .notIssued(reason: "there are \(addresses.count) addresses, and at most \(nameLimit) are possible")
+        }
+        var names: [GeneralName] = []
+        for text in own + addresses {
+            guard let name = name(of: text) else {
+                throw .notIssued(reason: "\"\(SanitizedText(text))\" is not a host name or a numeric address")
+            }
+            if !names.contains(name) { names.append(name) }
+        }
+        return names
+    }
+
+    private static func name(of text: String) -> GeneralName? {
+        for (family, count) in [(AF_INET, 4), (AF_INET6, 16)] {
+            var bytes = [UInt8](repeating: 0, count: count)
+            if inet_pton(family, text, &bytes) == 1 { return .ipAddress(ASN1OctetString(contentBytes: bytes[...])) }
+        }
+        // RFC 1123: letters, digits and hyphens between dots. A text such as "10.0.0.256" is not a name.
+        let labels = text.split(separator: ".", omittingEmptySubsequences: false)
+        let isName = labels.allSatisfy { label in
+            (1...63).contains(label.utf8.count) && !label.hasPrefix("-") && !label.hasSuffix("-")
+                && label.utf8.allSatisfy { Base62.contains($0) || $0 == UInt8(ascii: "-") }
+        }
+        let isNumeric = labels.last?.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ?? true
+        return isName && (!isNumeric || labels.count == 1) && text.utf8.count <= 253 ? .dnsName(text) : nil
+    }
+}

@@ -1,0 +1,47 @@
+package import Model
+package import NIOCore
+import NIOSSL
+
+/// TLS 1.3 to the broker of another host of the team.
+///
+/// The handshake fails unless the certificate of the broker is of the team, names the expected host, and has the pinned
+/// key. `MemberServerTLS` says who verifies what.
+package struct MemberClientTLS: Sendable {
+    private let context: NIOSSLContext
+
+    /// - Throws: `TLSError.unusable`.
+    package init(identity: MemberIdentity) throws(TLSError) {
+        var configuration = TLSConfiguration.makeClientConfiguration()
+        configuration.useTeam(of: identity)
+        // The check below compares the name of the host, which is no DNS name.
+        configuration.certificateVerification = .noHostnameVerification
+        configuration.certificateChain = [.certificate(identity.certificate)]
+        configuration.privateKey = .privateKey(identity.privateKey)
+        context = try NIOSSLContext.make(configuration)
+    }
+
+    /// Adds TLS in front of the handlers of a channel. Called on the channel's event loop.
+    ///
+    /// - Parameters:
+    ///   - channel: A channel without traffic.
+    ///   - host: The expected name of the other host.
+    ///   - key: The pin of its key: `TeamMember.key`.
+    /// - Throws: An error of NIOSSL. The channel gets `TLSError.notOfTeam` if the other host is not the expected one.
+    package func secure(_ channel: any Channel, to host: HostName, key: KeyPin) throws {
+        // NIOSSL marks this function as unstable. It is the only one that keeps BoringSSL's verification.
+        let handler = try NIOSSLClientHandler._makeSSLClientHandler(context: context, serverHostname: nil) {
+            certificate,
+            channel in
+            channel.eventLoop.makeCompletedFuture {
+                let member = try MemberCertificate(certificate)
+                guard member.host == host else {
+                    throw TLSError.notOfTeam(reason: "it is of the host \(member.host), not of \(host)")
+                }
+                guard member.pin == key else {
+                    throw TLSError.notOfTeam(reason: "its key is not the key of the member \(host)")
+                }
+            }
+        }
+        try channel.pipeline.syncOperations.addHandler(handler, position: .first)
+    }
+}
