@@ -5,6 +5,8 @@ package import Model
 ///
 /// Discovery sources push events to the registry; the registry never queries them. Subscribers receive every change in
 /// order, after a snapshot or after the last revision they know.
+///
+/// In a team, the list includes the endpoints of the other hosts (`EndpointRegistry+Team.swift`).
 package actor EndpointRegistry {
     /// The starting point of a subscription.
     package enum Start: Sendable {
@@ -16,8 +18,14 @@ package actor EndpointRegistry {
 
     /// The phones of endpoints that reach the same launch as a cabled endpoint.
     package nonisolated let linkedPhones = LinkedPhones()
-    private var table: EndpointTable
-    private var changeLog: ChangeLog
+    /// The hosts of the team.
+    package nonisolated let teamHosts = TeamHosts()
+    private(set) var table: EndpointTable
+    /// The endpoints of the other hosts of the team.
+    var remote: RemoteEndpointTable
+    var changeLog: ChangeLog
+    /// The revision of the last change of a local endpoint.
+    private(set) var localRevision: UInt64
     private let now: @Sendable () -> Date
 
     /// - Parameters:
@@ -36,26 +44,30 @@ package actor EndpointRegistry {
         now: @escaping @Sendable () -> Date = { Date() }
     ) {
         table = EndpointTable(records: records, trusts: trusts, retired: retired, abilities: abilities)
+        remote = RemoteEndpointTable()
         changeLog = ChangeLog(startingAfter: revision)
+        localRevision = revision
         self.now = now
     }
 
-    package var endpoints: [Endpoint] { table.endpoints }
-    /// The endpoints and their revision.
-    package var list: (endpoints: [Endpoint], revision: UInt64) { (table.endpoints, changeLog.revision) }
-    /// The endpoints and their revision; nil if `revision` is current.
-    package func list(ifChangedSince revision: UInt64?) -> (endpoints: [Endpoint], revision: UInt64)? {
-        revision == changeLog.revision ? nil : list
-    }
+    /// The endpoints of all hosts, in the order of their IDs.
+    package var endpoints: [Endpoint] { remote.merged(with: table.endpoints, teamHosts.others) }
+    /// The endpoints of all hosts and their revision.
+    package var list: (endpoints: [Endpoint], revision: UInt64) { (endpoints, changeLog.revision) }
+    /// The local endpoints, as they are saved.
     package var records: [PersistedEndpoint] { table.records }
     package var retired: RetiredIDs { table.retired }
     package var revision: UInt64 { changeLog.revision }
+    /// The revision of the last event.
+    package var lastChangeRevision: UInt64 { changeLog.lastChangeRevision }
     package var refusals: RefusedSightings { table.refusals }
 
-    /// Returns the endpoint with this ID or former ID.
+    /// Returns the endpoint of any host with this ID or former ID. The ID may name this host.
     package func endpoint(_ id: EndpointID) throws(RegistryError) -> Endpoint {
-        guard let endpoint = table[id] else { throw .noSuchEndpoint(id.text) }
-        return endpoint
+        let id = teamHosts.ownID(of: id)
+        guard id.namesHost else { return try localEndpoint(id) }
+        guard let endpoint = remote[id] else { throw .noSuchEndpoint(id.text) }
+        return RemoteEndpointTable.resolved(endpoint, teamHosts.others)
     }
 
     /// The endpoint of a sighting; nil if not listed.
@@ -107,8 +119,10 @@ package actor EndpointRegistry {
     /// Accepts the next server that answers, under any name. Called on an owner's request.
     package func acceptServer(of id: EndpointID) { publish(table.acceptServer(of: id)) }
 
-    /// Removes an offline endpoint. Its ID stays reserved for the same app.
+    /// Removes an offline endpoint of this broker. Its ID stays reserved for the same app.
     package func remove(_ id: EndpointID) throws(RegistryError) {
+        let id = teamHosts.ownID(of: id)
+        if let host = id.host { throw .onOtherHost(id, host) }
         publish([try table.removeUnseen(id)])
     }
 
@@ -126,7 +140,7 @@ package actor EndpointRegistry {
     package func changes(after revision: UInt64? = nil) -> (start: Start, changes: AsyncStream<EndpointChange>) {
         let start =
             revision.flatMap { changeLog.changes(after: $0) }.map(Start.replay)
-            ?? .snapshot(table.endpoints, revision: changeLog.revision)
+            ?? .snapshot(endpoints, revision: changeLog.revision)
         return (start, changeLog.subscribe())
     }
 
@@ -134,20 +148,26 @@ package actor EndpointRegistry {
     var subscriberCount: Int { changeLog.subscriberCount }
 
     /// Ends every change stream at shutdown.
-    package func finish() { changeLog.finish() }
+    package func finish() {
+        changeLog.finish()
+        teamHosts.finish()
+    }
 
     private func publish(_ changes: [EndpointTable.Change]) {
         for change in changes {
             let endpoint = change.endpoint
-            let kind: EndpointChange.Kind =
-                switch change {
-                case .added: .added
-                case .changed: .changed
-                case .removed: .removed
-                }
-            let cabled = kind == .removed ? nil : endpoint.sameLaunchAs.flatMap { table[$0] }
+            let cabled = change.kind == .removed ? nil : endpoint.sameLaunchAs.flatMap { table[$0] }
             linkedPhones.set(cabled?.location.udid, of: endpoint.id)
-            changeLog.append(kind, endpoint)
+            changeLog.append(change.kind, endpoint)
+            localRevision = changeLog.revision
+        }
+    }
+
+    /// Publishes changes of the endpoints of other hosts.
+    func publishRemote(_ changes: [EndpointTable.Change]) {
+        let hosts = teamHosts.others
+        for change in changes {
+            changeLog.append(change.kind, RemoteEndpointTable.resolved(change.endpoint, hosts))
         }
     }
 }
@@ -158,6 +178,8 @@ package enum RegistryError: Error, Equatable {
     /// The endpoint cannot be removed, because a source still reports the endpoint.
     case stillPresent(EndpointID)
     case nameTaken(String)
+    /// The endpoint belongs to another host of the team.
+    case onOtherHost(EndpointID, HostName)
 }
 
 extension RegistryError: CustomStringConvertible {
@@ -168,6 +190,7 @@ extension RegistryError: CustomStringConvertible {
             "\(id) is still visible and would be listed again; only an offline endpoint can be removed"
         case .nameTaken(let name):
             "a static endpoint named \"\(SanitizedText(name))\" already exists; choose another name"
+        case .onOtherHost(let id, let host): "\(id) belongs to the host \(host); run the command there"
         }
     }
 }

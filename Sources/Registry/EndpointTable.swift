@@ -33,7 +33,7 @@ package struct EndpointTable: Sendable {
         self.limits = limits
         self.abilities = abilities
         list = EndpointIndex(retired: retired)
-        for var record in records {
+        for var record in records where !record.endpoint.isOnOtherHost {
             let earlier = EarlierAdvertisement(of: record)
             record.endpoint.goOffline(reason: "not seen since the broker started")
             let approval = trusts[record.endpoint.id]?.approval

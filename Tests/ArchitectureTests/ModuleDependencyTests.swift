@@ -40,25 +40,32 @@ import Testing
         "UsbmuxServer": ["Devices", "Model", "SystemIO", "Tunnels", "Logging", "ServiceLifecycle"],
         "Client": ["JSON", "Model", "StreamBridge", "SystemIO", "NIOCore", "NIOPosix", "NIOHTTP1"],
         "StreamBridge": ["SystemIO", "NIOCore", "NIOPosix"],
+        "Team": ["Model", "SystemIO", "Logging", "ServiceLifecycle"],
+        "Etcd": [
+            "SystemIO", "Team", "TLS", "Logging", "Model", "NIOCore", "NIOHPACK", "NIOHTTP2", "NIOPosix", "NIOSSL",
+            "SwiftProtobuf",
+        ],
         "TLS": ["Model", "SystemIO", "Crypto", "NIOCore", "NIOSSL", "SwiftASN1", "X509"],
         "patchbayd": [
-            "API", "CLinux", "CVersion", "DebugLink", "Devices", "Discovery", "UsbmuxServer", "Images", "JSON", "MCP",
-            "Model", "AccessControl", "CoreMetrics", "Probing", "Profiles", "PrometheusMetrics", "Registrations",
-            "Registry", "SystemIO", "TLS", "Tunnels", "ArgumentParser", "Logging", "ServiceLifecycle", "TOML",
-            "UnixSignals",
+            "API", "Client", "CLinux", "CVersion", "DebugLink", "Devices", "Discovery", "Etcd", "UsbmuxServer",
+            "Images", "JSON", "MCP", "Model", "AccessControl", "CoreMetrics", "NIOCore", "Probing", "Profiles",
+            "PrometheusMetrics", "Registrations", "Registry", "SystemIO", "Team", "TLS", "Tunnels", "ArgumentParser",
+            "Logging", "ServiceLifecycle", "TOML", "UnixSignals",
         ],
         "patchbay": [
-            "ArgumentParser", "Client", "CLinux", "CVersion", "JSON", "Model", "QR", "SystemIO", "TLS", "Tunnels",
+            "ArgumentParser", "Client", "CLinux", "CVersion", "Devices", "JSON", "Model", "QR", "SystemIO", "TLS",
+            "Tunnels", "UsbmuxServer",
         ],
     ]
 
     static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()
 
+    /// The Swift files of a folder, without those that protoc has generated.
     static func files(in folder: String) throws -> [URL] {
         let folder = root.appending(path: folder)
         return try #require(FileManager.default.subpaths(atPath: folder.path))
-            .filter { $0.hasSuffix(".swift") }.map { folder.appending(path: $0) }
+            .filter { $0.hasSuffix(".swift") && !$0.hasSuffix(".pb.swift") }.map { folder.appending(path: $0) }
     }
 
     @Test(arguments: allowedImports.keys.sorted())

@@ -1,0 +1,65 @@
+package import Model
+import Synchronization
+
+/// The hosts of the team: the name of this host, and the state of the others.
+///
+/// Readable without the registry's actor. Only the registry changes it (`EndpointRegistry.setOwnHost`, `setHosts`).
+package final class TeamHosts: Sendable {
+    private struct State {
+        var own: HostName?
+        /// The other hosts, in the order of their names.
+        var others: [HostStatus] = []
+    }
+
+    private let state = Mutex(State())
+    private let subscribers = Broadcast<[HostStatus]>(slow: .keepsNewest(1))
+
+    /// The name of this host in its team. Nil without a team.
+    package var own: HostName? { state.withLock(\.own) }
+
+    /// The other hosts of the team, in the order of their names.
+    package var others: [HostStatus] { state.withLock(\.others) }
+
+    /// The ID that this broker uses for an endpoint: without a host if the ID names this host.
+    package func ownID(of id: EndpointID) -> EndpointID {
+        guard let host = id.host, host == own else { return id }
+        return id.onItsHost
+    }
+
+    /// Returns endpoints for a client: those of this broker have this host. Without a team, they stay as they are.
+    package func withHosts(_ endpoints: [Endpoint]) -> [Endpoint] {
+        guard let own else { return endpoints }
+        return endpoints.map { $0.isOnOtherHost ? $0 : $0.listed(on: own) }
+    }
+
+    /// Returns an endpoint for a client, as the list does.
+    package func withHost(_ endpoint: Endpoint) -> Endpoint { withHosts([endpoint])[0] }
+
+    /// Returns a stream of the other hosts now and after every change. A slow reader gets only the newest list.
+    package func lists() -> AsyncStream<[HostStatus]> { subscribers.subscribe(startingWith: others) }
+
+    /// - Returns: The former name of this host.
+    func setOwn(_ name: HostName?) -> HostName? {
+        let (former, others) = state.withLock { state in
+            defer { state.own = name }
+            return (state.own, state.others)
+        }
+        // The lists of endpoints and phones depend on the name of this host.
+        if former != name { subscribers.send(others) }
+        return former
+    }
+
+    /// - Returns: False if nothing has changed.
+    func setOthers(_ hosts: [HostStatus]) -> Bool {
+        let sorted = hosts.sorted { $0.name < $1.name }
+        let isNew = state.withLock { state in
+            guard state.others != sorted else { return false }
+            state.others = sorted
+            return true
+        }
+        if isNew { subscribers.send(sorted) }
+        return isNew
+    }
+
+    func finish() { subscribers.finish() }
+}
