@@ -23,6 +23,8 @@ package enum AccessError: Error, Hashable, Sendable {
     case leased(LeaseConflict)
     /// The client is neither the holder of the lease nor an owner.
     case notLeaseHolder(LeaseConflict)
+    /// The registry of the team did not store the claim of a phone, which a lease of that phone needs.
+    case claimNotStored(String, reason: String)
     /// A grant for read-only tools requested a lease.
     case leaseNeedsChangingTools
     case notFound(String)
@@ -64,6 +66,9 @@ extension AccessError: CustomStringConvertible {
         case .limit(let what): what
         case .leased(let conflict): conflict.description
         case .notLeaseHolder(let conflict): "only its holder and an owner may end a lease: \(conflict)"
+        case .claimNotStored(let phone, let reason):
+            "\(phone) cannot be leased now, because the registry of the team is not available: \(reason); calls without a "
+                + "lease work; see `patchbay team status`"
         case .leaseNeedsChangingTools: "a grant for read-only tools cannot take a lease"
         case .notFound(let what): what
         case .noSuchGrant(let id): "no grant or invite has the ID \"\(SanitizedText(id))\""

@@ -9,6 +9,8 @@ package struct Principal: Sendable {
         case grant(Grant)
         /// A process on the Unix socket, of a user without full access.
         case localUser
+        /// A client of the broker of another host in the team.
+        case member(MemberClient)
         /// A TCP client on this machine without a token, or a remote client without a grant.
         case anonymous
     }
@@ -21,6 +23,8 @@ package struct Principal: Sendable {
     package let user: UInt32?
     /// The TLS key that a remote client proved to hold; nil without a client certificate.
     package let key: KeyPin?
+    /// The name of this broker's host, to which the endpoints without a host belong; nil without a team.
+    package var host: HostName?
     /// True for a request to an MCP server, which comes from an agent.
     package private(set) var isMCPClient = false
 
@@ -29,8 +33,10 @@ package struct Principal: Sendable {
         source: RequestSource,
         actor: AuditActor,
         user: UInt32? = nil,
-        key: KeyPin? = nil
+        key: KeyPin? = nil,
+        host: HostName? = nil
     ) {
+        self.host = host
         self.key = key
         self.role = role
         self.source = source
@@ -64,23 +70,38 @@ extension Principal {
         if case .grant(let grant) = role { grant } else { nil }
     }
 
-    /// Returns whether the client has a scope: as an owner, or by its grant.
-    package func may(_ scope: Scope) -> Bool {
-        if isRemote, scope.isLocalOnly { return false }
-        return isOwner || grant?.permissions.allow(scope) ?? false
+    /// The client of another host's broker; nil for a client of this broker.
+    package var member: MemberClient? {
+        if case .member(let member) = role { member } else { nil }
     }
 
-    /// True for a client of the remote listener. Such a client is never an owner and never reads a secret.
+    /// The permissions of a client that is no owner; nil for a client without permissions.
+    package var permissions: Permissions? {
+        switch role {
+        case .grant(let grant): grant.permissions
+        case .member(let member): member.caller?.permissions
+        case .owner, .localUser, .anonymous: nil
+        }
+    }
+
+    /// Returns whether the client has a scope: as an owner, or by its permissions.
+    package func may(_ scope: Scope) -> Bool {
+        if isRemote, scope.isLocalOnly { return false }
+        if member != nil, scope.isHostOnly { return false }
+        return isOwner || permissions?.allow(scope) ?? false
+    }
+
+    /// True for a client of the remote or the team listener. Such a client is never an owner and never reads a secret.
     package var isRemote: Bool {
         if case .remote = source { true } else { false }
     }
 
     /// The tools that the client may call.
-    package var tools: ToolFilter { isOwner ? .all : grant?.permissions.tools ?? .all }
+    package var tools: ToolFilter { isOwner ? .all : permissions?.tools ?? .all }
 
     /// The reason why the client's grant cannot have a missing scope, with a leading colon. Empty without such a reason.
     package func exclusion(of scope: Scope) -> String {
-        grant?.permissions.exclusion(of: scope).map { ": \($0)" } ?? ""
+        permissions?.exclusion(of: scope).map { ": \($0)" } ?? ""
     }
 
     /// Returns whether the client has a scope, and may see an endpoint.
@@ -102,11 +123,13 @@ extension Principal {
 
     /// Returns whether the client may see the endpoint with this `Endpoint.id` and `Endpoint.approvedApp`.
     package func canSee(_ id: EndpointID, approvedApp: SanitizedText?) -> Bool {
-        isOwner || grant?.permissions.selector.includes(id, approvedApp: approvedApp) ?? false
+        // A host reaches a third one through that one's own broker.
+        if member != nil, id.host != nil { return false }
+        return isOwner || permissions?.selector.includes(id, approvedApp: approvedApp, on: host) ?? false
     }
 
     /// True if the client may see every endpoint. Only such clients may see devices, which are not endpoints.
-    package var canSeeAllEndpoints: Bool { isOwner || grant?.permissions.selector == .all }
+    package var canSeeAllEndpoints: Bool { isOwner || permissions?.selector == .all }
 
     /// Returns an endpoint as the client may see it. The IDs of other endpoints are for clients that may see every
     /// endpoint.
@@ -123,8 +146,33 @@ extension Principal {
         switch actor {
         case .process(let uid, _, _): "uid:\(uid)"
         case .grant(let id): "grant:\(id)"
+        case .member(let host, _): member?.holder ?? MemberClient(host: host, caller: nil).holder
         case .anonymous: "anonymous"
         case .broker: "broker"
         }
     }
+}
+
+/// A client of the broker of another host, as that broker names it.
+package struct MemberClient: Hashable, Sendable {
+    package let host: HostName
+    /// Nil for a request without a caller, which has no permission.
+    package let caller: TeamCaller?
+
+    package init(host: HostName, caller: TeamCaller?) {
+        self.host = host
+        self.caller = caller
+    }
+
+    /// The beginning of the holder keys of all clients of other hosts.
+    static let holderPrefix = "host:"
+
+    /// The beginning of the holder keys of all clients of a host.
+    package static func holderPrefix(of host: HostName) -> String { "\(holderPrefix)\(host)/" }
+
+    /// The key of the client as a holder of leases and artifacts.
+    package var holder: String { Self.holderPrefix(of: host) + (caller?.holder ?? "") }
+
+    /// The name that other clients see.
+    package var name: SanitizedText { SanitizedText("\(caller.map { "\($0.name)" } ?? "the broker") on \(host)") }
 }

@@ -209,7 +209,7 @@ import Testing
         var renewal = Self.request(2, Self.anna)
         renewal.renewing = 1
         try table.request(renewal, at: .seconds(1))
-        _ = table.end(1, by: Self.person.name, at: .seconds(2))
+        _ = table.end(1, because: "user 1 ended it", at: .seconds(2))
 
         let error = #expect(throws: AccessError.self) { try table.request(renewal, at: .seconds(3)) }
 
@@ -271,8 +271,8 @@ private final class LeaseTableReference {
     func request(_ request: LeaseTable.Request, at now: Duration) throws { try table.request(request, at: now) }
     func withdraw(_ ticket: UInt64, at now: Duration) -> Bool { table.withdraw(ticket, at: now) }
     @discardableResult
-    func end(_ number: UInt64, by client: SanitizedText? = nil, at now: Duration) -> LeaseTable.Entry? {
-        table.end(number, by: client, at: now)
+    func end(_ number: UInt64, because reason: String? = nil, at now: Duration) -> LeaseTable.Entry? {
+        table.end(number, because: reason, at: now)
     }
     func beginCall(on target: LeaseTarget, by holder: LeaseHolder, at now: Duration) -> Bool {
         guard let number = table.beginCall(on: target, by: holder, at: now) else { return false }

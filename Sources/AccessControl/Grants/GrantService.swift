@@ -32,6 +32,9 @@ package struct GrantService: Sendable {
         store.live.grant(boundTo: key, from: source)
     }
 
+    /// Returns a grant that is valid now. Records no use.
+    package func valid(_ id: String) -> Grant? { store.live.grant(id) }
+
     /// Ends one grant with its descendants, one invite, or all of them. On return the change is saved and every session
     /// of those grants is closed.
     ///

@@ -16,6 +16,14 @@ package enum LeaseTarget: Hashable, Sendable {
     package var device: UDID? {
         if case .device(let udid) = self { udid } else { nil }
     }
+
+    /// The UDID of the phone or the ID of the endpoint. `patchbay lease` accepts both.
+    package var name: String {
+        switch self {
+        case .device(let udid): udid.text
+        case .endpoint(let id): id.text
+        }
+    }
 }
 
 /// The client that holds a lease: a user, an agent or a grant.
@@ -28,38 +36,71 @@ package struct LeaseHolder: Hashable, Sendable {
     /// The name that other clients see.
     package let name: SanitizedText
     /// False for a user. A user's lease also slides while others wait.
-    let isAgent: Bool
+    package let isAgent: Bool
     /// The grant with which the lease ends; nil without a grant.
-    let grant: String?
+    package let grant: String?
+    /// The host of a client of another broker; nil for a client of this broker.
+    let host: HostName?
 
-    /// The key of an agent; nil for a user, whose key follows from the UID.
-    package var agentKey: String? { isAgent ? key : nil }
+    /// The key of an agent, or of a client of another host; nil for a user, whose key follows from the UID.
+    package var agentKey: String? { isAgent || host != nil ? key : nil }
 
-    init(key: String, name: SanitizedText, isAgent: Bool, grant: String? = nil) {
+    init(key: String, name: SanitizedText, isAgent: Bool, grant: String? = nil, host: HostName? = nil) {
         self.key = key
         self.name = name
         self.isAgent = isAgent
         self.grant = grant
+        self.host = host
     }
 
     /// Returns the key of a user's commands, which is also the key of a tunnel without another holder.
     package static func key(ofUser uid: UInt32) -> String { "uid:\(uid)" }
+
+    /// The holder of the leases that a user's commands take.
+    package static func user(_ uid: UInt32) -> LeaseHolder {
+        LeaseHolder(key: key(ofUser: uid), name: SanitizedText("user \(uid)"), isAgent: false)
+    }
+
+    fileprivate static func agent(ofUser uid: UInt32, process: Int32) -> LeaseHolder {
+        LeaseHolder(
+            key: "\(key(ofUser: uid)) pid:\(process)",
+            name: SanitizedText("an agent of user \(uid) (process \(process))"),
+            isAgent: true
+        )
+    }
+
+    fileprivate static func holder(ofGrant id: String, called name: SanitizedText?) -> LeaseHolder {
+        LeaseHolder(key: "grant:\(id)", name: name ?? SanitizedText("grant \(id)"), isAgent: true, grant: id)
+    }
+
+    /// Returns the holder with a key: an agent of a user, or a grant. Nil for any other key.
+    package init?(agentKey key: String) {
+        if key.hasPrefix("grant:") {
+            self = Self.holder(ofGrant: String(key.dropFirst("grant:".count)), called: nil)
+            return
+        }
+        let parts = key.split(separator: " ")
+        guard parts.count == 2, parts[0].hasPrefix("uid:"), parts[1].hasPrefix("pid:"),
+            let user = UInt32(parts[0].dropFirst(4)), let process = Int32(parts[1].dropFirst(4))
+        else { return nil }
+        self = Self.agent(ofUser: user, process: process)
+    }
 }
 
 extension Principal {
     /// The holder of the leases that this client takes.
     package var leaseHolder: LeaseHolder {
         switch actor {
-        case .process(let uid, let pid, _) where isMCPClient:
+        case .process(let uid, let pid, _) where isMCPClient: .agent(ofUser: uid, process: pid)
+        case .process(let uid, _, _): .user(uid)
+        case .grant(let id): .holder(ofGrant: id, called: grant?.name)
+        case .member(let host, let client):
             LeaseHolder(
-                key: "\(LeaseHolder.key(ofUser: uid)) pid:\(pid)",
-                name: SanitizedText("an agent of user \(uid) (process \(pid))"),
-                isAgent: true
+                key: holder,
+                name: member?.name ?? client,
+                isAgent: member?.caller?.isAgent ?? true,
+                host: host
             )
-        case .process(let uid, _, _):
-            LeaseHolder(key: LeaseHolder.key(ofUser: uid), name: SanitizedText("user \(uid)"), isAgent: false)
-        case .grant(let id):
-            LeaseHolder(key: holder, name: grant?.name ?? SanitizedText("grant \(id)"), isAgent: true, grant: id)
         case .anonymous, .broker:
             LeaseHolder(key: holder, name: SanitizedText(holder), isAgent: true)
         }
@@ -72,21 +113,19 @@ package struct LeaseConflict: Hashable, Sendable, CustomStringConvertible {
     package let target: LeaseTarget
     /// The holder of the lease; nil if there is no lease, but a changing call of another client still runs.
     package let holder: SanitizedText?
-    /// The rest of the lease in whole seconds, at least 1.
-    package let seconds: Int
-    /// The end of the lease, in RFC 3339 format.
-    package let end: String
+    /// The host that granted the lease; nil for this broker.
+    var host: HostName?
+    /// The rest of the lease in whole seconds, at least 1. Nil for a lease of another host, which alone knows its end.
+    package let seconds: Int?
+    /// The end of the lease, in RFC 3339 format. Nil for a lease of another host.
+    package let end: String?
 
-    /// The ID of the endpoint or the UDID of the phone. `patchbay lease` accepts both.
-    package var name: String {
-        switch target {
-        case .device(let udid): udid.text
-        case .endpoint(let id): id.text
-        }
-    }
+    /// The ID of the endpoint or the UDID of the phone.
+    package var name: String { target.name }
 
     package var description: String {
         guard let holder else { return "a changing call of another client still runs on \(name)" }
-        return "\(name) is leased to \"\(holder)\" until \(end) (\(seconds) s)"
+        if let host { return "\(name) is leased to \"\(holder)\" on the host \(host)" }
+        return "\(name) is leased to \"\(holder)\" until \(end ?? "-") (\(seconds ?? 1) s)"
     }
 }

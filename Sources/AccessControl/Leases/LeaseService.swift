@@ -10,58 +10,89 @@ import SystemIO
 /// because every changing call asks the table before its delivery.
 package final class LeaseService: Service {
     private struct State {
-        var table = LeaseTable()
+        var table: LeaseTable
         var lastTicket: UInt64 = 0
         /// The waiting requests by ticket.
-        var waiting: [UInt64: Promise<Void>] = [:]
+        var waiting: [UInt64: Waiter] = [:]
+        /// The claims that the leases needed after the last change.
+        var neededClaims: [LeaseTarget: LeaseClaim] = [:]
         /// The sessions under grants by the number of their lease.
         var sessions: [UInt64: GrantSession] = [:]
         /// Wakes `run()`, because the next deadline may have moved forward.
         var wakeUp: AsyncStream<Void>.Continuation?
     }
 
+    /// A request that waits.
+    private struct Waiter {
+        let promise: Promise<Void>
+        /// False for a request that does not wait while another client has the lease.
+        let isPatient: Bool
+    }
+
+    /// The time in which the registry of the team must answer a client that does not wait.
+    private static let claimTimeout = Duration.seconds(10)
     /// The longest time after which a lease that expired during a suspend of the system ends.
     private static let longestSleep = Duration.seconds(30)
 
-    private let state = Mutex(State())
-    private let store: AccessStore?
-    private let phones: @Sendable () -> [EndpointID: UDID]
-    private let clock: any Clock<Duration>
+    /// Wakes the synchronization of the claims.
+    let claimWakeUps = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    let claims: (any LeaseClaims)?
+    let hosts: (any HostLeases)?
+    let phones: @Sendable () -> [EndpointID: UDID]
+    let clock: any Clock<Duration>
     private let watch: ElapsedTimer
     private let now: @Sendable () -> Date
+    private let state: Mutex<State>
+    private let store: AccessStore?
 
     /// Creates a service without leases.
     ///
     /// - Parameters:
     ///   - store: The grants and the audit log; nil without grants.
+    ///   - claims: The claims of the team; nil without a team.
+    ///   - hosts: The leases of the other hosts; nil without a team.
     ///   - phones: Returns the phones that endpoints without a cable run on, as far as known (`LeaseTarget`).
     ///   - clock: The clock of the leases and of the wait times.
     ///   - now: Returns the time of the wall clock, for display.
     package init(
         store: AccessStore? = nil,
+        claims: (any LeaseClaims)? = nil,
+        hosts: (any HostLeases)? = nil,
         phones: @escaping @Sendable () -> [EndpointID: UDID] = { [:] },
         clock: any Clock<Duration> = ContinuousClock(),
         now: @escaping @Sendable () -> Date = { Date() }
     ) {
+        state = Mutex(State(table: LeaseTable(needsClaims: claims != nil)))
         self.store = store
+        self.claims = claims
+        self.hosts = hosts
         self.phones = phones
         self.clock = clock
         self.now = now
         watch = ElapsedTimer(clock)
     }
 
-    /// Ends leases when their time is over.
+    /// Ends leases when their time is over, and synchronizes their claims in a team.
     package func run() async throws {
         await cancelWhenGracefulShutdown { [self] in
-            while !Task.isCancelled {
-                let (wakes, wakeUp) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-                state.withLock { $0.wakeUp = wakeUp }
-                let deadline = update { table, now in
-                    table.expire(at: now)
-                    return table.deadline
+            await withDiscardingTaskGroup { group in
+                if let claims {
+                    group.addTask { await LeaseClaimSynchronizer(leases: self, claims: claims).run() }
                 }
-                await wait(until: deadline, or: wakes)
+                await expire()
             }
+        }
+    }
+
+    private func expire() async {
+        while !Task.isCancelled {
+            let (wakes, wakeUp) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+            state.withLock { $0.wakeUp = wakeUp }
+            let deadline = update { table, now in
+                table.expire(at: now)
+                return table.deadline
+            }
+            await wait(until: deadline, or: wakes)
         }
     }
 
@@ -78,12 +109,12 @@ package final class LeaseService: Service {
         }
     }
 
-    /// Changes the table, and completes the requests that the change granted.
-    private func update<Value: Sendable, Failure: Error>(
+    /// Changes the table, completes the requests that the change granted, and updates the claims.
+    func update<Value: Sendable, Failure: Error>(
         _ change: (inout LeaseTable, Duration) throws(Failure) -> Value
     ) throws(Failure) -> Value {
         let (elapsed, phones) = (watch.elapsed, phones())
-        let (result, granted, sessions, wakeUp) = state.withLock { state in
+        let (result, granted, sessions, wakeUp, changesClaims) = state.withLock { state in
             let deadline = state.table.deadline
             state.table.link(phones)
             let result: Result<Value, Failure>
@@ -91,16 +122,34 @@ package final class LeaseService: Service {
                 result = .success(try change(&state.table, elapsed))
             } catch { result = .failure(error) }
             let effects = state.table.takeEffects()
+            let neededClaims = state.table.neededClaims
+            let changesClaims = neededClaims != state.neededClaims
+            state.neededClaims = neededClaims
             let isEarlier = state.table.deadline.map { new in deadline.map { new < $0 } ?? true } ?? false
             return (
                 result, effects.granted.compactMap { state.waiting.removeValue(forKey: $0) },
-                effects.ended.compactMap { state.sessions.removeValue(forKey: $0) }, isEarlier ? state.wakeUp : nil
+                effects.ended.compactMap { state.sessions.removeValue(forKey: $0) }, isEarlier ? state.wakeUp : nil,
+                changesClaims
             )
         }
-        for promise in granted { promise.complete(.success(())) }
+        for waiter in granted { waiter.promise.complete(.success(())) }
+        if changesClaims { claimWakeUps.continuation.yield() }
         for session in sessions { store?.live.unregister(session) }
         wakeUp?.yield()
         return try result.get()
+    }
+
+    /// Completes the request that needs the claim of a target with an error. A request that waits for other clients also
+    /// waits for the end of another host's claim.
+    func refuse(_ target: LeaseTarget, _ error: LeaseClaimError) {
+        let waiter = state.withLock { state -> Waiter? in
+            guard let ticket = state.table.ticket(waitingForClaimOf: target), let waiter = state.waiting[ticket] else {
+                return nil
+            }
+            if waiter.isPatient, case .held = error { return nil }
+            return state.waiting.removeValue(forKey: ticket)
+        }
+        waiter?.promise.complete(.failure(error))
     }
 }
 
@@ -117,7 +166,8 @@ extension LeaseService {
     ///   - renewing: The ID of the client's lease to renew; nil to take a lease if the client has none.
     /// - Returns: The lease.
     /// - Throws: `AccessError.leased` after the wait time, `.outOfRange`, `.limit`, `.leaseNeedsChangingTools`;
-    ///   `.notFound` if the lease to renew has ended; `.refused` if the grant has ended; `CancellationError`.
+    ///   `.notFound` if the lease to renew has ended; `.claimNotStored`; `.refused` if the grant has ended;
+    ///   `CancellationError`; for an endpoint of another host, errors of `HostLeases.take`.
     package func take(
         _ endpoint: Endpoint,
         for principal: Principal,
@@ -130,11 +180,21 @@ extension LeaseService {
             throw AccessError.outOfRange("a lease is 1 to \(LeaseSpec.maxSeconds) seconds long, not \(seconds)")
         }
         guard principal.tools != .readOnly else { throw AccessError.leaseNeedsChangingTools }
+        if let host = endpoint.id.host {
+            let spec = LeaseSpec(
+                endpoint: endpoint.id.onItsHost,
+                seconds: seconds,
+                waitSeconds: Int(wait / .seconds(1)),
+                note: note,
+                renew: renewing.map { Lease.parts(ofID: $0).id }
+            )
+            return try await take(spec, on: host, for: principal)
+        }
         let (target, holder) = (LeaseTarget(endpoint), principal.leaseHolder)
         let promise = Promise<Void>()
         let ticket = state.withLock { state in
             state.lastTicket += 1
-            state.waiting[state.lastTicket] = promise
+            state.waiting[state.lastTicket] = Waiter(promise: promise, isPatient: wait > .zero)
             return state.lastTicket
         }
         let earlier = ownLease(on: target, of: holder)?.number
@@ -146,21 +206,29 @@ extension LeaseService {
                 holder: holder,
                 length: .seconds(seconds),
                 note: note,
-                renewing: renewing.map(Self.number(of:))
+                renewing: renewing.map { LeaseTable.Entry.number(of: Lease.parts(ofID: $0).id) }
             )
             try update { table, now throws(AccessError) in try table.request(request, at: now) }
-            try await self.wait(for: promise, wait)
+            try await self.wait(for: promise, of: ticket, wait)
         } catch {
             let conflict = conflict(on: target, for: holder)
-            state.withLock { $0.waiting[ticket] = nil }
+            let waitsForClaim = state.withLock { state in
+                state.waiting[ticket] = nil
+                return state.table.waitsForClaim(ticket)
+            }
             let isWithdrawn = update { table, now in table.withdraw(ticket, at: now) }
             // Without a withdrawal, the lease was granted at the same moment.
             switch error {
+            case is WaitTimeout where isWithdrawn && waitsForClaim && conflict.holder == nil:
+                throw LeaseClaimError.unreachable(reason: "no answer in time").accessError(on: target)
             case is WaitTimeout where isWithdrawn: throw AccessError.leased(conflict)
             case is WaitTimeout: break
             case is CancellationError where !isWithdrawn:
                 endOwn(target, holder, except: earlier)
                 throw error
+            case let error as LeaseClaimError:
+                if !isWithdrawn { endOwn(target, holder, except: earlier) }
+                throw error.accessError(on: target)
             default: throw error
             }
         }
@@ -168,14 +236,16 @@ extension LeaseService {
             throw AccessError.leased(conflict(on: target, for: holder))
         }
         if lease.number != earlier { try begin(lease, by: principal, seconds: seconds) }
-        return view(of: lease, at: endpoint, waiting: 0, for: principal)
+        return lease.view(at: endpoint, waiting: 0, for: principal, at: time)
     }
 
     private struct WaitTimeout: Error {}
 
-    private func wait(for promise: Promise<Void>, _ limit: Duration) async throws {
-        // A free lease is granted at once.
+    private func wait(for promise: Promise<Void>, of ticket: UInt64, _ limit: Duration) async throws {
+        // A free lease is granted at once without a team.
         if promise.isCompleted { return try await promise.value() }
+        let waitsForClaim = state.withLock { $0.table.waitsForClaim(ticket) }
+        let limit = limit == .zero && waitsForClaim ? Self.claimTimeout : limit
         guard limit > .zero else { throw WaitTimeout() }
         let isGranted = try await withTimeout(limit, clock: clock) {
             try await promise.value()
@@ -215,24 +285,24 @@ extension LeaseService {
     /// - Throws: `AccessError.notFound`, `.notLeaseHolder`.
     package func end(_ id: String, among endpoints: [Endpoint], by principal: Principal) throws(AccessError) {
         let holder = principal.leaseHolder
-        let found = heldLeases.first { Self.id($0.lease) == id }?.lease
+        let found = current.leases.first { $0.lease.id == id }?.lease
         let isOwn = found?.holder.key == holder.key
         let visible = endpoints.map { LeaseTarget($0) }.first { found?.targets.contains($0) ?? false }
         guard let lease = found, isOwn || principal.isOwner || visible != nil else {
             throw state.withLock {
-                $0.table.error(forEnded: Self.number(of: id), key: holder.key, isOwner: principal.isOwner)
+                $0.table.error(forEnded: LeaseTable.Entry.number(of: id), key: holder.key, isOwner: principal.isOwner)
             }
         }
         guard isOwn || principal.isOwner else {
-            throw .notLeaseHolder(conflict(with: lease, on: visible ?? lease.request.target))
+            throw .notLeaseHolder(lease.conflict(on: visible ?? lease.request.target, at: time))
         }
-        update { table, now in _ = table.end(lease.number, by: holder.name, at: now) }
+        update { table, now in _ = table.end(lease.number, because: "\(holder.name) ended it", at: now) }
         guard !isOwn else { return }
         store?.auditLease(.leaseBroken, of: lease.request.endpoint, "held by \(lease.holder.key)", by: principal)
     }
 
-    /// Ends the principal's own lease of an endpoint, if there is one.
-    package func release(_ endpoint: Endpoint, by principal: Principal) {
+    /// Ends the principal's own lease of an endpoint of this broker, if there is one.
+    package func releaseOwn(_ endpoint: Endpoint, by principal: Principal) {
         endOwn(LeaseTarget(endpoint), principal.leaseHolder, except: nil)
     }
 
@@ -247,113 +317,18 @@ extension LeaseService {
     private func ownLease(on target: LeaseTarget, of holder: LeaseHolder) -> LeaseTable.Entry? {
         state.withLock { $0.table.ownLease(on: target, of: holder.key) }
     }
-}
 
-/// The leases as other clients see them, and the checks of their calls.
-extension LeaseService {
-    /// The number of held leases.
-    package var count: Int { heldLeases.count }
+    /// The current time, for display.
+    var time: LeaseTime { LeaseTime(elapsed: watch.elapsed, date: now()) }
 
-    /// False if no lease is held. Fast enough for each connection; true also for a lease that ends at this moment.
-    package var mayHaveLeases: Bool { state.withLock { !$0.table.isEmpty } }
+    /// True if a lease is held or pending.
+    var hasEntries: Bool { state.withLock { !$0.table.isEmpty } }
 
-    private var heldLeases: [(lease: LeaseTable.Entry, waiting: Int)] {
+    /// The table, without the leases whose time is over.
+    var current: LeaseTable {
         update { table, now in
             table.expire(at: now)
-            return table.leases
+            return table
         }
     }
-
-    /// Returns the held leases of endpoints, as a principal sees them.
-    ///
-    /// A lease names an endpoint that the principal may see: its own, or another one that it covers.
-    package func leases(of endpoints: [Endpoint], for principal: Principal) -> [Lease] {
-        let leases = heldLeases
-        guard !leases.isEmpty else { return [] }
-        let visible = Dictionary(grouping: endpoints, by: LeaseTarget.init)
-        return leases.compactMap { lease, waiting in
-            let covered = lease.targets.flatMap { visible[$0] ?? [] }.sorted { $0.id < $1.id }
-            guard let endpoint = covered.first(where: { $0.id == lease.request.endpoint }) ?? covered.first else {
-                return nil
-            }
-            return view(of: lease, at: endpoint, waiting: waiting, for: principal)
-        }
-    }
-
-    /// Returns the endpoints with their leases filled in.
-    package func withLeases(_ endpoints: [Endpoint], for principal: Principal) -> [Endpoint] {
-        let leases = heldLeases
-        guard !leases.isEmpty else { return endpoints }
-        let table = state.withLock { $0.table }
-        return endpoints.map { endpoint in
-            let number = table.leases(on: LeaseTarget(endpoint)).first?.number
-            guard let (lease, waiting) = leases.first(where: { $0.lease.number == number }) else { return endpoint }
-            var leased = endpoint
-            leased.lease = view(of: lease, at: endpoint, waiting: waiting, for: principal)
-            return leased
-        }
-    }
-
-    /// Begins a changing call of an endpoint. While the call runs, no other client gets the lease.
-    ///
-    /// - Returns: The number of the call, to pass to `endCall`.
-    /// - Throws: `AccessError.leased`.
-    package func beginCall(of endpoint: Endpoint, by holder: LeaseHolder) throws(AccessError) -> UInt64 {
-        let target = LeaseTarget(endpoint)
-        let number = update { table, now in table.beginCall(on: target, by: holder, at: now) }
-        guard let number else { throw .leased(conflict(on: target, for: holder)) }
-        return number
-    }
-
-    package func endCall(_ number: UInt64) { update { table, now in table.endCall(number, at: now) } }
-
-    /// Returns the conflict of a new connection; nil if no other client has the lease.
-    package func connectionConflict(on target: LeaseTarget, holderKey: String) -> LeaseConflict? {
-        let leases = update { table, now in
-            table.expire(at: now)
-            return table.leases(on: target)
-        }
-        return leases.first { $0.holder.key != holderKey }.map { conflict(with: $0, on: target) }
-    }
-
-    private func conflict(on target: LeaseTarget, for holder: LeaseHolder) -> LeaseConflict {
-        connectionConflict(on: target, holderKey: holder.key)
-            ?? LeaseConflict(target: target, holder: nil, seconds: 1, end: JSONCoding.text(of: now()))
-    }
-
-    private func conflict(with lease: LeaseTable.Entry, on target: LeaseTarget) -> LeaseConflict {
-        LeaseConflict(
-            target: target,
-            holder: lease.holder.name,
-            seconds: max(1, Int((lease.end - watch.elapsed) / .seconds(1))),
-            end: JSONCoding.text(of: date(of: lease.end))
-        )
-    }
-
-    /// Returns a lease as shown at an endpoint. A client that may not see every endpoint learns no phone from a link.
-    private func view(
-        of lease: LeaseTable.Entry,
-        at endpoint: Endpoint,
-        waiting: Int,
-        for principal: Principal
-    ) -> Lease {
-        Lease(
-            id: Self.id(lease),
-            endpoint: endpoint.id,
-            device: principal.canSeeAllEndpoints ? lease.device : endpoint.location.udid,
-            holder: lease.holder.name,
-            isOwn: lease.holder.key == principal.leaseHolder.key,
-            note: lease.note,
-            seconds: Int(lease.length / .seconds(1)),
-            createdAt: date(of: lease.start),
-            expiresAt: date(of: lease.end),
-            waiting: waiting
-        )
-    }
-
-    private static func number(of id: String) -> UInt64 { id.hasPrefix("l") ? UInt64(id.dropFirst()) ?? 0 : 0 }
-
-    private static func id(_ lease: LeaseTable.Entry) -> String { "l\(lease.number)" }
-
-    private func date(of time: Duration) -> Date { now() + (time - watch.elapsed) / .seconds(1) }
 }

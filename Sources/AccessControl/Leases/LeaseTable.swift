@@ -4,7 +4,7 @@ import Model
 ///
 /// Two rules keep changing calls of two clients apart. A lease is pending until the running changing calls of other
 /// clients have ended, and only its holder may begin changing calls. A lease does not expire during a changing call of
-/// its holder.
+/// its holder. In a team, a lease of a phone is also pending until its claim is held.
 ///
 /// Clients wait in the order of their requests. While a client waits, use does not extend the lease of an agent.
 ///
@@ -24,7 +24,7 @@ struct LeaseTable: Sendable {
         var renewing: UInt64?
     }
 
-    /// A lease that is held, or pending until the changing calls of other clients have ended.
+    /// A lease that is held, or pending until the changing calls of other clients have ended and its phone is claimed.
     struct Entry: Sendable {
         let number: UInt64
         let request: Request
@@ -60,11 +60,12 @@ struct LeaseTable: Sendable {
         let key: String
     }
 
-    /// A lease that a client ended before its time.
+    /// A lease that ended before its time.
     private struct Ending: Sendable {
         let number: UInt64
         let key: String
-        let client: SanitizedText
+        /// The reason, such as `user 1000 ended it`.
+        let reason: String
     }
 
     /// The maximum number of clients that wait for one lease.
@@ -76,9 +77,11 @@ struct LeaseTable: Sendable {
     /// The number of leases whose early ends are remembered.
     private static let maxEndings = 64
 
-    private var entries: [UInt64: Entry] = [:]
+    private(set) var entries: [UInt64: Entry] = [:]
     /// The number of the lease that each target belongs to.
-    private var owners: [LeaseTarget: UInt64] = [:]
+    private(set) var owners: [LeaseTarget: UInt64] = [:]
+    /// The claims of this host; nil without a team, where no lease needs a claim.
+    var claims: Claims?
     private var queue: [Request] = []
     private var calls: [UInt64: Call] = [:]
     private var endings: [Ending] = []
@@ -87,6 +90,9 @@ struct LeaseTable: Sendable {
     private var lastNumber: UInt64 = 0
     private var lastCall: UInt64 = 0
     private var effects = Effects()
+
+    /// - Parameter needsClaims: True in a team.
+    init(needsClaims: Bool = false) { claims = needsClaims ? Claims() : nil }
 
     /// Returns the effects since the last call.
     mutating func takeEffects() -> Effects {
@@ -122,7 +128,7 @@ struct LeaseTable: Sendable {
     func error(forEnded number: UInt64, key: String, isOwner: Bool) -> AccessError {
         let ending = endings.last { $0.number == number && (isOwner || $0.key == key) }
         return .notFound(
-            ending.map { "lease l\(number) has ended: \($0.client) ended it" }
+            ending.map { "lease l\(number) has ended: \($0.reason)" }
                 ?? "there is no lease with this ID; leases also end when the broker stops; `patchbay leases` lists all"
         )
     }
@@ -142,7 +148,7 @@ struct LeaseTable: Sendable {
         !lease.isPending && !hasCalls(on: lease) { $0 == lease.holder.key }
     }
 
-    private func hasCalls(on lease: Entry, ofClient isIncluded: (String) -> Bool) -> Bool {
+    func hasCalls(on lease: Entry, ofClient isIncluded: (String) -> Bool) -> Bool {
         calls.values.contains { isIncluded($0.key) && !$0.targets.isDisjoint(with: lease.targets) }
     }
 }
@@ -241,14 +247,14 @@ extension LeaseTable {
     ///
     /// - Parameters:
     ///   - number: The number of the lease.
-    ///   - client: The client that ends it, which a later renewal names; nil for an end by the broker.
+    ///   - reason: The reason that a later renewal names; nil for an end that needs none.
     ///   - now: The current time.
     /// - Returns: The ended lease; nil if there is no such lease.
     @discardableResult
-    mutating func end(_ number: UInt64, by client: SanitizedText? = nil, at now: Duration) -> Entry? {
+    mutating func end(_ number: UInt64, because reason: String? = nil, at now: Duration) -> Entry? {
         guard let lease = entries[number], !lease.isPending else { return nil }
-        if let client {
-            endings.append(Ending(number: number, key: lease.holder.key, client: client))
+        if let reason {
+            endings.append(Ending(number: number, key: lease.holder.key, reason: reason))
             if endings.count > Self.maxEndings { endings.removeFirst() }
         }
         remove(lease)
@@ -309,9 +315,9 @@ extension LeaseTable {
 
     private func mayExtend(_ lease: Entry) -> Bool { !lease.holder.isAgent || waiting(for: lease.targets).isEmpty }
 
-    /// Gives free targets to the first client that waits for them, and grants a pending lease when no changing call of
-    /// another client runs.
-    private mutating func advance(at now: Duration) {
+    /// Gives free targets to the first client that waits for them, and grants a pending lease when its phone is claimed and
+    /// no changing call of another client runs.
+    mutating func advance(at now: Duration) {
         extendOverLinks()
         var claimed: Set<LeaseTarget> = []
         for request in queue {
@@ -333,7 +339,7 @@ extension LeaseTable {
             extendOverLinks()
         }
         for lease in entries.values.sorted(by: { $0.number < $1.number })
-        where lease.isPending && !hasCalls(on: lease, ofClient: { $0 != lease.holder.key }) {
+        where lease.isPending && isClaimed(lease) && !hasCalls(on: lease, ofClient: { $0 != lease.holder.key }) {
             entries[lease.number]?.isPending = false
             entries[lease.number]?.start = now
             entries[lease.number]?.end = now + lease.length

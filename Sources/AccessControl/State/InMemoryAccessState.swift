@@ -92,6 +92,14 @@ extension InMemoryAccessState {
         return content.withLock { $0.isLive(grant, at: now) }
     }
 
+    /// Returns a grant that is valid now.
+    func grant(_ id: String) -> Grant? {
+        let now = now()
+        return content.withLock { content in
+            content.isLive(id, at: now) ? content.state.grants[id]?.grant(at: now) : nil
+        }
+    }
+
     /// Registers a session under a grant.
     ///
     /// - Parameters:

@@ -1,0 +1,87 @@
+import FoundationEssentials
+package import Model
+
+/// The leases as other clients see them, and the checks of their calls.
+extension LeaseService {
+    /// The number of held leases.
+    package var count: Int { current.leases.count }
+
+    /// False if no lease is held, also by other hosts. Fast enough for each connection; true also for a lease that ends at
+    /// this moment.
+    package var mayHaveLeases: Bool { hasEntries || !(claims?.foreignClaims.isEmpty ?? true) }
+
+    /// Returns the held leases of endpoints, as a principal sees them, also those that other hosts granted.
+    ///
+    /// A lease names an endpoint that the principal may see: its own, or another one that it covers.
+    package func leases(of endpoints: [Endpoint], for principal: Principal) -> [Lease] {
+        let leases = current.leases
+        guard !leases.isEmpty else { return foreignLeases(of: endpoints, for: principal) }
+        let visible = Dictionary(grouping: endpoints, by: LeaseTarget.init)
+        let own = leases.compactMap { lease, waiting -> Lease? in
+            let covered = lease.targets.flatMap { visible[$0] ?? [] }.sorted { $0.id < $1.id }
+            guard let endpoint = covered.first(where: { $0.id == lease.request.endpoint }) ?? covered.first else {
+                return nil
+            }
+            return lease.view(at: endpoint, waiting: waiting, for: principal, at: time)
+        }
+        return own + foreignLeases(of: endpoints, for: principal)
+    }
+
+    /// Returns the leases that other hosts granted. The client of another host gets them from its own broker.
+    private func foreignLeases(of endpoints: [Endpoint], for principal: Principal) -> [Lease] {
+        guard let foreign = claims?.foreignClaims, !foreign.isEmpty, principal.member == nil else { return [] }
+        var shown: [TeamClaim: Endpoint] = [:]
+        for endpoint in endpoints {
+            guard let claim = foreign[LeaseTarget(endpoint)] else { continue }
+            let isBetter = shown[claim].map { $0.id != claim.endpoint && endpoint.id < $0.id } ?? true
+            if isBetter || endpoint.id == claim.endpoint { shown[claim] = endpoint }
+        }
+        return shown.map { claim, endpoint in claim.lease(at: endpoint, for: principal) }.sorted { $0.id < $1.id }
+    }
+
+    /// Returns the endpoints with their leases filled in.
+    package func withLeases(_ endpoints: [Endpoint], for principal: Principal) -> [Endpoint] {
+        let (table, foreign) = (current, claims?.foreignClaims ?? [:])
+        let leases = table.leases
+        guard !leases.isEmpty || !foreign.isEmpty else { return endpoints }
+        return endpoints.map { endpoint in
+            var leased = endpoint
+            let target = LeaseTarget(endpoint)
+            if let claim = foreign[target] ?? foreignClaim(on: target) {
+                leased.lease = claim.lease(at: endpoint, for: principal)
+            } else {
+                let number = table.leases(on: target).first?.number
+                guard let (lease, waiting) = leases.first(where: { $0.lease.number == number }) else { return endpoint }
+                leased.lease = lease.view(at: endpoint, waiting: waiting, for: principal, at: time)
+            }
+            return leased
+        }
+    }
+
+    /// Begins a changing call of an endpoint. While the call runs, no other client gets the lease.
+    ///
+    /// - Returns: The number of the call, to pass to `endCall`.
+    /// - Throws: `AccessError.leased`, for every client also while another host has the claim of the phone.
+    package func beginCall(of endpoint: Endpoint, by holder: LeaseHolder) throws(AccessError) -> UInt64 {
+        let target = LeaseTarget(endpoint)
+        if let claim = foreignClaim(on: target) { throw .leased(LeaseConflict(claim, on: target)) }
+        let number = update { table, now in table.beginCall(on: target, by: holder, at: now) }
+        guard let number else { throw .leased(conflict(on: target, for: holder)) }
+        return number
+    }
+
+    package func endCall(_ number: UInt64) { update { table, now in table.endCall(number, at: now) } }
+
+    /// Returns the conflict of a new connection; nil if no other client has the lease. While another host has the claim of
+    /// the phone, every client has a conflict.
+    package func connectionConflict(on target: LeaseTarget, holderKey: String) -> LeaseConflict? {
+        if let claim = foreignClaim(on: target) { return LeaseConflict(claim, on: target) }
+        return current.leases(on: target).first { $0.holder.key != holderKey }.map { $0.conflict(on: target, at: time) }
+    }
+
+    /// Returns the conflict of a request that was refused.
+    func conflict(on target: LeaseTarget, for holder: LeaseHolder) -> LeaseConflict {
+        connectionConflict(on: target, holderKey: holder.key)
+            ?? LeaseConflict(target: target, holder: nil, seconds: 1, end: JSONCoding.text(of: time.date))
+    }
+}

@@ -1,0 +1,100 @@
+import Model
+
+/// The claims of leases in a team (`LeaseClaims`).
+///
+/// A lease of a phone is pending until this host holds the claim of the phone. A lease that gets a phone later, through a
+/// link, is not delayed. Claims of endpoints only show the lease to other hosts.
+extension LeaseTable {
+    /// The claims of this host, in a team.
+    struct Claims: Sendable {
+        /// The claims in the registry, with their content.
+        fileprivate(set) var held: [LeaseTarget: LeaseClaim] = [:]
+        /// The targets whose claims must be deleted from the registry.
+        fileprivate var obsolete: Set<LeaseTarget> = []
+        /// Grows when claims are lost. The result of an older step is outdated.
+        fileprivate(set) var generation: UInt64 = 0
+    }
+
+    /// A change of the registry that brings it closer to the leases.
+    enum ClaimStep: Hashable, Sendable {
+        case acquire(LeaseClaim)
+        case release(LeaseTarget)
+    }
+
+    /// The claims that the leases need, held and pending. Empty without a team.
+    var neededClaims: [LeaseTarget: LeaseClaim] {
+        guard claims != nil, !owners.isEmpty else { return [:] }
+        return owners.reduce(into: [:]) { needed, owner in
+            guard let lease = entries[owner.value] else { return }
+            needed[owner.key] = LeaseClaim(
+                target: owner.key,
+                lease: lease.id,
+                endpoint: lease.request.endpoint,
+                device: lease.device,
+                holder: lease.holder,
+                seconds: Int(lease.length / .seconds(1)),
+                note: lease.note
+            )
+        }
+    }
+
+    /// Returns the next changes of the registry, at most one for each target.
+    mutating func nextClaimSteps() -> [ClaimStep] {
+        guard var claims else { return [] }
+        let needed = neededClaims
+        // A claim that will be deleted must not grant a lease.
+        for target in claims.held.keys where needed[target] == nil {
+            claims.held[target] = nil
+            claims.obsolete.insert(target)
+        }
+        claims.obsolete.subtract(needed.keys)
+        self.claims = claims
+        return claims.obsolete.map(ClaimStep.release)
+            + needed.values.filter { claims.held[$0.target] != $0 }.map(ClaimStep.acquire)
+    }
+
+    /// Reports that the registry has a claim of this host. Grants the pending lease that needs no other claim.
+    mutating func acquired(_ claim: LeaseClaim, at now: Duration) {
+        claims?.held[claim.target] = claim
+        advance(at: now)
+    }
+
+    /// Reports that the registry has no claim of this host for a target.
+    mutating func released(_ target: LeaseTarget) { claims?.obsolete.remove(target) }
+
+    /// Ends the leases of phones whose claims this host no longer holds.
+    ///
+    /// - Parameters:
+    ///   - lost: The targets of the claims.
+    ///   - reason: The sentence that a later renewal gives as the reason.
+    ///   - now: The current time.
+    mutating func loseClaims(of lost: Set<LeaseTarget>, because reason: String, at now: Duration) {
+        guard var claims else { return }
+        let phones = lost.filter { $0.device != nil && claims.held[$0] != nil }
+        let numbers = entries.values.filter { !$0.isPending && !$0.targets.isDisjoint(with: phones) }.map(\.number)
+        for target in lost { claims.held[target] = nil }
+        claims.obsolete.subtract(lost)
+        claims.generation += 1
+        // The claims are removed first, so that the next client needs a new one.
+        self.claims = claims
+        for number in numbers.sorted() { end(number, because: reason, at: now) }
+    }
+
+    /// Returns the ticket of the pending lease that needs the claim of a target; nil without one.
+    func ticket(waitingForClaimOf target: LeaseTarget) -> UInt64? {
+        let lease = owners[target].flatMap { entries[$0] }
+        return lease.flatMap { $0.isPending ? $0.request.ticket : nil }
+    }
+
+    /// True if a request waits for claims only, and for no other client of this host.
+    func waitsForClaim(_ ticket: UInt64) -> Bool {
+        let lease = entries.values.first { $0.isPending && $0.request.ticket == ticket }
+        return lease.map { lease in !isClaimed(lease) && !hasCalls(on: lease) { $0 != lease.holder.key } } ?? false
+    }
+
+    /// True if this host holds the claims of all phones that the lease covers, and without a team.
+    func isClaimed(_ lease: Entry) -> Bool {
+        guard let claims else { return true }
+        return lease.targets.allSatisfy { $0.device == nil || claims.held[$0] != nil }
+    }
+}

@@ -1,0 +1,45 @@
+import FoundationEssentials
+import Model
+
+/// The current time on the clock of the leases and on the wall clock.
+struct LeaseTime: Sendable {
+    let elapsed: Duration
+    let date: Date
+
+    /// Returns the date of a time on the clock of the leases.
+    func date(of time: Duration) -> Date { date + (time - elapsed) / .seconds(1) }
+}
+
+/// A lease as clients see it.
+extension LeaseTable.Entry {
+    var id: String { "l\(number)" }
+
+    /// Returns the number in an ID of this broker; 0, which no lease has, for other text.
+    static func number(of id: String) -> UInt64 { id.hasPrefix("l") ? UInt64(id.dropFirst()) ?? 0 : 0 }
+
+    /// Returns the conflict of another client's request.
+    func conflict(on target: LeaseTarget, at time: LeaseTime) -> LeaseConflict {
+        LeaseConflict(
+            target: target,
+            holder: holder.name,
+            seconds: max(1, Int((end - time.elapsed) / .seconds(1))),
+            end: JSONCoding.text(of: time.date(of: end))
+        )
+    }
+
+    /// Returns the lease as shown at an endpoint. A client that may not see every endpoint learns no phone from a link.
+    func view(at endpoint: Endpoint, waiting: Int, for principal: Principal, at time: LeaseTime) -> Lease {
+        Lease(
+            id: id,
+            endpoint: endpoint.id,
+            device: principal.canSeeAllEndpoints ? device : endpoint.location.udid,
+            holder: holder.name,
+            isOwn: holder.key == principal.leaseHolder.key,
+            note: note,
+            seconds: Int(length / .seconds(1)),
+            createdAt: time.date(of: start),
+            expiresAt: time.date(of: end),
+            waiting: waiting
+        )
+    }
+}

@@ -1,0 +1,123 @@
+import FoundationEssentials
+import Model
+import Synchronization
+import TestSupport
+
+@testable import AccessControl
+
+/// The claims of a team in memory, with the failures of a registry.
+final class FakeClaimRegistry: Sendable {
+    enum Condition: Sendable {
+        case reachable
+        case unreachable
+        /// Receives requests and does not answer.
+        case silent
+    }
+
+    private struct State {
+        var claims: [LeaseTarget: TeamClaim] = [:]
+        var condition = Condition.reachable
+        var observers: [@Sendable () -> Void] = []
+    }
+
+    private let state = Mutex(State())
+
+    var claims: [LeaseTarget: TeamClaim] { state.withLock { $0.claims } }
+
+    func observe(_ observer: @escaping @Sendable () -> Void) { state.withLock { $0.observers.append(observer) } }
+
+    /// Sets the condition, and reports it to the hosts as their mirrors do.
+    func set(_ condition: Condition) { change { $0.condition = condition } }
+
+    /// Puts or deletes a claim without a condition, as a host with write permission can.
+    func force(_ claim: TeamClaim?, on target: LeaseTarget) { change { $0.claims[target] = claim } }
+
+    fileprivate func acquire(_ claim: TeamClaim, on target: LeaseTarget) async throws(LeaseClaimError) {
+        try await checkCondition()
+        var holder: TeamClaim?
+        change { state in
+            holder = state.claims[target].flatMap { $0.host == claim.host ? nil : $0 }
+            if holder == nil { state.claims[target] = claim }
+        }
+        if let holder { throw .held(holder) }
+    }
+
+    fileprivate func release(_ target: LeaseTarget, of host: HostName) async throws(LeaseClaimError) {
+        try await checkCondition()
+        change { state in if state.claims[target]?.host == host { state.claims[target] = nil } }
+    }
+
+    private func checkCondition() async throws(LeaseClaimError) {
+        switch state.withLock({ $0.condition }) {
+        case .reachable: return
+        case .unreachable: throw .unreachable(reason: "no server answers")
+        case .silent:
+            try? await Task.sleep(for: .seconds(3_600))
+            throw .unreachable(reason: "cancelled")
+        }
+    }
+
+    private func change(_ body: (inout State) -> Void) {
+        let observers = state.withLock { state in
+            body(&state)
+            return state.observers
+        }
+        for observer in observers { observer() }
+    }
+}
+
+/// A host of a team whose brokers share a registry.
+struct FakeHost: Sendable {
+    let name: HostName
+    let service: LeaseService
+
+    init(_ name: String, _ registry: FakeClaimRegistry, _ clock: ManualClock, phones: [EndpointID: UDID] = [:]) throws {
+        guard let name = HostName(name) else { throw TestSupportError("\(name) is no host name") }
+        self.name = name
+        let service = LeaseService(
+            claims: FakeLeaseClaims(host: name, registry: registry),
+            phones: { phones },
+            clock: clock
+        )
+        self.service = service
+        registry.observe { [weak service] in service?.claimsChanged() }
+    }
+
+    /// Returns the owner with this UID at the broker of the host.
+    func user(_ uid: UInt32) -> Principal {
+        let actor = AuditActor.process(uid: uid, pid: 7, executable: SanitizedText("patchbay"))
+        return Principal(.owner, source: .unix(uid: uid), actor: actor, user: uid, host: name)
+    }
+}
+
+private struct FakeLeaseClaims: LeaseClaims {
+    let host: HostName
+    let registry: FakeClaimRegistry
+
+    var foreignClaims: [LeaseTarget: TeamClaim] { registry.claims.filter { $0.value.host != host } }
+
+    func acquire(_ claim: LeaseClaim) async throws(LeaseClaimError) {
+        let entry = TeamClaim(
+            host: host,
+            endpoint: claim.endpoint.on(host),
+            device: claim.device,
+            holder: claim.holder.name,
+            holderKey: claim.holder.key,
+            lease: claim.lease,
+            seconds: claim.seconds,
+            note: claim.note,
+            createdAt: Date(timeIntervalSince1970: 1_800_000_000)
+        )
+        try await registry.acquire(entry, on: shared(claim.target))
+    }
+
+    func release(_ target: LeaseTarget) async throws(LeaseClaimError) {
+        try await registry.release(shared(target), of: host)
+    }
+
+    /// Returns the target as all hosts name it.
+    private func shared(_ target: LeaseTarget) -> LeaseTarget {
+        guard case .endpoint(let id) = target else { return target }
+        return .endpoint(id.on(host))
+    }
+}
