@@ -26,20 +26,23 @@ package final class StreamTable: Sendable {
     ///
     /// - Parameters:
     ///   - target: The target.
+    ///   - owner: The client that asked for the stream.
     ///   - client: Called after the dial. Returns the connected socket of the client; its close ends the stream.
     /// - Throws: `DialError`, or the error of `client`. The target is then closed.
     package func open(
         _ target: TunnelTarget,
+        for owner: TunnelOwner,
         client: (TargetStream) async throws -> Descriptor
     ) async throws {
         guard metrics.connectionAccepted() else { throw dependencies.connectionLimit.failure }
-        let stream = TargetStream(target, metrics: metrics, relay: dependencies.relay)
+        let stream = TargetStream(target, of: owner, metrics: metrics, relay: dependencies.relay)
         let id = ObjectIdentifier(stream)
         streams.withLock { $0[id] = stream }
         defer { streams.withLock { $0[id] = nil } }
         do {
             let start = MonotonicInstant.now
-            let dialed = try await dependencies.relay.connect(dependencies.planner.snapshot(of: target).plans)
+            let snapshot = try await dependencies.planner.snapshot(of: target, for: owner)
+            let dialed = try await dependencies.relay.connect(snapshot.plans)
             metrics.connected(after: MonotonicInstant.now - start)
             do { try stream.relay(try await client(stream), dialed) } catch {
                 dialed.reject()
@@ -65,7 +68,7 @@ package final class StreamTable: Sendable {
     func closeForbidden() async {
         for stream in streams.withLock({ Array($0.values) }) {
             do {
-                let refused = try await dependencies.planner.snapshot(of: stream.target).refused
+                let refused = try await dependencies.planner.snapshot(of: stream.target, for: stream.owner).refused
                 if !refused.isEmpty { await stream.close(over: .addresses(refused)) }
             } catch {
                 if error.reason == .forbidden { await stream.close(over: .network) }
@@ -86,13 +89,15 @@ package final class TargetStream: RelayObserver {
     }
 
     let target: TunnelTarget
+    let owner: TunnelOwner
     private let metrics: TunnelMetrics
     private let connections: Relay
     private let state = Mutex(State())
     private let isEnded = AsyncLatch()
 
-    fileprivate init(_ target: TunnelTarget, metrics: TunnelMetrics, relay: Relay) {
+    fileprivate init(_ target: TunnelTarget, of owner: TunnelOwner, metrics: TunnelMetrics, relay: Relay) {
         self.target = target
+        self.owner = owner
         self.metrics = metrics
         connections = relay
     }

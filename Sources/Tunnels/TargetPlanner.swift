@@ -8,9 +8,24 @@ package protocol TargetPlanner: Sendable {
 
     /// Checks whether a target can be reached now, without a connection to it.
     ///
+    /// - Parameters:
+    ///   - target: The target of a tunnel or a stream.
+    ///   - owner: The client that created the tunnel or the stream.
     /// - Returns: The facts for later connections.
     /// - Throws: The reason why the target cannot be reached.
-    func snapshot(of target: TunnelTarget) async throws(DialError) -> TargetSnapshot
+    func snapshot(of target: TunnelTarget, for owner: TunnelOwner) async throws(DialError) -> TargetSnapshot
+}
+
+/// The client that created a tunnel or a stream.
+package struct TunnelOwner: Hashable, Sendable {
+    /// The UID of the client; nil if the kernel reports none.
+    package let user: UInt32?
+    /// The key of the client as a holder of leases; nil for the commands of a user.
+    package let holder: String?
+
+    package init(user: UInt32?, holder: String?) {
+        (self.user, self.holder) = (user, holder)
+    }
 }
 
 /// Plans the routes of a tunnel's target.
@@ -24,7 +39,10 @@ package struct RoutePlanner: TargetPlanner {
 
     package var failureSentence: String { "the target connection failed" }
 
-    package func snapshot(of target: TunnelTarget) async throws(DialError) -> TargetSnapshot {
+    package func snapshot(
+        of target: TunnelTarget,
+        for owner: TunnelOwner
+    ) async throws(DialError) -> TargetSnapshot {
         let resolved = try await resolver.resolve(target)
         var plans: [ConnectPlan] = []
         for route in resolved.routes {

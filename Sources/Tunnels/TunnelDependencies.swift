@@ -33,7 +33,8 @@ struct TunnelDependencies: Sendable {
     ///
     /// - Throws: The reason why the target cannot be reached.
     func target(of entry: TunnelEntry) async throws(DialError) -> TargetSnapshot {
-        var target = try await planner.snapshot(of: entry.spec.target)
+        let owner = TunnelOwner(user: entry.owner, holder: entry.holder)
+        var target = try await planner.snapshot(of: entry.spec.target, for: owner)
         if let policy {
             target.refusal = await policy.check(of: entry.spec.target, for: entry.holder, owner: entry.owner)
         }

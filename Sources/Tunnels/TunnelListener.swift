@@ -65,7 +65,11 @@ struct TunnelListener: Sendable {
     private func connect(_ request: DialRequest) async throws -> RelayTarget {
         let (target, owner) = (configuration.spec.target, configuration.owner)
         if let refusal = await dependencies.policy?.check(of: target, for: holder, owner: owner)() { throw refusal }
-        var plans = try await dependencies.planner.snapshot(of: target).plans
+        let snapshot = try await dependencies.planner.snapshot(
+            of: target,
+            for: TunnelOwner(user: owner, holder: holder)
+        )
+        var plans = snapshot.plans
         if let racing = request.racing { plans.removeAll { $0.route == racing } }
         guard let best = plans.first else { throw DialError(.noRoute, "the target has no other route") }
         // The failure says nothing about a route that has changed since.

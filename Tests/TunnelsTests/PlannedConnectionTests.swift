@@ -202,7 +202,7 @@ struct PlannedConnectionTests {
         let serve = Self.answer("NO")
         try await withTunnel(routes: routes, timeout: .milliseconds(400), serve: serve) { table, _, planner in
             let error = await #expect(throws: DialError.self) {
-                try await table.streams.open(fixture.target) { _ in
+                try await table.streams.open(fixture.target, for: TunnelOwner(user: 0, holder: nil)) { _ in
                     Issue.record("there is no stream")
                     return Descriptor(owning: try LoopbackSocketPair().release().0)
                 }
@@ -273,7 +273,7 @@ struct PlannedConnectionTests {
     @Test func `a stream of the API uses the same connector`() async throws {
         try await withTunnel(serve: Self.answer("OK")) { table, _, planner in
             let (started, continuation) = AsyncStream.makeStream(of: SocketStream.self)
-            async let opened: Void = table.streams.open(fixture.target) { _ in
+            async let opened: Void = table.streams.open(fixture.target, for: TunnelOwner(user: 0, holder: nil)) { _ in
                 let (inner, outer) = try LoopbackSocketPair().release()
                 continuation.yield(SocketStream(owning: Descriptor(owning: outer)))
                 return Descriptor(owning: inner)
@@ -293,7 +293,7 @@ struct PlannedConnectionTests {
         try await withTunnel(serve: { Self.waitForEnd($0) }) { table, _, planner in
             await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask {
-                    try await table.streams.open(fixture.target) { _ in
+                    try await table.streams.open(fixture.target, for: TunnelOwner(user: 0, holder: nil)) { _ in
                         Issue.record("there is no stream")
                         return Descriptor(owning: try LoopbackSocketPair().release().0)
                     }

@@ -22,7 +22,7 @@ struct StreamTableTests {
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
                 defer { continuation.finish() }
-                try await table.streams.open(target) { stream in
+                try await table.streams.open(target, for: TunnelOwner(user: 0, holder: nil)) { stream in
                     let (inner, outer) = try LoopbackSocketPair().release()
                     continuation.yield((SocketStream(owning: Descriptor(owning: outer)), stream))
                     return Descriptor(owning: inner)

@@ -173,7 +173,7 @@ extension RelayOutcome {
 /// The routes of the connections that are closed.
 enum RevokedRoutes: Sendable {
     case all
-    /// Every route over the network. USB connections stay.
+    /// Every route over the network, and every stream through another broker. USB connections stay.
     case network
     /// The addresses of these network routes.
     case addresses([Route])
@@ -185,7 +185,7 @@ enum RevokedRoutes: Sendable {
     func contains(_ route: Route?) -> Bool {
         switch self {
         case .all: true
-        case .network: route?.isNetwork == true
+        case .network: route?.isNetwork ?? true
         case .addresses(let routes): route.map { routes.contains(where: $0.hasSameAddress) } == true
         }
     }
