@@ -8,6 +8,8 @@ package enum BrokerEvent: Hashable, Sendable {
     case endpoint(EndpointChange)
     /// All devices, whenever a device is attached or detached.
     case devices([Device])
+    /// All other hosts of the team, whenever one changes. The endpoints of a host with `staleSince` may be outdated.
+    case hosts([HostStatus])
 }
 
 extension SSEDecoder {

@@ -13,8 +13,12 @@ struct HTTPConnection: Sendable {
     let address: BrokerAddress
     /// Time without received data after which the request fails.
     let idleTimeout: Duration
+    /// The time for connect(2) to one address; nil for `idleTimeout`.
+    var connectTimeout: Duration?
     /// The token to send. Without one, the broker identifies the process by its user.
     var token: AccessToken?
+    /// Headers of every request, in addition to those of the request itself.
+    var headers: [(name: String, value: String)] = []
     /// TLS for a remote address.
     var security: (any ClientTransportSecurity)?
 
@@ -94,6 +98,7 @@ struct HTTPConnection: Sendable {
     func head(of request: OutgoingRequest) -> HTTPRequestHead {
         var head = request.head(host: address.host)
         if let (name, value) = token?.header { head.headers.add(name: name, value: value) }
+        head.headers.add(contentsOf: headers.map { ($0.name, $0.value) })
         return head
     }
 
@@ -125,7 +130,7 @@ struct HTTPConnection: Sendable {
         }
         do {
             let bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-                .connectTimeout(TimeAmount(idleTimeout))
+                .connectTimeout(TimeAmount(connectTimeout ?? idleTimeout))
             let initialize = { @Sendable [address, security] (channel: any Channel) in
                 channel.eventLoop.makeCompletedFuture {
                     let output = try initialize(channel)

@@ -12,6 +12,7 @@ extension PatchbayClient {
     /// - Parameters:
     ///   - state: Return only endpoints in this state.
     ///   - app: Return only endpoints of this app.
+    ///   - host: Return only endpoints of this host of the team.
     ///   - revision: Wait until the list is newer than this revision.
     ///   - wait: Maximum time in seconds that the broker waits.
     /// - Returns: The list. Has the requested revision when nothing changed.
@@ -19,6 +20,7 @@ extension PatchbayClient {
     package func endpoints(
         state: Endpoint.State? = nil,
         app: String? = nil,
+        host: HostName? = nil,
         since revision: UInt64? = nil,
         wait: Int? = nil
     ) async throws -> EndpointList {
@@ -27,6 +29,7 @@ extension PatchbayClient {
         if let wait { request.query.append(("waitSeconds", "\(wait)")) }
         if let state { request.query.append(("state", state.rawValue)) }
         if let app { request.query.append(("app", app)) }
+        if let host { request.query.append(("host", host.text)) }
         return try await response(to: request, extraTimeout: .seconds(wait ?? 0))
     }
 

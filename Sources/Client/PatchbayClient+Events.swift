@@ -30,6 +30,8 @@ extension PatchbayClient {
             .devices(
                 try decode(ListResponse<Device>.self, from: event.data, what: "a devices event").items
             )
+        case "hosts":
+            .hosts(try decode(ListResponse<HostStatus>.self, from: event.data, what: "a hosts event").items)
         default: nil
         }
     }

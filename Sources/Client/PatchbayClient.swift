@@ -15,6 +15,10 @@ package struct PatchbayClient: Sendable {
     private let token: @Sendable () -> AccessToken?
     /// TLS for a broker on another machine.
     private let security: (any ClientTransportSecurity)?
+    /// The time for connect(2) to one address; nil for the idle timeout.
+    private let connectTimeout: Duration?
+    /// Headers of every request, in addition to those of the call.
+    private let headers: [(name: String, value: String)]
 
     /// Idle timeout of event streams. The broker sends a comment every 15 s, so three are missing.
     static let streamTimeout = Duration.seconds(45)
@@ -31,18 +35,24 @@ package struct PatchbayClient: Sendable {
     /// - Parameters:
     ///   - address: The broker.
     ///   - timeout: Idle timeout of ordinary calls.
+    ///   - connectTimeout: The time for connect(2) to one address; nil for the idle timeout.
     ///   - security: TLS; required for a remote address.
+    ///   - headers: Headers of every request, in addition to those of the call.
     ///   - token: Returns the token of the client's grant. Nil without one.
     package init(
         address: BrokerAddress,
         timeout: Duration = .seconds(10),
+        connectTimeout: Duration? = nil,
         security: (any ClientTransportSecurity)? = nil,
+        headers: [(name: String, value: String)] = [],
         token: @escaping @Sendable () -> AccessToken? = { nil }
     ) {
         if case .remote = address { precondition(security != nil, "a remote broker is reached over TLS only") }
         self.address = address
         self.token = token
         self.security = security
+        self.headers = headers
+        self.connectTimeout = connectTimeout
         self.timeout = timeout
     }
 
@@ -52,11 +62,20 @@ package struct PatchbayClient: Sendable {
     package var leases: LeaseClient { LeaseClient(client: self) }
     package var secrets: SecretClient { SecretClient(client: self) }
     package var streams: StreamClient { StreamClient(client: self) }
+    package var team: TeamClient { TeamClient(client: self) }
+    package var tools: ToolClient { ToolClient(client: self) }
     package var tunnels: TunnelClient { TunnelClient(client: self) }
 
     /// Returns a connection for one call with this idle timeout.
     func connection(idleTimeout: Duration) -> HTTPConnection {
-        HTTPConnection(address: address, idleTimeout: idleTimeout, token: token(), security: security)
+        HTTPConnection(
+            address: address,
+            idleTimeout: idleTimeout,
+            connectTimeout: connectTimeout,
+            token: token(),
+            headers: headers,
+            security: security
+        )
     }
 
     /// Sends a request and decodes its response.

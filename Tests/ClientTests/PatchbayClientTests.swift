@@ -10,12 +10,20 @@ import Testing
         try await ScriptedBroker.with(.pieces([ScriptedBroker.json(try SampleDocuments.json(list))])) {
             broker,
             client in
-            let answer = try await client.endpoints(state: .online, app: "a&b c", since: 8, wait: 1)
+            let answer = try await client.endpoints(
+                state: .online,
+                app: "a&b c",
+                host: HostName("lab2"),
+                since: 8,
+                wait: 1
+            )
 
             #expect(answer == list)
             let request = try #require(broker.requests.first)
             #expect(
-                request.hasPrefix("GET /v1/endpoints?since=8&waitSeconds=1&state=online&app=a%26b%20c HTTP/1.1\r\n")
+                request.hasPrefix(
+                    "GET /v1/endpoints?since=8&waitSeconds=1&state=online&app=a%26b%20c&host=lab2 HTTP/1.1\r\n"
+                )
             )
             #expect(request.contains("Host: localhost\r\n"))
         }

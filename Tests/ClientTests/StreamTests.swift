@@ -4,7 +4,7 @@ import Model
 import Testing
 
 @Suite struct StreamTests {
-    @Test func `the stream delivers snapshot, changes and devices in order, and requests missed events`() async throws {
+    @Test func `the stream delivers each kind of event in order, and requests missed events`() async throws {
         let list = EndpointList(revision: 4, endpoints: [SampleDocuments.endpoint])
         let change = EndpointChange(revision: 5, kind: .changed, endpoint: SampleDocuments.endpoint)
         let pieces = [
@@ -12,13 +12,15 @@ import Testing
             "id: 4\nevent: snapshot\ndata: \(try SampleDocuments.json(list))\n\n",
             "event: novelty\ndata: 1\n\n", "id: 5\nevent: endpoint\ndata: \(try SampleDocuments.json(change))\n\n",
             "event: devices\ndata: {\"schema\":1,\"devices\":[]}\n\n",
+            "event: hosts\ndata: {\"schema\":1,\"hosts\":[{\"name\":\"lab2\"}]}\n\n",
         ]
+        let host = HostStatus(name: try #require(HostName("lab2")))
 
         try await ScriptedBroker.with(.pieces(pieces)) { broker, client in
             var events: [BrokerEvent] = []
             try await client.streamEvents(after: 3) { events.append($0) }
 
-            #expect(events == [.snapshot(list), .endpoint(change), .devices([])])
+            #expect(events == [.snapshot(list), .endpoint(change), .devices([]), .hosts([host])])
             #expect(broker.requests.first?.contains("Last-Event-ID: 3\r\n") == true)
             #expect(broker.requests.first?.contains("Accept: text/event-stream\r\n") == true)
         }

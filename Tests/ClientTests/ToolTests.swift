@@ -11,7 +11,7 @@ import Testing
         let id = try #require(id)
 
         try await ScriptedBroker.with(.pieces([ScriptedBroker.json(body)])) { broker, client in
-            let list = try await client.tools(of: id)
+            let list = try await client.tools.list(of: id)
 
             #expect(list == ToolList(tools: [["name": "tap", "x": try JSON(parsing: "1.0")]], isStale: true))
             #expect(broker.requests.first?.hasPrefix("GET /v1/endpoints/shop/tools HTTP/1.1") == true)
@@ -24,7 +24,7 @@ import Testing
 
         try await ScriptedBroker.with(.pieces([ScriptedBroker.json(body)])) { broker, client in
             let arguments: JSONObject = ["b": 1, "a": [true]]
-            let result = try await client.call("tap", of: id, arguments: arguments, wait: 3, maxPixels: 0)
+            let result = try await client.tools.call("tap", of: id, arguments: arguments, wait: 3, maxPixels: 0)
 
             #expect(result == ["content": [], "isError": false])
             let sent = #"{"tool":"tap","arguments":{"b":1,"a":[true]},"waitSeconds":3,"maxPixels":0}"#
@@ -35,7 +35,7 @@ import Testing
     @Test func `a response without a result is invalid`() async throws {
         let id = try #require(id)
         try await ScriptedBroker.with(.pieces([ScriptedBroker.json("[]")])) { _, client in
-            await #expect(throws: ClientError.self) { try await client.call("tap", of: id, arguments: [:]) }
+            await #expect(throws: ClientError.self) { try await client.tools.call("tap", of: id, arguments: [:]) }
         }
     }
 }

@@ -1,0 +1,108 @@
+import Glibc
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import StreamBridge
+import Synchronization
+
+/// A connection to the broker of another host that carries one request after another.
+final class HostConnection: Sendable {
+    /// The time without traffic after which the kernel checks that the peer still answers, in seconds.
+    private static let keepAliveIdle = 10
+    /// The number of checks without an answer after which the connection ends, 5 s apart.
+    private static let keepAliveCount = 3
+
+    let address: MemberAddress
+    private let channel: any Channel
+    private let reader: NIOLoopBound<ResponseReader>
+    private let idleSince = Mutex(ContinuousClock.now)
+
+    init(to address: MemberAddress, over channel: any Channel, _ reader: NIOLoopBound<ResponseReader>) {
+        (self.address, self.channel, self.reader) = (address, channel, reader)
+    }
+
+    /// Adds the handlers of a new channel. Called on the event loop.
+    static func addHandlers(to channel: any Channel) throws -> NIOLoopBound<ResponseReader> {
+        try setKeepAlive(of: channel)
+        let reader = ResponseReader()
+        try channel.pipeline.syncOperations.addHTTPClientHandlers()
+        try channel.pipeline.syncOperations.addHandler(reader)
+        return NIOLoopBound(reader, eventLoop: channel.eventLoop)
+    }
+
+    /// Ends the connection to a machine that vanished, although nothing is sent.
+    static func setKeepAlive(of channel: any Channel) throws {
+        guard let options = channel.syncOptions else { return }
+        try options.setOption(.socketOption(.so_keepalive), value: 1)
+        try options.setOption(.tcpOption(NIOBSDSocket.Option(rawValue: TCP_KEEPIDLE)), value: keepAliveIdle)
+        try options.setOption(.tcpOption(NIOBSDSocket.Option(rawValue: TCP_KEEPINTVL)), value: 5)
+        try options.setOption(.tcpOption(NIOBSDSocket.Option(rawValue: TCP_KEEPCNT)), value: keepAliveCount)
+    }
+
+    /// The time without a request.
+    var idleTime: Duration { ContinuousClock.now - idleSince.withLock { $0 } }
+
+    /// Sends the first request of a new connection. Returns when TLS has completed its handshake and taken the bytes.
+    ///
+    /// - Throws: `ResponseReader.End`.
+    func send(_ head: HTTPRequestHead, body: [UInt8]) async throws {
+        do {
+            try await withTaskCancellationHandler {
+                try await channel.eventLoop.flatSubmit { self.write(head, body) }.get()
+            } onCancel: {
+                close()
+            }
+        } catch {
+            throw ResponseReader.End.broken(error)
+        }
+    }
+
+    /// Sends a request over an idle connection, and returns the first parts of the response.
+    ///
+    /// One step on the event loop, because each switch of threads delays the request.
+    ///
+    /// - Throws: `ResponseReader.End`, `CancellationError`.
+    func exchange(_ head: HTTPRequestHead, body: [UInt8]) async throws -> [HTTPClientResponsePart] {
+        try await withTaskCancellationHandler {
+            try Task.checkCancellation()
+            return try await channel.eventLoop.flatSubmit { [channel, reader] in
+                guard channel.isActive, reader.value.isIdle else {
+                    return channel.eventLoop.makeFailedFuture(ResponseReader.End.idleClose)
+                }
+                // A failed write ends the connection, which the reader reports.
+                self.write(head, body).whenFailure { _ in channel.close(promise: nil) }
+                return reader.value.next(on: channel.eventLoop)
+            }.get()
+        } onCancel: {
+            close()
+        }
+    }
+
+    private func write(_ head: HTTPRequestHead, _ body: [UInt8]) -> EventLoopFuture<Void> {
+        reader.value.begin()
+        channel.write(HTTPClientRequestPart.head(head), promise: nil)
+        if !body.isEmpty {
+            channel.write(HTTPClientRequestPart.body(.byteBuffer(ByteBuffer(bytes: body))), promise: nil)
+        }
+        return channel.writeAndFlush(HTTPClientRequestPart.end(nil))
+    }
+
+    /// Returns the next parts of the response.
+    ///
+    /// - Throws: `ResponseReader.End`, `CancellationError`.
+    func next() async throws -> [HTTPClientResponsePart] {
+        try await withTaskCancellationHandler {
+            try Task.checkCancellation()
+            return try await channel.eventLoop.flatSubmit { [channel, reader] in
+                reader.value.next(on: channel.eventLoop)
+            }.get()
+        } onCancel: {
+            close()
+        }
+    }
+
+    /// Records the end of a response.
+    func becameIdle() { idleSince.withLock { $0 = .now } }
+
+    func close() { channel.close(promise: nil) }
+}

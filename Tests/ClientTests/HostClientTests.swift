@@ -1,0 +1,216 @@
+import FoundationEssentials
+import Glibc
+import Model
+import NIOCore
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Client
+
+/// Requests over kept-alive connections to the broker of another host. TLS is left out.
+@Suite struct HostClientTests {
+    private struct NoSecurity: MemberClientSecurity, ClientTransportSecurity {
+        func security(to host: HostName) -> any ClientTransportSecurity { self }
+        func secure(_ channel: any Channel, pin: KeyPin) throws {}
+        func failure(of error: any Error) -> TransportSecurityFailure? { nil }
+    }
+
+    /// A server that answers the requests of each connection by a script, and then closes the connection.
+    private final class Server: Sendable {
+        let port: UInt16
+        private let server: LoopbackServer
+        private let log: Log
+
+        final class Log: Sendable {
+            let heads = Mutex<[String]>([])
+            let connections = Mutex(0)
+        }
+
+        /// The connection with the index 0 gets the first script. The last script applies to all further connections.
+        init(_ scripts: [[String]]) throws {
+            let log = Log()
+            self.log = log
+            server = try LoopbackServer(in: nil) { socket in
+                let index = log.connections.withLock { count in
+                    defer { count += 1 }
+                    return count
+                }
+                for answer in scripts[min(index, scripts.count - 1)] {
+                    guard let head = Self.readRequest(from: socket) else { return }
+                    log.heads.withLock { $0.append(head) }
+                    guard !answer.isEmpty else { return }
+                    _ = answer.withCString { Glibc.send(socket, $0, strlen($0), CInt(MSG_NOSIGNAL)) }
+                }
+            }
+            port = server.port
+        }
+
+        var connections: Int { log.connections.withLock { $0 } }
+        var heads: [String] { log.heads.withLock { $0 } }
+
+        func stop() { server.stop() }
+
+        private static func readRequest(from socket: CInt) -> String? {
+            var text = ""
+            while true {
+                if let end = text.firstRange(of: "\r\n\r\n") {
+                    let length = text.firstMatch(of: /Content-Length: (\d+)/).flatMap { Int($0.1) } ?? 0
+                    if text[end.upperBound...].utf8.count >= length { return text }
+                }
+                var buffer = [UInt8](repeating: 0, count: 64 << 10)
+                let count = recv(socket, &buffer, buffer.count, 0)
+                guard count > 0 else { return nil }
+                text += String(decoding: buffer.prefix(count), as: UTF8.self)
+            }
+        }
+    }
+
+    private static func answer(_ body: String, _ headers: String = "") -> String {
+        "HTTP/1.1 200 OK\r\nContent-Length: \(body.utf8.count)\r\n\(headers)\r\n\(body)"
+    }
+
+    private func address(_ ports: UInt16...) throws -> MemberAddress {
+        MemberAddress(
+            host: try #require(HostName("lab2")),
+            key: try #require(KeyPin(String(repeating: "A", count: 52))),
+            addresses: ports.map { "127.0.0.1:\($0)" }
+        )
+    }
+
+    private func request(_ method: String = "GET", body: String = "") -> HostHTTPRequest {
+        HostHTTPRequest(
+            method: method,
+            target: "/v1/status",
+            headers: [("Accept", "application/json")],
+            body: Array(body.utf8),
+            isIdempotent: method == "GET"
+        )
+    }
+
+    private func text(_ response: HostHTTPResponse) async throws -> String {
+        defer { response.close() }
+        var text = ""
+        while let bytes = try await response.next() { text += String(buffer: bytes) }
+        return text
+    }
+
+    @Test func `several requests in turn use one connection`() async throws {
+        let server = try Server([[Self.answer("one"), Self.answer("two"), Self.answer("three")]])
+        defer { server.stop() }
+        let client = HostClient(security: NoSecurity())
+        for expected in ["one", "two", "three"] {
+            let response = try await client.send(request("POST", body: "{}"), to: try address(server.port))
+            #expect(try await text(response) == expected)
+        }
+        #expect(server.connections == 1)
+        #expect(server.heads[0].contains("POST /v1/status HTTP/1.1\r\nHost: lab2\r\n"))
+        client.closeAll()
+    }
+
+    @Test(arguments: ["Connection: close\r\n"])
+    func `a connection that the other broker ends after its response is not used again`(header: String) async throws {
+        let server = try Server([[Self.answer("one", header)], [Self.answer("two")]])
+        defer { server.stop() }
+        let client = HostClient(security: NoSecurity())
+        for expected in ["one", "two"] {
+            #expect(try await text(try await client.send(request(), to: try address(server.port))) == expected)
+        }
+        #expect(server.connections == 2)
+    }
+
+    @Test(arguments: ["GET", "POST"])
+    func `a request that meets the close of an idle connection is sent again on a new one`(method: String) async throws
+    {
+        // The first connection reads a second request and closes without a response, as at a restart.
+        let server = try Server([[Self.answer("one"), ""], [Self.answer("two")]])
+        defer { server.stop() }
+        let client = HostClient(security: NoSecurity())
+        for expected in ["one", "two"] {
+            let response = try await client.send(request(method), to: try address(server.port))
+            #expect(try await text(response) == expected)
+        }
+        #expect(server.connections == 2)
+    }
+
+    @Test func `a request that a new connection loses is not sent again`() async throws {
+        let server = try Server([[""], [Self.answer("never")]])
+        defer { server.stop() }
+        let client = HostClient(security: NoSecurity())
+        await #expect(throws: ClientError.connectionLost(what: "POST /v1/status")) {
+            _ = try await client.send(request("POST"), to: try address(server.port))
+        }
+        #expect(server.connections == 1)
+    }
+
+    @Test func `a response that ends too early is an error, and its connection is closed`() async throws {
+        let cut = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfive!"
+        let server = try Server([[cut], [Self.answer("two")]])
+        defer { server.stop() }
+        let client = HostClient(security: NoSecurity())
+        let response = try await client.send(request("POST"), to: try address(server.port))
+        await #expect(throws: ClientError.connectionLost(what: "POST /v1/status")) { _ = try await text(response) }
+        #expect(try await text(try await client.send(request(), to: try address(server.port))) == "two")
+    }
+
+    @Test func `a response that is closed before its end closes the connection`() async throws {
+        let endless = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n"
+        let server = try Server([[endless, Self.answer("never")], [Self.answer("two")]])
+        defer { server.stop() }
+        let client = HostClient(security: NoSecurity())
+        let stream = try await client.send(request(), to: try address(server.port))
+        let first = try await stream.next()
+        #expect(first.map { String(buffer: $0) } == "one")
+        stream.close()
+        #expect(try await stream.next() == nil)
+        #expect(try await text(try await client.send(request(), to: try address(server.port))) == "two")
+        #expect(server.connections == 2)
+    }
+
+    @Test func `the addresses are tried in order, and the one that works is tried first the next time`() async throws {
+        let free = try FreePorts.take()[0]
+        let server = try Server([[Self.answer("one", "Connection: close\r\n")]])
+        defer { server.stop() }
+        let client = HostClient(security: NoSecurity())
+        let address = try address(free, server.port)
+        for _ in 0..<2 { #expect(try await text(try await client.send(request(), to: address)) == "one") }
+    }
+
+    @Test func `an unreachable host is an error that names its last address`() async throws {
+        let free = try FreePorts.take()[0]
+        let client = HostClient(security: NoSecurity())
+        await #expect(throws: ClientError.noListener(address: "127.0.0.1:\(free)")) {
+            _ = try await client.send(request(), to: try address(free))
+        }
+    }
+
+    @Test func `the end of the task ends a request without a response`() async throws {
+        // The last line keeps the connection open: the server waits for a third request.
+        let server = try Server([[Self.answer("one"), "HTTP/1.1 ", ""]])
+        defer { server.stop() }
+        let client = HostClient(security: NoSecurity())
+        #expect(try await text(try await client.send(request(), to: try address(server.port))) == "one")
+        let address = try address(server.port)
+        await withTaskGroup { group in
+            group.addTask {
+                await #expect(throws: CancellationError.self) {
+                    _ = try await client.send(request("POST"), to: address)
+                }
+            }
+            while server.heads.count < 2 { await Task.yield() }
+            group.cancelAll()
+        }
+    }
+
+    @Test(arguments: [
+        ("10.0.0.5:7284", "10.0.0.5", 7_284), ("[fd00::7]:80", "fd00::7", 80),
+        ("lab2.example.com:1", "lab2.example.com", 1),
+    ])
+    func `an address is a host and a port`(text: String, host: String, port: UInt16) throws {
+        let parsed = try #require(MemberAddress.parse(text))
+        #expect(parsed == (host, port))
+    }
+
+    @Test(arguments: ["", "10.0.0.5", ":80", "fd00::7:80", "[]:80", "10.0.0.5:0", "10.0.0.5:65536", "10.0.0.5:x"])
+    func `any other text is no address`(text: String) { #expect(MemberAddress.parse(text) == nil) }
+}
