@@ -5,10 +5,10 @@ import Model
 import Registry
 import SystemIO
 
-/// Serves the tools of all apps at one address, `/all/mcp`, under names that contain the app's alias.
+/// Serves the tools of all apps of this host at one address, `/all/mcp`, under names that contain the app's alias.
 ///
 /// The list depends only on the principal's permissions. An offline app keeps its tools in the list, and a slow or broken
-/// app does not delay the others.
+/// app does not delay the others. The apps of other hosts of a team are not part of it: `/mcp` and `/e/{id}/mcp` reach them.
 package struct AggregateMCPServer: MCPServer {
     private let proxy: AppProxy
 
@@ -47,7 +47,7 @@ package struct AggregateMCPServer: MCPServer {
 
     private func endpoints(for principal: Principal) async -> [(alias: String, endpoint: Endpoint)] {
         var taken: Set<String> = []
-        return await proxy.registry.endpoints.compactMap { endpoint in
+        return await proxy.registry.localEndpoints.compactMap { endpoint in
             guard proxy.pool.mayHaveTools(endpoint), principal.may(.endpointCall, on: endpoint) else { return nil }
             let alias = ToolNamespace.alias(of: endpoint.id)
             // The endpoints are sorted by ID, so the same one always wins an alias that two share.

@@ -42,6 +42,8 @@ package enum AppError: Error, Hashable, Sendable {
     case timedOut(seconds: Int, cause: String? = nil)
     /// The request was delivered and the stream ended before the response.
     case responseLost
+    /// The broker of another host refused the call, or was not reached. Nothing was delivered.
+    case refused(by: HostName, Problem)
     /// The response cannot be used. The text continues the sentence "it answers with".
     case invalidResponse(String)
 }
@@ -75,6 +77,7 @@ extension AppError {
         case .leased: "leased"
         case .timedOut: "timeout"
         case .responseLost: "response-lost"
+        case .refused(_, let problem): problem.code.rawValue
         case .invalidResponse: "invalid-response"
         }
     }
@@ -84,7 +87,7 @@ extension AppError {
         switch self {
         case .timedOut, .responseLost, .invalidResponse: true
         case .unreachable, .notApproved, .mismatch, .tokenRequired, .forbidden, .toolNotAllowed, .invalidArguments,
-            .notMCP, .busy, .noHandshake, .permissionChanged, .leased:
+            .notMCP, .busy, .noHandshake, .permissionChanged, .leased, .refused:
             false
         }
     }
@@ -150,6 +153,7 @@ extension AppError {
         case .leased(let conflict): "the call was not sent: \(conflict)"
         case .timedOut(let seconds, _): "\(id) has not answered within \(seconds) s"
         case .responseLost: "delivered, result unknown: \(id) closed the connection before its response"
+        case .refused(_, let problem): problem.detail
         case .invalidResponse(let what): "\(id) answers with \(what)"
         }
     }
@@ -190,6 +194,7 @@ extension AppError {
         case (.timedOut, .appAgent): "the app may be working or paused at a breakpoint"
         case (.timedOut, .human): "the app may be working or paused at a breakpoint; --timeout sets a longer limit"
         case (.responseLost, _): "check the state of the app before you call again"
+        case (.refused(let host, let problem), _): problem.hint ?? "ask an owner of the broker on \(host)"
         case (.invalidResponse, _): "check that this is the expected server"
         }
     }

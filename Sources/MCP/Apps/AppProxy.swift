@@ -137,10 +137,8 @@ package final class AppProxy: AppCaller, Service {
     private func followRegistry() async {
         // The registry drops a slow subscriber; the loop then subscribes again and wakes all waiting calls.
         while !Task.isCancelled {
-            let (start, changes) = await registry.changes()
-            if case .snapshot(let endpoints, _) = start {
-                for endpoint in endpoints { observe(endpoint, isStart: true) }
-            }
+            let (endpoints, changes) = await registry.localChanges()
+            for endpoint in endpoints { observe(endpoint, isStart: true) }
             stateNotifier.notifyAll(())
             for await change in changes {
                 if change.kind == .removed {

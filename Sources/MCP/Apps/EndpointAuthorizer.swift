@@ -110,6 +110,8 @@ package protocol EndpointApprovalStore: Sendable {
 extension AccessStore: EndpointApprovalStore {
     package func evaluated(_ endpoints: [Endpoint]) async -> [Endpoint] {
         endpoints.map { endpoint in
+            // The broker of the other host approves its endpoints.
+            guard !endpoint.isOnOtherHost else { return endpoint }
             var endpoint = endpoint
             let approval = approvals.trust(of: endpoint.id).approval
             for index in endpoint.routes.indices {

@@ -46,7 +46,7 @@ struct RetryPolicy: Sendable {
         // The next attempt looks the permissions up again.
         case .permissionChanged: return .tryAgain
         case .notApproved, .mismatch, .forbidden, .toolNotAllowed, .invalidArguments, .notMCP, .busy, .noHandshake,
-            .timedOut, .invalidResponse, .leased:
+            .timedOut, .invalidResponse, .leased, .refused:
             return .giveUp
         }
     }

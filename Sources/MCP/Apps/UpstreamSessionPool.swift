@@ -77,16 +77,18 @@ final class UpstreamSessionPool: Sendable {
 
     // MARK: Sessions
 
-    /// Returns the registered endpoint.
+    /// Returns the endpoint of this host.
     ///
     /// - Throws: `AppError.unreachable` if there is none.
     func endpoint(_ id: EndpointID) async throws -> Endpoint {
-        guard let endpoint = try? await registry.endpoint(id) else {
+        do { return try await registry.localEndpoint(id) } catch .onOtherHost(let id, let host) {
+            let error = RegistryError.onOtherHost(id, host)
+            throw AppError.unreachable(DialError(.noRoute, error.description))
+        } catch {
             throw AppError.unreachable(
                 DialError(.noRoute, "there is no endpoint \(id); `patchbay list` shows all endpoints")
             )
         }
-        return endpoint
     }
 
     /// Returns the session with an endpoint and the routes that the principal may use.
@@ -161,7 +163,7 @@ final class UpstreamSessionPool: Sendable {
                     return try await brokerAdmission(to: id)
                 },
                 store: { [registry, authorizer] secret in
-                    try await authorizer.storeExchangedSecret(secret, of: registry.endpoint(id))
+                    try await authorizer.storeExchangedSecret(secret, of: registry.localEndpoint(id))
                 }
             ),
             artifacts: artifacts

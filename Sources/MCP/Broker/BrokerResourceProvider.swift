@@ -66,6 +66,7 @@ struct BrokerResourceProvider: Sendable {
         guard endpoint.approval == .approved else { return .object(json) }
         json["reason"] = endpoint.reason.map(JSON.string)
         json["routes"] = Self.json(endpoint.approvedRoutes)
+        json["hostRoutes"] = endpoint.hostRoutes.map { Self.json($0.filter(\.isApproved)) }
         json["txt"] = Self.json(endpoint.txt)
         json["firstSeenAt"] = .string(JSONCoding.text(of: endpoint.firstSeenAt))
         json["lastSeenAt"] = endpoint.lastSeenAt.map { .string(JSONCoding.text(of: $0)) }

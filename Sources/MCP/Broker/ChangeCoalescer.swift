@@ -20,6 +20,8 @@ final class ChangeCoalescer: Sendable {
         /// The endpoints that were added or removed.
         var addedOrRemoved: Set<EndpointID> = []
         var devicesChanged = false
+        /// True if a host of the team was added or removed, or if its entries became outdated or current.
+        var hostsChanged = false
 
         mutating func record(_ change: EndpointChange) {
             endpoints[change.endpoint.id] = change.endpoint
@@ -32,7 +34,7 @@ final class ChangeCoalescer: Sendable {
             let seen = endpoints.values.filter(principal.canSee).map(\.id).sorted()
             var changes: [ServerChange] = []
             if seen.contains(where: addedOrRemoved.contains) { changes.append(.resources) }
-            if !seen.isEmpty { changes.append(.resource(BrokerResource.endpoints.uri)) }
+            if !seen.isEmpty || hostsChanged { changes.append(.resource(BrokerResource.endpoints.uri)) }
             changes += seen.map { .resource(BrokerResource.endpoint($0).uri) }
             if devicesChanged, principal.canSeeAllEndpoints { changes.append(.resource(BrokerResource.devices.uri)) }
             return changes
@@ -84,6 +86,11 @@ final class ChangeCoalescer: Sendable {
                     // The first list is the current state, not a change.
                     if !isFirst { self.record { $0.devicesChanged = true } }
                     isFirst = false
+                }
+            }
+            group.addTask {
+                for await _ in self.registry.teamHosts.lists().dropFirst().cancelOnGracefulShutdown() {
+                    self.record { $0.hostsChanged = true }
                 }
             }
             for await _ in wakeUps.stream.cancelOnGracefulShutdown() {

@@ -19,7 +19,9 @@ struct EndpointDirectory: Sendable {
 
     /// Returns the endpoints that the principal may see, with their approval state and their leases.
     func endpoints(visibleTo principal: Principal) async -> [Endpoint] {
-        let visible = await registry.endpoints.filter(principal.canSee).map(principal.view)
+        let visible = registry.teamHosts.withHosts(
+            await registry.endpoints.filter(principal.canSee).map(principal.view)
+        )
         return leases.withLeases(await approvals.evaluated(visible), for: principal)
     }
 
@@ -42,6 +44,7 @@ struct EndpointDirectory: Sendable {
         for principal: Principal,
         takesUnapproved: Bool = false
     ) async throws(ToolError) -> Endpoint {
+        if let found = await endpoint(called: text, visibleTo: principal) { return found }
         let all = await endpoints(visibleTo: principal)
         let shown = SanitizedText(text, limit: 60)
         switch EndpointMatch(text, among: all.combined, by: { $0.matches(text) }) {
@@ -52,6 +55,15 @@ struct EndpointDirectory: Sendable {
         case .none: throw ToolError("no endpoint matches \"\(shown)\": endpoint_list lists all")
         case .several(let matching): throw Self.ambiguous(text, matching)
         }
+    }
+
+    /// Returns the endpoint with this full ID or former ID, if the principal may see it. The whole list is not read, which
+    /// has thousands of endpoints in a large team.
+    private func endpoint(called text: String, visibleTo principal: Principal) async -> Endpoint? {
+        guard let id = EndpointID(text), let found = try? await registry.endpoint(id), principal.canSee(found)
+        else { return nil }
+        let visible = registry.teamHosts.withHost(principal.view(of: found))
+        return leases.withLeases(await approvals.evaluated([visible]), for: principal).first
     }
 
     /// Returns the endpoint that the text means now.
@@ -69,7 +81,7 @@ struct EndpointDirectory: Sendable {
 
     /// Returns the summary of an endpoint with its current approval state.
     func summary(of endpoint: Endpoint) async -> EndpointSummary? {
-        await summaries(of: await approvals.evaluated([endpoint])).first
+        await summaries(of: await approvals.evaluated([registry.teamHosts.withHost(endpoint)])).first
     }
 
     /// Returns the summaries of endpoints whose approval state is known.
@@ -77,11 +89,15 @@ struct EndpointDirectory: Sendable {
         let held = await approvals.withSecrets(among: Array(endpoints))
         var summaries: [EndpointSummary] = []
         for endpoint in endpoints {
+            // The broker of the other host has the secrets of its endpoints.
+            let hasSecret =
+                endpoint.isOnOtherHost
+                ? endpoint.shownRoutes.contains(where: \.isSecretHeld) : held.contains(endpoint.id)
             summaries.append(
                 EndpointSummary(
                     endpoint,
                     needsToken: apps.wantsSecret(endpoint)
-                        || (endpoint.wantsToken || apps.requiresSecret(endpoint)) && !held.contains(endpoint.id),
+                        || (endpoint.wantsToken || apps.requiresSecret(endpoint)) && !hasSecret,
                     tools: await apps.toolCount(of: endpoint)
                 )
             )

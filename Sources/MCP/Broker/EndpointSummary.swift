@@ -30,14 +30,18 @@ struct EndpointSummary: Hashable, Sendable {
             row["version"] = endpoint.version.flatMap(Self.name)
             row["device"] = endpoint.location.device.flatMap(Self.name)
         }
+        row["host"] = endpoint.host.map { .string($0.name.text) }
         row["kind"] = .string(endpoint.kind.text)
         row["via"] = endpoint.via.map(JSON.string)
         row["state"] = .string(endpoint.state.rawValue)
+        row["staleSince"] = (endpoint.host?.staleSince).map { .string(JSONCoding.text(of: $0)) }
         row["approval"] = isApproved ? nil : .string(endpoint.approval.rawValue)
         row["auth"] = needsToken ? "needed" : nil
         row["lease"] = endpoint.lease.map { lease in
             let holder: JSON = lease.isOwn ? "you" : .string(lease.holder.text)
-            return ["holder": holder, "until": .string(JSONCoding.text(of: lease.expiresAt))]
+            var summary: JSONObject = ["holder": holder]
+            summary["until"] = lease.expiresAt.map { .string(JSONCoding.text(of: $0)) }
+            return .object(summary)
         }
         row["possiblySameAs"] = endpoint.possiblySameAs.map { .array($0.map { .string($0.text) }) }
         row["tools"] = tools.map { .number(JSONNumber($0)) }
@@ -50,6 +54,7 @@ struct EndpointSummary: Hashable, Sendable {
     /// The state of the endpoint and the reason that prevents a call, for clients that show text only.
     var status: String {
         var words = [endpoint.state.rawValue]
+        if endpoint.host?.staleSince != nil { words.append("may be outdated: the team's registry is unreachable") }
         if !isApproved { words.append("not approved") } else if needsToken { words.append("needs token") }
         if let lease = endpoint.lease { words.append(lease.isOwn ? "leased by you" : "leased by another client") }
         return words.joined(separator: ", ")
@@ -70,7 +75,7 @@ extension Endpoint {
     var wantsToken: Bool { txt["auth"] == "session-token" }
 
     var via: String? {
-        switch routes.first?.route {
+        switch shownRoutes.first?.route {
         case .usb?: "usb"
         case .network?: "network"
         case nil: nil

@@ -48,8 +48,22 @@ struct EndpointCallTool: BrokerTool {
         if let lease, lease > 0 {
             timeout = try await take(for: lease, endpoint, principal, within: timeout)
         }
+        let result: Result<ToolResult, ToolError>
+        do throws(ToolError) {
+            result = .success(try await self.call(name, of: endpoint, request, for: principal, within: timeout))
+        } catch { result = .failure(error) }
         // Also after a failed call: the agent asked for the end.
-        defer { if lease == 0 { leases.release(endpoint, by: principal) } }
+        if lease == 0 { await leases.release(endpoint, by: principal) }
+        return try result.get()
+    }
+
+    private func call(
+        _ name: String,
+        of endpoint: Endpoint,
+        _ request: ToolRequest,
+        for principal: Principal,
+        within timeout: Duration?
+    ) async throws(ToolError) -> ToolResult {
         let call = ToolCall(
             name,
             of: endpoint,
@@ -73,7 +87,10 @@ struct EndpointCallTool: BrokerTool {
         _ principal: Principal,
         within timeout: Duration?
     ) async -> Duration? {
-        guard endpoint.state == .online, await apps.toolCount(of: endpoint) == nil else { return timeout }
+        // The broker of another host checks the arguments.
+        guard !endpoint.isOnOtherHost, endpoint.state == .online, await apps.toolCount(of: endpoint) == nil else {
+            return timeout
+        }
         let watch = ElapsedTimer(clock)
         _ = try? await withTimeout(Self.listLimit, clock: clock) { try await apps.tools(of: endpoint, for: principal) }
         return timeout.map { max($0 - watch.elapsed, .seconds(1)) }
@@ -94,6 +111,8 @@ struct EndpointCallTool: BrokerTool {
             _ = try await leases.take(endpoint, for: principal, seconds: seconds, wait: wait)
         } catch AccessError.leased(let conflict) {
             throw ToolError(AppError.leased(conflict).message(for: .brokerAgent, at: endpoint.id))
+        } catch let problem as Problem {
+            throw ToolError("\(endpoint.id) cannot be leased: \(problem.detail)")
         } catch {
             throw ToolError("\(endpoint.id) cannot be leased: \(error)")
         }

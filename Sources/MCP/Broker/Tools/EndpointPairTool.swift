@@ -43,6 +43,10 @@ struct EndpointPairTool: BrokerTool {
         guard principal.may(.secretUse) else {
             return Self.result(.denied, for: endpoint, next: "your grant does not allow secret.use")
         }
+        if let host = endpoint.id.host {
+            let command = "patchbay secret set \(endpoint.id.onItsHost)"
+            return Self.result(.denied, for: endpoint, next: "a person has to type on the host \(host): \(command)")
+        }
         do { return try await save(SessionTokenInput(code), of: endpoint, for: principal) } catch {
             // The error must not contain the token.
             throw ToolError("\(endpoint.id) was not paired: \(error)")

@@ -146,7 +146,7 @@ struct EndpointEventMatcher: Sendable {
 
         init(_ endpoint: Endpoint) {
             boot = endpoint.launchID
-            port = endpoint.routes.first?.port
+            port = endpoint.shownRoutes.first?.port
             isOnline = endpoint.isOnline
         }
     }
