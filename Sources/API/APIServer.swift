@@ -9,6 +9,7 @@ import NIOCore
 import NIOExtras
 import NIOHTTPTypesHTTP1
 import NIOPosix
+import Registry
 import ServiceLifecycle
 import StreamBridge
 import Synchronization
@@ -27,6 +28,8 @@ package final class APIServer: Service {
         case tcp(port: UInt16)
         /// Clients on other machines, over TLS, are identified by their key or by a grant.
         case remote(port: UInt16)
+        /// Brokers of other hosts, over TLS, are identified by their certificates, and name their clients.
+        case team(port: UInt16)
         /// Every client has this grant, whatever user it runs as.
         case socketGrant(String)
 
@@ -34,7 +37,7 @@ package final class APIServer: Service {
             switch self {
             case .unix, .socketGrant: .loopback(port: nil)
             case .tcp(let port): .loopback(port: port)
-            case .remote: .any
+            case .remote, .team: .any
             }
         }
 
@@ -49,6 +52,7 @@ package final class APIServer: Service {
             case .tcp: .loopback
             case .socketGrant: .grantSockets
             case .remote: .remote
+            case .team: .team
             }
         }
     }
@@ -89,7 +93,7 @@ package final class APIServer: Service {
     ///   - owners: The users with full access on a Unix socket.
     ///   - origins: The allowed web origins.
     ///   - limiter: The connection counters of all listeners.
-    ///   - security: TLS; nil unless the transport is `remote`.
+    ///   - security: TLS; nil unless the transport is `remote` or `team`.
     ///   - logger: The logger for failures.
     ///   - onOpen: Called once, when the server accepts connections.
     package init(
@@ -117,8 +121,18 @@ package final class APIServer: Service {
             accessStore: services.accessStore,
             sockets: sockets,
             security: security?.transport,
+            members: Self.members(security, services),
+            hosts: services.registry.teamHosts,
             socketGrant: transport.grant
         )
+    }
+
+    /// Returns the part that identifies the clients of the team listener; nil for another listener.
+    private static func members(_ security: ListenerSecurity?, _ services: APIServices) -> MemberAuthenticator? {
+        guard let team = services.hosts, let security = security?.transport as? any MemberTransportSecurity else {
+            return nil
+        }
+        return MemberAuthenticator(security, members: team.members, connections: team.connections)
     }
 
     /// Serves until graceful shutdown. Idle connections then close at once, and busy connections after their response.
@@ -159,16 +173,19 @@ package final class APIServer: Service {
                         awaitsHandshake: security != nil
                     )
                     try pipeline.addHandler(timeoutHandler, position: .first)
-                    try pipeline.addHandler(
-                        PerUserConnectionLimitHandler(
-                            limiter: limiter,
-                            owners: owners,
-                            sockets: sockets,
-                            isRemote: security != nil,
-                            grant: transport.grant
-                        ),
-                        position: .first
-                    )
+                    // The connections of the team are limited for each host.
+                    if transport.share != .team {
+                        try pipeline.addHandler(
+                            PerUserConnectionLimitHandler(
+                                limiter: limiter,
+                                owners: owners,
+                                sockets: sockets,
+                                isRemote: security != nil,
+                                grant: transport.grant
+                            ),
+                            position: .first
+                        )
+                    }
                     if let security {
                         let handshake = HandshakeHandler(limiter: security.unauthenticated, logger: logger)
                         try pipeline.addHandler(handshake, position: .first)
@@ -277,13 +294,20 @@ package final class APIServer: Service {
         }
     }
 
-    /// Counts a connection for the grant of its principal.
+    /// Counts a connection for the grant or the host of its principal.
     ///
     /// A TCP connection without a grant closes after its response if the server is busy. A connection above the limit
     /// of its grant always closes after the response.
     ///
     /// - Throws: `Problem`.
     private func countConnection(_ channel: any Channel, of principal: Principal, cleanup: RequestCleanup) throws {
+        if let host = principal.member?.host {
+            security?.unauthenticated.authenticated(channel)
+            let isCounted = limiter.acquire(channel, grant: "host:\(host)", limit: ConnectionLimiter.maxPerHost)
+            guard !isCounted else { return }
+            Self.close(channel, after: cleanup)
+            throw Problem(.limit, "the host \(host) has \(ConnectionLimiter.maxPerHost) connections open already")
+        }
         guard let grant = principal.grant else {
             if transport != .unix, limiter.isBusy { Self.close(channel, after: cleanup) }
             return

@@ -26,7 +26,10 @@ package struct APIServices: Sendable {
     package let remote: any RemoteListenerControl
     package let grantSockets: any GrantSocketOpener
     let registrations: RegistrationService
+    /// The brokers of other hosts; nil if the broker can belong to no team.
+    package let hosts: TeamServices?
     package let brokers: any NearbyBrokerProvider
+    package let team: any TeamControl
     /// Probes an endpoint now, and reports the result to the registry. Throws a `Problem` if another server answers.
     package let probe: @Sendable (Endpoint) async throws -> Void
     /// Returns one sentence for each state file that cannot be written.
@@ -40,6 +43,7 @@ package struct APIServices: Sendable {
         tunnelPolicy: GrantTunnelService,
         mcp: MCPServers,
         leases: LeaseService,
+        leasePolicy: LeasePolicy? = nil,
         tcpPort: UInt16?,
         devices: any DeviceProvider,
         advertisements: any AdvertisementPublisher,
@@ -52,6 +56,8 @@ package struct APIServices: Sendable {
         registrations: RegistrationSource,
         senderRefusal: @escaping RegistrationService.AddressCheck,
         brokers: any NearbyBrokerProvider,
+        team: any TeamControl,
+        hosts: TeamServices? = nil,
         probe: @escaping @Sendable (Endpoint) async throws -> Void,
         storageProblems: @escaping @Sendable () async -> [String],
         status: @escaping @Sendable () async -> BrokerStatus
@@ -63,7 +69,7 @@ package struct APIServices: Sendable {
         self.tunnelPolicy = tunnelPolicy
         self.mcp = mcp
         self.leases = leases
-        leasePolicy = LeasePolicy(registry: registry, leases: leases)
+        self.leasePolicy = leasePolicy ?? LeasePolicy(registry: registry, leases: leases)
         approvalService = ApprovalService(accessStore: accessStore, registry: registry, tunnels: tunnels)
         self.devices = devices
         self.advertisements = advertisements
@@ -81,6 +87,8 @@ package struct APIServices: Sendable {
             addressRefusal: senderRefusal
         )
         self.brokers = brokers
+        self.team = team
+        self.hosts = hosts
         self.probe = probe
         self.storageProblems = storageProblems
         self.status = status

@@ -15,7 +15,7 @@ import Tunnels
     private struct NoTargets: TargetPlanner {
         let failureSentence = "no target"
 
-        func snapshot(of target: TunnelTarget) throws(DialError) -> TargetSnapshot {
+        func snapshot(of target: TunnelTarget, for owner: TunnelOwner) throws(DialError) -> TargetSnapshot {
             throw DialError(.noRoute, "no target")
         }
     }

@@ -40,8 +40,10 @@ import Testing
         let open = RouteTable.all.filter { isAuthorized(anonymous, $0.permission) }.map(\.path)
 
         #expect(
-            Set(open) == ["/health", "/openapi.json", "/v1/invites/redeem", "/v1/endpoints/{id}/secret"],
-            "the handler of the last one checks a grant or an invite"
+            Set(open) == [
+                "/health", "/openapi.json", "/v1/invites/redeem", "/v1/endpoints/{id}/secret", "/v1/team/members",
+            ],
+            "the handlers of the last two check a grant or an invite"
         )
         #expect(throws: AccessError.refused) { try RoutePermission.owner.authorize(anonymous) }
     }

@@ -4,6 +4,7 @@ import HTTPTypes
 import Hummingbird
 import Model
 import NIOCore
+import Registry
 import SystemIO
 
 /// Validates the head of each request and identifies the client, before any route handler runs.
@@ -15,6 +16,10 @@ struct Authenticator: Sendable {
     let sockets: SocketOwnerLookup
     /// TLS of the remote listener; nil for the other listeners.
     let security: (any TransportSecurity)?
+    /// Identifies the clients of the team listener; nil for the other listeners.
+    let members: MemberAuthenticator?
+    /// The hosts of the team.
+    let hosts: TeamHosts
     /// The grant of every client of this listener; nil for a listener that is for several clients.
     let socketGrant: String?
     /// The principal of each connection before a token is shown. The kernel is asked once per connection.
@@ -26,8 +31,12 @@ struct Authenticator: Sendable {
         accessStore: AccessStore,
         sockets: SocketOwnerLookup,
         security: (any TransportSecurity)?,
+        members: MemberAuthenticator? = nil,
+        hosts: TeamHosts,
         socketGrant: String? = nil
     ) {
+        self.members = members
+        self.hosts = hosts
         self.socketGrant = socketGrant
         self.validator = validator
         self.owners = owners
@@ -41,6 +50,12 @@ struct Authenticator: Sendable {
     ///
     /// - Throws: `Problem`, `AccessError`.
     func authenticate(_ request: HTTPRequest, on channel: any Channel) async throws -> Principal {
+        var principal = try await identify(request, on: channel)
+        principal.host = hosts.own
+        return principal
+    }
+
+    private func identify(_ request: HTTPRequest, on channel: any Channel) async throws -> Principal {
         let peer = await connectionPrincipal(of: channel)
         if let leaked = LeakedTokenDetector.find(in: request) {
             for token in leaked { try await accessStore.grants.revokeLeaked(token, from: peer.source) }
@@ -51,6 +66,7 @@ struct Authenticator: Sendable {
             )
         }
         try validator.validate(request)
+        if let members { return try await members.authenticate(request, on: channel) }
         if let socketGrant { return try grantHolder(socketGrant, peer, request) }
         let authorizations = RequestValidator.values(of: "Authorization", in: request)
         guard !authorizations.isEmpty else { return keyHolder(peer) }

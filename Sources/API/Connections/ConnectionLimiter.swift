@@ -13,6 +13,8 @@ package final class ConnectionLimiter: Sendable {
         /// The sockets of all grants together.
         case grantSockets
         case remote
+        /// The brokers of other hosts. Their connections do not count among those of the other listeners.
+        case team
     }
 
     /// The maximum number of connections on all listeners together.
@@ -23,6 +25,10 @@ package final class ConnectionLimiter: Sendable {
     static let maxRemote = 96
     /// The maximum number of connections on the sockets of all grants together, so that they leave places for others.
     static let maxOnGrantSockets = 128
+    /// The maximum number of connections of other hosts' brokers. Each stream through the team listener is one.
+    static let maxTeam = 512
+    /// The maximum number of connections per host of the team.
+    static let maxPerHost = 256
     /// The maximum number of connections per user, so that no user can block the others. Root and the broker's user
     /// have no limit.
     static let maxPerUser = 64
@@ -65,9 +71,11 @@ package final class ConnectionLimiter: Sendable {
         var count = 0
         var remoteCount = 0
         var grantSocketCount = 0
+        var teamCount = 0
         var lastEnd: ContinuousClock.Instant?
 
         mutating func add(_ change: Int, in share: Share) {
+            if share == .team { return teamCount += change }
             count += change
             if share == .remote { remoteCount += change }
             if share == .grantSockets { grantSocketCount += change }
@@ -78,10 +86,11 @@ package final class ConnectionLimiter: Sendable {
         }
 
         func hasCapacity(in share: Share, unauthenticated: Int) -> Bool {
+            if share == .team { return teamCount - unauthenticated < maxTeam }
             if share == .owners { return count < maxConnections }
             guard count < maxConnections - reservedForOwners else { return false }
             return switch share {
-            case .owners, .loopback: true
+            case .owners, .loopback, .team: true
             case .grantSockets: grantSocketCount < maxOnGrantSockets
             case .remote: remoteCount - unauthenticated < maxRemote
             }
@@ -101,7 +110,7 @@ package final class ConnectionLimiter: Sendable {
         let (isOpen, isArrival) = total.withLock { total in
             guard total.hasCapacity(in: share, unauthenticated: unauthenticated) else { return (false, false) }
             defer { total.add(1, in: share) }
-            return (true, !total.hasRecentClient(at: now))
+            return (true, share != .team && !total.hasRecentClient(at: now))
         }
         if isArrival { arrivalSubscribers.send(()) }
         return isOpen
@@ -110,7 +119,7 @@ package final class ConnectionLimiter: Sendable {
     func connectionClosed(in share: Share, at now: ContinuousClock.Instant = .now) {
         total.withLock { total in
             total.add(-1, in: share)
-            total.lastEnd = now
+            if share != .team { total.lastEnd = now }
         }
     }
 
@@ -144,12 +153,12 @@ package final class ConnectionLimiter: Sendable {
     /// Counts a connection for a grant, until the connection closes or shows another grant.
     ///
     /// - Returns: False if the grant is at the limit.
-    func acquire(_ channel: any Channel, grant: String) -> Bool {
+    func acquire(_ channel: any Channel, grant: String, limit: Int = maxPerGrant) -> Bool {
         let connection = ObjectIdentifier(channel)
         let (isAcquired, isNew) = grants.withLock { grants -> (Bool, Bool) in
             let old = grants.grantByConnection[connection]
             if old == grant { return (true, false) }
-            guard grants.countByGrant[grant, default: 0] < Self.maxPerGrant else { return (false, false) }
+            guard grants.countByGrant[grant, default: 0] < limit else { return (false, false) }
             grants.release(connection)
             grants.grantByConnection[connection] = grant
             grants.countByGrant[grant, default: 0] += 1

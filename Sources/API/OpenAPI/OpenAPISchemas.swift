@@ -1,13 +1,19 @@
 /// The documents of the API as JSON Schemas (draft 2020-12), the schema language of OpenAPI 3.1.
 enum OpenAPISchemas {
-    static let text = "{\(access),\(mcp),\(core)}"
+    static let text = "{\(access),\(mcp),\(team),\(core)}"
 
     private static let core = #"""
         "Health":{"type":"object","required":["status","version"],
           "properties":{"status":{"enum":["ok","degraded"]},"version":{"type":"string"},"detail":{"type":"string"}}},
         "OpenAPI":{"type":"object"},
         "Date":{"type":"string","format":"date-time"},
-        "EndpointID":{"type":"string","pattern":"^[a-z0-9-]{1,40}$"},
+        "EndpointID":{"type":"string","pattern":"^[a-z0-9-]{1,40}(\\.[a-z0-9-]{1,32})?$",
+          "description":"ID, or ID.HOST for an endpoint of another host of the team"},
+        "HostName":{"type":"string","pattern":"^[a-z0-9-]{1,32}$"},
+        "HostStatus":{"description":"a host of the team","type":"object","required":["name"],"properties":{
+          "name":{"$ref":"#/components/schemas/HostName"},
+          "staleSince":{"description":"the team's registry is unreachable since then, so the entries of the host may be outdated",
+            "$ref":"#/components/schemas/Date"}}},
         "UDID":{"type":"string","pattern":"^([0-9A-F]{8}-[0-9A-F]{16}|[0-9a-f]{40})$"},
         "Port":{"type":"integer","minimum":0,"maximum":65535},
         "ServiceType":{"type":"string","pattern":"^_[a-z0-9-][a-z0-9_-]+\\._(tcp|udp)$"},
@@ -56,6 +62,9 @@ enum OpenAPISchemas {
             "capabilities":{"type":"array","items":{"type":"string"},
               "description":"from the profile of the kind, or the names of the MCP server's capabilities"},
             "limits":{"type":"array","items":{"type":"string"}},
+            "host":{"$ref":"#/components/schemas/HostStatus"},
+            "hostRoutes":{"type":"array","description":"the routes of the other host's broker, which this broker cannot dial",
+              "items":{"$ref":"#/components/schemas/EndpointRoute"}},
             "lease":{"$ref":"#/components/schemas/Lease"},
             "firstSeenAt":{"$ref":"#/components/schemas/Date"},"lastSeenAt":{"$ref":"#/components/schemas/Date"}}},
         "RegistrationSpec":{"type":"object","required":["app","port","protocol"],"additionalProperties":false,"properties":{
@@ -76,14 +85,15 @@ enum OpenAPISchemas {
           "pair":{"enum":["open","closed"],"description":"open if the broker has an invite for other machines"}}},
         "NearbyBrokerList":{"type":"object","required":["schema","brokers"],"properties":{
           "schema":{"const":1},"brokers":{"type":"array","items":{"$ref":"#/components/schemas/NearbyBroker"}}}},
-        "Lease":{"type":"object","required":["id","endpoint","holder","own","seconds","createdAt","expiresAt","waiting"],"properties":{
+        "Lease":{"type":"object","required":["id","endpoint","holder","own","seconds","createdAt"],"properties":{
           "id":{"type":"string"},"endpoint":{"$ref":"#/components/schemas/EndpointID"},
           "device":{"$ref":"#/components/schemas/UDID"},
           "holder":{"type":"string","description":"the name of a grant, or the user of a process"},
           "own":{"type":"boolean","description":"true for a lease of the caller"},"note":{"type":"string"},
           "seconds":{"type":"integer","description":"a call of the holder extends the lease to this length again"},
           "createdAt":{"$ref":"#/components/schemas/Date"},"expiresAt":{"$ref":"#/components/schemas/Date"},
-          "waiting":{"type":"integer","description":"the number of clients that wait for the lease"}}},
+          "waiting":{"type":"integer","description":"the number of clients that wait for the lease"}},
+          "description":"expiresAt and waiting are absent for a lease that another host granted"},
         "LeaseSpec":{"type":"object","required":["endpoint"],"properties":{
           "endpoint":{"$ref":"#/components/schemas/EndpointID"},
           "seconds":{"type":"integer","minimum":1,"maximum":28800,"description":"default 600"},
@@ -109,6 +119,9 @@ enum OpenAPISchemas {
           "productID":{"type":"integer"},"locationID":{"type":"integer"},
           "name":{"type":"string","description":"as the phone reports it; absent until then"},
           "productType":{"type":"string"},"productVersion":{"type":"string"},
+          "routes":{"type":"array","description":"in a team: every host with the phone, the best one first",
+            "items":{"type":"object","required":["host","transport"],"properties":{
+              "host":{"$ref":"#/components/schemas/HostStatus"},"transport":{"enum":["usb","network"]}}}},
           "attachedAt":{"$ref":"#/components/schemas/Date"}}},
         "DeviceList":{"type":"object","required":["schema","devices"],"properties":{
           "schema":{"const":1},"devices":{"type":"array","items":{"$ref":"#/components/schemas/Device"}}}},
@@ -190,7 +203,10 @@ enum OpenAPISchemas {
             "leases":{"type":"integer"},
             "sources":{"type":"array","items":{"$ref":"#/components/schemas/SourceStatus"}},
             "findings":{"type":"array","items":{"type":"string"}},"storage":{"type":"array","items":{"type":"string"}},"allowAnyUser":{"type":"boolean"},
-            "remote":{"$ref":"#/components/schemas/RemoteStatus"}}},
+            "remote":{"$ref":"#/components/schemas/RemoteStatus"},
+            "host":{"$ref":"#/components/schemas/HostName"},
+            "hosts":{"type":"array","items":{"$ref":"#/components/schemas/HostStatus"},
+              "description":"the other hosts of the team"}}},
         "RemoteStatus":{"type":"object",
           "required":["state","configured","reachable","connections","refusedHandshakes"],"properties":{
             "state":{"enum":["off","listening","waiting"]},"address":{"type":"string"},"configured":{"type":"boolean"},
@@ -213,7 +229,9 @@ extension OpenAPISchemas {
           {"type":"object","required":["endpoints"],"properties":{
             "endpoints":{"type":"array","items":{"$ref":"#/components/schemas/EndpointID"}}}},
           {"type":"object","required":["bundles"],"properties":{
-            "bundles":{"type":"array","items":{"type":"string"}}}}]},
+            "bundles":{"type":"array","items":{"type":"string"}}}},
+          {"type":"object","required":["hosts"],"properties":{
+            "hosts":{"type":"array","items":{"type":"string","pattern":"^[a-z0-9-]{1,32}$"}}}}]},
         "Permissions":{"type":"object","required":["scopes","selector"],"properties":{
           "scopes":{"type":"array","items":{"$ref":"#/components/schemas/Scope"}},
           "selector":{"$ref":"#/components/schemas/Selector"},"tools":{"$ref":"#/components/schemas/ToolFilter"}}},
@@ -228,6 +246,7 @@ extension OpenAPISchemas {
           "description":"SHA-256 of a SubjectPublicKeyInfo, in base32"},
         "AuditActor":{"oneOf":[{"enum":["anonymous","broker"]},
           {"type":"object","required":["grant"],"properties":{"grant":{"type":"string"}}},
+          {"type":"object","required":["host","client"],"properties":{"host":{"type":"string"},"client":{"type":"string"}}},
           {"type":"object","required":["uid","pid","exe"],"properties":{
             "uid":{"type":"integer"},"pid":{"type":"integer"},"exe":{"type":"string"}}}]},
         "InviteToken":{"type":"string","description":"a secret","pattern":"^pbi_[0-9A-Za-z]{8}_[0-9A-Za-z]{22}_[0-9A-Za-z]{6}$"},

@@ -135,7 +135,8 @@ extension GrantTunnelService: TunnelProvider {
 
     package func tunnels(of principal: Principal) async -> [Tunnel] {
         let all = await table.list()
-        guard !principal.isOwner, case .grant(let grant) = principal.actor else { return all }
+        guard !principal.isOwner else { return all }
+        guard case .grant(let grant) = principal.actor else { return [] }
         let own = ids(of: grant)
         return all.filter { own.contains($0.id) }
     }

@@ -8,10 +8,21 @@ import Tunnels
 package struct LeasePolicy: Sendable {
     private let registry: EndpointRegistry
     private let leases: LeaseService
+    private let isOnOtherHosts: @Sendable (UDID) -> Bool
 
-    package init(registry: EndpointRegistry, leases: LeaseService) {
+    /// - Parameters:
+    ///   - registry: The endpoints.
+    ///   - leases: The leases of this broker.
+    ///   - isOnOtherHosts: Returns true for a phone that only other hosts of the team reach. Their brokers check each
+    ///     connection.
+    package init(
+        registry: EndpointRegistry,
+        leases: LeaseService,
+        isOnOtherHosts: @escaping @Sendable (UDID) -> Bool = { _ in false }
+    ) {
         self.registry = registry
         self.leases = leases
+        self.isOnOtherHosts = isOnOtherHosts
     }
 
     /// Throws a problem if another client has the lease.
@@ -22,15 +33,21 @@ package struct LeasePolicy: Sendable {
 
     private func conflict(of target: TunnelTarget, holderKey: String) async -> LeaseConflict? {
         // Without a lease, the registry is not asked.
-        guard leases.mayHaveLeases, let target = await leaseTarget(of: target) else { return nil }
+        guard leases.mayHaveLeases, let target = await leaseTarget(of: target), isChecked(target) else { return nil }
         return leases.connectionConflict(on: target, holderKey: holderKey)
     }
 
-    /// The endpoint or phone that a lease can reserve; nil for an unknown endpoint.
+    /// False for a phone that only other hosts reach.
+    private func isChecked(_ target: LeaseTarget) -> Bool { !(target.device.map(isOnOtherHosts) ?? false) }
+
+    /// The endpoint or phone that a lease of this broker can reserve; nil for an unknown endpoint, and for one of another
+    /// host.
     private func leaseTarget(of target: TunnelTarget) async -> LeaseTarget? {
         switch target {
-        case .device(let udid, _): .device(udid)
-        case .endpoint(let id): (try? await registry.endpoint(id)).map { LeaseTarget($0) }
+        case .device(let udid, _): return .device(udid)
+        case .endpoint(let id):
+            guard let endpoint = try? await registry.endpoint(id), !endpoint.isOnOtherHost else { return nil }
+            return LeaseTarget(endpoint)
         }
     }
 }
@@ -43,12 +60,14 @@ extension LeasePolicy: ConnectionPolicy {
     ) async -> @Sendable () -> DialError? {
         guard let target = await leaseTarget(of: target) else { return { nil } }
         let holderKey = holder ?? LeaseHolder.key(ofUser: owner)
-        return { [leases] in
-            guard leases.mayHaveLeases, let conflict = leases.connectionConflict(on: target, holderKey: holderKey)
+        return {
+            guard leases.mayHaveLeases, isChecked(target),
+                let conflict = leases.connectionConflict(on: target, holderKey: holderKey)
             else {
                 return nil
             }
-            return DialError(.leased, "a connection was refused: \(conflict); connect again after that time")
+            let time = conflict.end == nil ? "after the end of the lease" : "after that time"
+            return DialError(.leased, "a connection was refused: \(conflict); connect again \(time)")
         }
     }
 }

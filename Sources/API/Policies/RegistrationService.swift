@@ -143,7 +143,7 @@ package actor RegistrationService {
         switch grant.permissions.selector {
         case .all: return
         case .bundles(let bundles) where bundles.contains(spec.app.text): return
-        case .bundles, .endpoints:
+        case .bundles, .endpoints, .hosts:
             throw Problem(.forbidden, "grant \(grant.id) does not include the app \(spec.app)")
         }
     }

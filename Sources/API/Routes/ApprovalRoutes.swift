@@ -60,10 +60,16 @@ enum ApprovalRoutes {
         case .grant(let grant):
             // The scope comes first, so that a grant without it learns nothing of endpoints.
             guard grant.permissions.allow(.secretUse),
-                grant.permissions.allow(.secretUse, on: try await request.endpoint())
+                grant.permissions.allow(.secretUse, on: try await request.endpoint(), of: request.principal.host)
             else {
                 throw Problem(.forbidden, "grant \(grant.id) does not allow \(Scope.secretUse.rawValue)")
             }
+        case .member(let client):
+            throw Problem(
+                .forbidden,
+                "a client of another host cannot store a token here",
+                hint: "run it on this host instead of \(client.host)"
+            )
         case .localUser, .anonymous: throw AccessError.refused
         }
         try await storeSecret(spec, of: try await request.endpoint(), by: request.principal.actor, request)

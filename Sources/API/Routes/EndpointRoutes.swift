@@ -14,6 +14,7 @@ enum EndpointRoutes {
         .integer("waitSeconds", "Seconds to wait, at most 300"),
         .string("state", "Only endpoints in this state"),
         .string("app", "Only endpoints of this app"),
+        .string("host", "Only endpoints of this host of the team"),
     ]
 
     /// Lists the endpoints. With `since` and `waitSeconds`, the request is a long poll. It returns after a newer revision,
@@ -42,7 +43,8 @@ enum EndpointRoutes {
         // The response and the list then have the state and the time of a real connection. A failure is the state. A new
         // OpenAgents server is asked by `OpenAgentsIdentifier`.
         if added.kind != .openagents { try? await request.services.probe(added) }
-        return try request.json(try await request.services.registry.endpoint(added.id), status: .created)
+        let listed = try await request.services.registry.localEndpoint(added.id)
+        return try request.json(request.view(of: listed), status: .created)
     }
 
     @Sendable static func remove(_ request: APIRequest) async throws -> Response {
@@ -60,6 +62,7 @@ enum EndpointRoutes {
 
     @Sendable static func probe(_ request: APIRequest) async throws -> Response {
         let endpoint = try await request.endpoint()
+        if let host = endpoint.id.host { return try await request.probe(endpoint, on: host) }
         try await request.requireApproval(of: endpoint)
         try await request.services.probe(endpoint)
         return try request.json(try await request.endpoint())
@@ -68,10 +71,13 @@ enum EndpointRoutes {
     private static func waitForChange(in registry: EndpointRegistry, after revision: UInt64, for timeout: Duration)
         async
     {
+        let hosts = registry.teamHosts.lists()
         let (start, changes) = await registry.changes(after: revision)
-        guard case .replay(let missed) = start, missed.isEmpty else { return }
+        guard case .replay(let missed) = start, missed.isEmpty, await registry.revision == revision else { return }
         await withTaskGroup(of: Void.self) { group in
             group.addTask { for await _ in changes { break } }
+            // The first list is the current one.
+            group.addTask { for await _ in hosts.dropFirst() { break } }
             // The client's own timeout (`waitSeconds`). The wait also ends when the broker stops.
             group.addTask { try? await cancelWhenGracefulShutdown { try await Task.sleep(for: timeout) } }
             await group.next()
@@ -79,13 +85,15 @@ enum EndpointRoutes {
         }
     }
 
-    /// The query parameters `state` and `app`.
+    /// The query parameters `state`, `app` and `host`.
     private struct Filter {
         let state: Endpoint.State?
         let app: String?
+        let host: String?
 
         init(_ request: APIRequest) throws {
             app = request.httpRequest.uri.queryParameters.get("app")
+            host = request.httpRequest.uri.queryParameters.get("host")?.lowercased()
             let text = request.httpRequest.uri.queryParameters.get("state")
             state = text.flatMap(Endpoint.State.init(rawValue:))
             if let text, state == nil {
@@ -98,6 +106,7 @@ enum EndpointRoutes {
 
         func matches(_ endpoint: Endpoint) -> Bool {
             (state == nil || endpoint.state == state) && (app.map(endpoint.isApp) ?? true)
+                && (host == nil || endpoint.host?.name.text == host)
         }
     }
 }

@@ -5,7 +5,8 @@ import Model
 import NIOCore
 import Registry
 
-/// `/v1/events`: the endpoint list and every change of the list, together with the device list.
+/// `/v1/events`: the endpoint list and every change of the list, together with the list of devices and, in a team, the
+/// list of the other hosts.
 enum EventRoutes {
     @Sendable static func stream(_ request: APIRequest) async throws -> Response {
         let last = HTTPField.Name("Last-Event-ID").flatMap { request.httpRequest.headers[$0] }.flatMap { UInt64($0) }
@@ -21,6 +22,7 @@ enum EventRoutes {
                         }
                     }
                 }
+                group.addTask { try await streamHosts(request, events) }
                 // The registry drops a reader that is too slow. That ends the whole stream.
                 try await group.next()
                 group.cancelAll()
@@ -33,7 +35,7 @@ enum EventRoutes {
     {
         func send(_ change: EndpointChange) throws {
             guard request.principal.canSee(change.endpoint) else { return }
-            let view = request.principal.view(of: change.endpoint)
+            let view = request.view(of: change.endpoint)
             let visible = EndpointChange(revision: change.revision, kind: change.kind, endpoint: view)
             try events.send("endpoint", visible, id: change.revision)
         }
@@ -48,5 +50,23 @@ enum EventRoutes {
             try events.send("snapshot", list, id: revision)
         }
         for await change in changes { try send(change) }
+    }
+
+    /// Sends the list of the other hosts now and after each change. Without a team, nothing is sent.
+    ///
+    /// When the team's registry becomes unreachable, this is the only event: the endpoints themselves have not changed.
+    private static func streamHosts(_ request: APIRequest, _ events: ServerSentEventStream) async throws {
+        let registry = request.services.registry
+        var isFirst = true
+        for await hosts in registry.teamHosts.lists() {
+            defer { isFirst = false }
+            if isFirst, registry.teamHosts.own == nil { continue }
+            var visible = hosts
+            if !request.principal.canSeeAllEndpoints {
+                let names = Set(request.visible(await registry.endpoints).compactMap(\.host?.name))
+                visible.removeAll { !names.contains($0.name) }
+            }
+            try events.send("hosts", ListResponse(visible))
+        }
     }
 }

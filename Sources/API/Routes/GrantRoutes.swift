@@ -36,6 +36,9 @@ enum GrantRoutes {
     @Sendable static func revokeAll(_ request: APIRequest) async throws -> Response { try await revoke(.all, request) }
 
     private static func revoke(_ target: RevocationTarget, _ request: APIRequest) async throws -> Response {
+        guard request.principal.member == nil else {
+            throw Problem(.forbidden, "a client of another host has no grant of this broker")
+        }
         let ended = try await request.services.accessStore.grants.revoke(
             target,
             by: request.principal.revoker,
@@ -59,7 +62,8 @@ extension APIRequest {
     /// Returns all grants for an owner; otherwise the principal's own grant and its descendants.
     fileprivate func grants() async -> [Grant] {
         let all = await services.accessStore.grants.list
-        guard !principal.isOwner, let own = principal.grant else { return all }
+        guard !principal.isOwner else { return all }
+        guard let own = principal.grant else { return [] }
         var descendants: Set<String> = [own.id]
         var isGrowing = true
         while isGrowing {

@@ -7,7 +7,9 @@ import Registry
 enum LeaseRoutes {
     @Sendable static func list(_ request: APIRequest) async throws -> Response {
         let visible = request.visible(await request.services.registry.endpoints)
-        return try request.json(ListResponse(request.services.leases.leases(of: visible, for: request.principal)))
+        return try request.json(
+            ListResponse(await request.services.leases.allLeases(of: visible, for: request.principal))
+        )
     }
 
     /// Takes or renews a lease. A client that disconnects while it waits leaves the queue.
@@ -33,14 +35,20 @@ enum LeaseRoutes {
             return try request.json(lease, status: .created)
         } catch let error as CancellationError {
             // The lease may have been granted at the moment of the disconnect.
-            if endpoint.lease?.isOwn != true { leases.release(endpoint, by: principal) }
+            if endpoint.lease?.isOwn != true, !endpoint.isOnOtherHost { leases.releaseOwn(endpoint, by: principal) }
             throw error
         }
     }
 
+    /// Ends a lease. The ID of a lease of another host ends with that host.
     @Sendable static func end(_ request: APIRequest) async throws -> Response {
+        let (id, host) = Lease.parts(ofID: try request.parameter("id"))
+        if let host, host != request.principal.host {
+            try await request.services.leases.end(id, on: host, by: request.principal)
+            return request.noContent
+        }
         let visible = request.visible(await request.services.registry.endpoints)
-        try request.services.leases.end(try request.parameter("id"), among: visible, by: request.principal)
+        try request.services.leases.end(id, among: visible, by: request.principal)
         return request.noContent
     }
 }

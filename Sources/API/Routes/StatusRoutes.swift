@@ -52,6 +52,8 @@ extension APIRequest {
         let endpoints = visible(await services.registry.endpoints).combined
         status.endpoints = Dictionary(grouping: endpoints, by: \.state.rawValue).mapValues(\.count)
         status.tunnels = await tunnels().count
+        let hosts = Set(endpoints.compactMap(\.host?.name))
+        status.hosts?.removeAll { !principal.canSeeAllEndpoints && !hosts.contains($0.name) }
         if !principal.canSeeAllEndpoints {
             status.devices = 0
             status.sources = []

@@ -33,10 +33,11 @@ enum StreamRoutes {
         let target = try request.streamTarget()
         try await request.authorizeConnection(to: target)
         try requireUpgrade(request.httpRequest.headers)
+        let owner = TunnelOwner(user: request.principal.user, holder: request.principal.leaseHolder.agentKey)
         // A cancellation means that the listener closes, as at `remote off`.
         try await withTaskCancellationOrGracefulShutdownHandler {
             try await request.whileConnected {
-                try await services.tunnels.streams.open(target) { stream in
+                try await services.tunnels.streams.open(target, for: owner) { stream in
                     if let grant = request.principal.grant {
                         let session = try services.accessStore.live.register(under: grant.id) { await stream.close() }
                         request.cleanup.add { services.accessStore.live.unregister(session) }
@@ -97,10 +98,7 @@ extension APIRequest {
         let parameters = httpRequest.uri.queryParameters
         switch (parameters["endpoint"], parameters["device"], try query("port", as: UInt16.self)) {
         case (let text?, nil, nil):
-            guard let id = EndpointID(String(text)) else {
-                throw Problem(.notFound, "\"\(SanitizedText(text))\" is not an endpoint id", hint: "patchbay list")
-            }
-            return .endpoint(id)
+            return .endpoint(try endpointID(String(text)))
         case (nil, let text?, let port?) where port > 0:
             guard let udid = UDID(String(text)) else {
                 throw Problem(.notFound, "\"\(SanitizedText(text))\" is not a UDID", hint: "patchbay devices")

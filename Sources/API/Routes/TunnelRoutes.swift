@@ -84,7 +84,8 @@ extension APIRequest {
     /// Returns the tunnels of the principal.
     func tunnels() async -> [Tunnel] {
         let all = await services.tunnels.list()
-        guard !principal.isOwner, let grant = principal.grant else { return all }
+        guard !principal.isOwner else { return all }
+        guard let grant = principal.grant else { return [] }
         let own = await services.tunnelPolicy.ids(of: grant.id)
         return all.filter { own.contains($0.id) }
     }
@@ -114,7 +115,15 @@ extension APIRequest {
     /// Without full access, the tunnel is for the client's own user, on loopback, and to an endpoint of the grant. Such
     /// a tunnel replaces no other tunnel.
     fileprivate func authorized(_ spec: TunnelSpec) async throws -> TunnelSpec {
+        guard principal.member == nil else {
+            throw Problem(
+                .forbidden,
+                "a tunnel of another host's client cannot listen on this host",
+                hint: "open the tunnel at the broker of that host; it reaches this host through a stream"
+            )
+        }
         var spec = spec
+        spec.target = local(spec.target)
         if principal.grant != nil {
             // The tunnels of a grant are not persisted, so this one must not be, either.
             spec.persistent = false
@@ -169,7 +178,14 @@ extension APIRequest {
         )
     }
 
+    /// Returns a target without the name of this broker's own host.
+    private func local(_ target: TunnelTarget) -> TunnelTarget {
+        guard case .endpoint(let id) = target else { return target }
+        return .endpoint(local(id))
+    }
+
     private func notAllowed(_ action: String) -> Problem {
-        Problem(.forbidden, "grant \(principal.grant?.id ?? "?") does not allow \(action)")
+        let grant = principal.member.map { "the grant of \"\($0.name)\"" } ?? "grant \(principal.grant?.id ?? "?")"
+        return Problem(.forbidden, "\(grant) does not allow \(action)")
     }
 }

@@ -30,13 +30,18 @@ struct APIRequest: Sendable {
         return value
     }
 
-    func endpointID() throws -> EndpointID {
-        let text = try parameter("id")
+    func endpointID() throws -> EndpointID { try endpointID(try parameter("id")) }
+
+    /// Parses an ID. This broker's own endpoints may be named with its host.
+    func endpointID(_ text: String) throws -> EndpointID {
         guard let id = EndpointID(text) else {
             throw Problem(.notFound, "\"\(SanitizedText(text))\" is not an endpoint id", hint: "patchbay list")
         }
-        return id
+        return local(id)
     }
+
+    /// Returns an ID without the name of this broker's own host.
+    func local(_ id: EndpointID) -> EndpointID { id.host != nil && id.host == principal.host ? id.onItsHost : id }
 
     /// Returns a number of the query; nil if the parameter is absent.
     func query<Number: FixedWidthInteger>(_ name: String, as type: Number.Type) throws -> Number? {
@@ -192,14 +197,20 @@ extension APIRequest {
     func endpoint() async throws -> Endpoint { try await endpoint(try endpointID()) }
 
     func endpoint(_ id: EndpointID) async throws -> Endpoint {
-        let endpoint = try await services.registry.endpoint(id)
+        let endpoint = try await services.registry.endpoint(local(id))
         guard principal.canSee(endpoint) else { throw RegistryError.noSuchEndpoint(id.text) }
-        return services.leases.withLeases([principal.view(of: endpoint)], for: principal)[0]
+        return services.leases.withLeases([view(of: endpoint)], for: principal)[0]
+    }
+
+    /// Returns an endpoint as the principal sees it, with its host in a team.
+    func view(of endpoint: Endpoint) -> Endpoint {
+        services.registry.teamHosts.withHost(principal.view(of: endpoint))
     }
 
     /// Returns the endpoints that the principal may see.
     func visible(_ endpoints: [Endpoint]) -> [Endpoint] {
-        services.leases.withLeases(endpoints.filter(principal.canSee).map(principal.view), for: principal)
+        let visible = endpoints.filter(principal.canSee).map(principal.view)
+        return services.leases.withLeases(services.registry.teamHosts.withHosts(visible), for: principal)
     }
 
     /// Throws unless an owner has approved a route of the endpoint. Use by an owner is not an approval: the use would

@@ -50,6 +50,8 @@ struct APIRoute: Sendable {
     var responseHeader: ResponseHeader?
     /// True for status 201.
     var returnsCreated = false
+    /// The way in which the route serves a request for an endpoint of another host.
+    var otherHosts = OtherHosts.here
     /// True when the response is sent even if the request revokes its own grant.
     var survivesGrantRevocation = false
     let handler: Handler
@@ -57,6 +59,13 @@ struct APIRoute: Sendable {
 
 /// Rows of the route table, by method.
 extension APIRoute {
+    /// The route with another service for endpoints of other hosts.
+    func on(_ otherHosts: OtherHosts) -> APIRoute {
+        var route = self
+        route.otherHosts = otherHosts
+        return route
+    }
+
     static func get(
         _ path: String,
         _ permission: RoutePermission,
@@ -213,6 +222,7 @@ enum RoutePermission: Hashable, Sendable {
         case (.localProcess, .localUser), (.localProcess, .grant):
             guard case .unix = principal.source else { throw Self.notLocal(principal.source) }
         case (.localProcess, .anonymous): throw Self.notLocal(principal.source)
+        case (_, .member(let client)): try authorize(client, as: principal)
         case (_, .anonymous) where principal.key != nil:
             throw Problem(
                 .unauthorized,
@@ -247,6 +257,37 @@ enum RoutePermission: Hashable, Sendable {
             throw Problem(
                 .forbidden,
                 "only an owner of this broker may do that, on the Unix socket",
+                hint: Self.ownerHint
+            )
+        }
+    }
+
+    /// Throws unless a client of another host has this permission, by what the broker of that host asserted.
+    private func authorize(_ client: MemberClient, as principal: Principal) throws(Problem) {
+        guard client.caller != nil else {
+            throw Problem(
+                .forbidden,
+                "the request of host \(client.host) names no client: the header \(TeamCaller.header) is missing",
+                hint: "update patchbayd on \(client.host)"
+            )
+        }
+        switch self {
+        case .public, .grantHolder: return
+        case .scope(let scope):
+            guard principal.may(scope) else {
+                throw Problem(
+                    .forbidden,
+                    scope.isHostOnly
+                        ? "the scope \(scope.rawValue) is not available to clients of other hosts"
+                        : "\(client.name) has no grant with \(scope.rawValue)\(principal.exclusion(of: scope))",
+                    hint: scope.isHostOnly
+                        ? Self.ownerHint : "ask an owner of the broker on \(client.host) for a grant with it"
+                )
+            }
+        case .localProcess, .owner:
+            throw Problem(
+                .forbidden,
+                "only an owner of this broker may do that, on its own host",
                 hint: Self.ownerHint
             )
         }

@@ -32,6 +32,7 @@ struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
         case let error as TunnelError: error.problem
         case let error as RegistrationError: error.problem
         case let error as AccessError: error.problem
+        case let error as HostError: error.problem
         case let failure as DialError: Problem(failure)
         case let error as HTTPError where error.status == .notFound: notFound(request)
         case let error as HTTPError where error.status.code < 500:
@@ -102,9 +103,10 @@ extension APIRoute {
 extension AppError {
     /// The error as an HTTP problem of an endpoint.
     func problem(at id: EndpointID) -> Problem {
+        if case .refused(_, let problem) = self { return problem }
         let code: Problem.Code =
             switch self {
-            case .unreachable, .noHandshake, .permissionChanged, .timedOut, .responseLost: .unavailable
+            case .unreachable, .noHandshake, .permissionChanged, .timedOut, .responseLost, .refused: .unavailable
             case .notApproved, .mismatch, .tokenRequired, .forbidden, .toolNotAllowed: .forbidden
             case .invalidArguments: .badRequest
             case .notMCP, .invalidResponse: .conflict
@@ -136,6 +138,7 @@ extension RegistryError {
         case .noSuchEndpoint: Problem(.notFound, description, hint: "patchbay list")
         case .stillPresent(let id): Problem(.conflict, description, hint: "patchbay show \(id)")
         case .nameTaken: Problem(.conflict, description, hint: "patchbay list")
+        case .onOtherHost(_, let host): Problem(.conflict, description, hint: "add --broker ssh://USER@\(host)")
         }
     }
 }
@@ -157,6 +160,7 @@ extension AccessError {
         case .limit: Problem(.limit, description)
         case .leased(let conflict): conflict.problem
         case .notLeaseHolder(let conflict): Problem(.forbidden, description, hint: conflict.waitCommand)
+        case .claimNotStored: Problem(.unavailable, description, hint: "patchbay team status")
         case .leaseNeedsChangingTools:
             Problem(.forbidden, description, hint: "let an owner pair this client without --read-only: patchbay pair")
         case .outOfRange: Problem(.badRequest, description)

@@ -10,7 +10,7 @@ import StreamBridge
 /// The router and `openapi.json` are both made from this table and therefore agree. Each row names the permission that
 /// its caller needs.
 enum RouteTable {
-    static let all = core + access + mcpServers + tools
+    static let all = core + access + team + mcpServers + tools
 
     /// Endpoints, devices, tunnels, advertisements and the broker itself.
     // swift-format-ignore
@@ -22,21 +22,21 @@ enum RouteTable {
         .create("/v1/endpoints", .owner, "Add a static endpoint",
             takes: "StaticEndpoint", returns: "Endpoint", EndpointRoutes.add),
         .get("/v1/endpoints/{id}", .scope(.registryRead), "Show an endpoint", returns: "Endpoint", EndpointRoutes.show),
-        .delete("/v1/endpoints/{id}", .owner, "Remove an offline or static endpoint", EndpointRoutes.remove),
+        .delete("/v1/endpoints/{id}", .owner, "Remove an offline or static endpoint", EndpointRoutes.remove).on(.refused),
         .post("/v1/endpoints/{id}/probe", .scope(.endpointCall), "Check now whether an endpoint answers",
             returns: "Endpoint", EndpointRoutes.probe),
         .put("/v1/endpoints/{id}/approval", .owner, "Approve one network address of an endpoint",
-            takes: "ApprovalSpec", returns: "Endpoint", ApprovalRoutes.approve),
+            takes: "ApprovalSpec", returns: "Endpoint", ApprovalRoutes.approve).on(.refused),
         .delete("/v1/endpoints/{id}/approval", .owner, "Revoke the approval of an endpoint and delete its token",
-            ApprovalRoutes.revoke),
+            ApprovalRoutes.revoke).on(.refused),
         .put("/v1/endpoints/{id}/secret", .owner, "Store an app's own token",
-            takes: "EndpointSecretSpec", header: ApprovalRoutes.trialHeader, ApprovalRoutes.setSecret),
+            takes: "EndpointSecretSpec", header: ApprovalRoutes.trialHeader, ApprovalRoutes.setSecret).on(.refused),
         .post("/v1/endpoints/{id}/secret", .public, "Store a token that the app sends with a grant or an invite",
-            takes: "EndpointSecretSpec", ApprovalRoutes.postSecret),
+            takes: "EndpointSecretSpec", ApprovalRoutes.postSecret).on(.refused),
         .delete("/v1/endpoints/{id}/secret", .owner, "Delete an app's token",
-            returns: "DeleteResponse", ApprovalRoutes.deleteSecret),
+            returns: "DeleteResponse", ApprovalRoutes.deleteSecret).on(.refused),
         .get("/v1/endpoints/{id}/vm-service", .scope(.secretRead), "Show the URLs of a Dart VM service, which are secrets",
-            returns: "DartVMService", VMServiceRoutes.show),
+            returns: "DartVMService", VMServiceRoutes.show).on(.refused),
         .get("/v1/approvals", .owner, "List the approved network addresses",
             returns: "ApprovalList", ApprovalRoutes.list),
 
@@ -146,19 +146,37 @@ enum RouteTable {
             returns: "RevocationResult", AuditRoutes.recoverClock),
     ]
 
+    /// The team of the broker. A host that joins has only the invite in its request.
+    // swift-format-ignore
+    private static let team: [APIRoute] = [
+        .get("/v1/team", .owner, "Show the team, its hosts and its registry", returns: "TeamStatus", TeamRoutes.show),
+        .create("/v1/team", .owner, "Create a team with this host as its authority, or complete it",
+            takes: "TeamSpec", returns: "TeamStatus", TeamRoutes.create),
+        .delete("/v1/team", .owner, "Leave the team, and delete its files", TeamRoutes.leave),
+        .post("/v1/team/join", .owner, "Join the team of another host",
+            takes: "TeamJoinSpec", returns: "TeamStatus", TeamRoutes.join),
+        .create("/v1/team/invites", .owner, "Create a one-time invite for a host (on the authority)",
+            takes: "TeamInviteSpec", returns: "TeamInvite", TeamRoutes.invite),
+        .create("/v1/team/members", .public, "Admit the host that sends an invite (on the authority)",
+            takes: "TeamMemberSpec", returns: "TeamAdmission", TeamRoutes.admit),
+        .delete("/v1/team/members/{host}", .owner, "Remove a host from the team (on the authority)", TeamRoutes.remove),
+        .create("/v1/team/certificates", .owner, "Issue the certificate of an etcd node (on the authority)",
+            takes: "TeamCertificateSpec", returns: "TeamCertificate", TeamRoutes.issue),
+    ]
+
     /// The three kinds of MCP server.
     private static let mcpServers: [APIRoute] =
         mcpServer("/mcp", name: "The broker's MCP server", MCPRoutes.broker)
-        + mcpServer("/e/{id}/mcp", name: "An app's MCP server", MCPRoutes.app)
+        + mcpServer("/e/{id}/mcp", name: "An app's MCP server", MCPRoutes.app).map { $0.on(.forwarded) }
         + mcpServer("/all/mcp", name: "The MCP server of all apps together, if it is enabled", MCPRoutes.all)
 
     /// Tools of apps over plain HTTP, artifacts and server cards.
     // swift-format-ignore
     private static let tools: [APIRoute] = [
         .get("/v1/endpoints/{id}/tools", .scope(.endpointCall), "List an app's tools, cached while it is offline",
-            returns: "ToolList", MCPRoutes.tools),
+            returns: "ToolList", MCPRoutes.tools).on(.forwarded),
         .post("/v1/endpoints/{id}/call", .scope(.endpointCall), "Call a tool of an app",
-            takes: "ToolCallRequest", returns: "ToolAnswer", MCPRoutes.call),
+            takes: "ToolCallRequest", returns: "ToolAnswer", MCPRoutes.call).on(.forwarded),
         .get("/v1/artifacts/{sha}", .grantHolder, "Download patchbay://artifact/{sha} of a tool result (kept 1 hour)",
             returns: "file", ArtifactRoutes.show),
         .get("/mcp/server-card", .grantHolder, "Show the server card of /mcp (experimental)",
@@ -199,6 +217,7 @@ enum RouteTable {
                     throw Problem(.notFound, "there is nothing at \(request.uri.path)", hint: "remove the trailing /")
                 }
                 try await authorize(apiRequest, to: route, pendingResponse: context.pendingResponse)
+                if let response = try await apiRequest.forward(from: route) { return response }
                 return try await route.handler(apiRequest)
             }
         }

@@ -1,0 +1,92 @@
+package import Model
+package import NIOCore
+
+/// Sends requests to the brokers of other hosts of the team.
+///
+/// The module `Client` implements it, and `patchbayd` passes it in. This module thus builds without TLS.
+package protocol HostConnector: Sendable {
+    /// Sends a request, and waits for the head of the response.
+    ///
+    /// - Throws: `HostError`, `CancellationError`.
+    func send(_ request: HostRequest, to host: HostName) async throws -> any HostResponse
+}
+
+/// A request to the broker of another host.
+package struct HostRequest: Sendable {
+    package let method: String
+    /// The path and the query, percent-encoded.
+    package let target: String
+    package var headers: [(name: String, value: String)]
+    package let body: [UInt8]
+    /// True if a second execution of the request changes nothing.
+    package var isIdempotent: Bool { ["GET", "HEAD", "PUT", "DELETE"].contains(method) }
+
+    package init(
+        method: String,
+        target: String,
+        headers: [(name: String, value: String)] = [],
+        body: [UInt8] = []
+    ) {
+        (self.method, self.target, self.headers, self.body) = (method, target, headers, body)
+    }
+}
+
+/// The response of another host's broker.
+package protocol HostResponse: AnyObject, Sendable {
+    var status: Int { get }
+    var headers: [(name: String, value: String)] { get }
+
+    /// Returns the next bytes of the body; nil at its end. The other broker sends no more than is read.
+    ///
+    /// - Throws: `HostError.responseLost`, `CancellationError`.
+    func next() async throws -> ByteBuffer?
+
+    /// Ends the exchange. Before the end of the body, the other broker sees a disconnect.
+    func close()
+}
+
+/// A failure of a request to the broker of another host.
+package enum HostError: Error, Hashable, Sendable {
+    /// The broker got no request. The reason is a clause.
+    case unreachable(HostName, reason: String)
+    /// The team has no running broker of this host.
+    case absent(HostName)
+    /// The broker may have executed the request, and the connection ended before the response.
+    case responseLost(HostName)
+    /// The grant of the client names too many endpoints or tools for a request to another host.
+    case callerTooLarge(HostName)
+}
+
+extension HostError: CustomStringConvertible {
+    package var description: String { "\(problem.detail); \(problem.hint ?? "")" }
+
+    /// The error as an HTTP problem, with the next step.
+    package var problem: Problem {
+        switch self {
+        case .unreachable(let host, let reason):
+            Problem(
+                .unavailable,
+                "the broker of the host \(host) is unreachable: \(reason)",
+                hint: "check the network between both hosts and `systemctl status patchbayd` on \(host)"
+            )
+        case .absent(let host):
+            Problem(
+                .unavailable,
+                "the broker of the host \(host) is not running, or has left the team",
+                hint: "start patchbayd on \(host); `patchbay team status` lists the hosts"
+            )
+        case .responseLost(let host):
+            Problem(
+                .unavailable,
+                "the connection to the host \(host) ended before its response; it may have executed the request",
+                hint: "check the state of the app before you call again"
+            )
+        case .callerTooLarge(let host):
+            Problem(
+                .tooLarge,
+                "your grant names too many endpoints or tools for a request to the host \(host)",
+                hint: "ask an owner for a grant with fewer of them, or with --team-host \(host)"
+            )
+        }
+    }
+}

@@ -1,0 +1,190 @@
+package import AccessControl
+import FoundationEssentials
+import HTTPTypes
+import Hummingbird
+import HummingbirdCore
+import JSON
+import MCP
+import Metrics
+package import Model
+import NIOCore
+import ServiceLifecycle
+
+/// Passes requests for endpoints of other hosts on to the brokers of those hosts.
+package struct TeamProxy: Sendable {
+    let connector: any HostConnector
+    let usage = HostUsage()
+
+    /// The maximum size in bytes of a response that is read completely.
+    private static let bodyLimit = 64 << 20
+    /// The size in bytes up to which head and body are written together.
+    private static let shortBody = 64 << 10
+
+    package init(_ connector: any HostConnector) { self.connector = connector }
+
+    /// Sends a request of a client, and returns the response.
+    ///
+    /// - Throws: `HostError`, `CancellationError`.
+    func send(_ request: HostRequest, to host: HostName, for principal: Principal) async throws -> any HostResponse {
+        let caller = principal.caller(at: host)
+        guard let value = caller.headerValue else { throw HostError.callerTooLarge(host) }
+        var request = request
+        request.headers.append((TeamCaller.header, value))
+        usage.record(principal, caller, at: host)
+        do {
+            let response = try await connector.send(request, to: host)
+            Self.count("answered")
+            return response
+        } catch let error as HostError {
+            if case .responseLost = error { Self.count("lost") } else { Self.count("unreachable") }
+            throw error
+        }
+    }
+
+    private static func count(_ result: String) {
+        Counter(label: MetricDefinition.hostRequests.name, dimensions: [("result", result)]).increment()
+    }
+
+    /// Sends a request of a client, and returns the complete response.
+    ///
+    /// - Throws: `HostError`, `CancellationError`; `Problem` of the other broker, with the name of its host.
+    package func bytes(of request: HostRequest, to host: HostName, for principal: Principal) async throws -> [UInt8] {
+        let response = try await send(request, to: host, for: principal)
+        return try await Self.bytes(of: response, from: host)
+    }
+
+    /// Reads a complete response.
+    static func bytes(of response: any HostResponse, from host: HostName) async throws -> [UInt8] {
+        defer { response.close() }
+        var bytes: [UInt8] = []
+        while let part = try await response.next() {
+            bytes += part.readableBytesView
+            guard bytes.count <= bodyLimit else {
+                throw Problem(.tooLarge, "the response of the host \(host) has more than \(bodyLimit) bytes")
+            }
+        }
+        guard (200..<300).contains(response.status) else { throw problem(bytes, response.status, of: host) }
+        return bytes
+    }
+
+    /// Returns the problem of another broker, with the name of its host.
+    private static func problem(_ body: [UInt8], _ status: Int, of host: HostName) -> Problem {
+        guard let problem = try? JSONCoding.decoder().decode(Problem.self, from: Data(body)) else {
+            return Problem(.unavailable, "the host \(host) answers with the status \(status)")
+        }
+        return Problem(
+            problem.code,
+            "on the host \(host): \(problem.detail)",
+            hint: problem.hint.map { "on \(host): \($0)" },
+            reason: problem.reason
+        )
+    }
+
+    /// Passes a request on to the broker of an endpoint's host, and the response back as it arrives.
+    ///
+    /// - Parameters:
+    ///   - request: The request. Its body is read completely.
+    ///   - path: The path at the other broker.
+    ///   - host: The host of the endpoint.
+    ///   - principal: The client.
+    /// - Returns: An empty response; the response of the other broker is deferred.
+    /// - Throws: `HostError`, `Problem`, `CancellationError`.
+    func forward(
+        _ request: APIRequest,
+        to path: String,
+        on host: HostName,
+        for principal: Principal
+    ) async throws -> Response {
+        let method = request.httpRequest.method
+        let query = request.httpRequest.uri.query.map { "?\($0)" } ?? ""
+        let hostRequest = HostRequest(
+            method: method.rawValue,
+            target: path + query,
+            headers: Self.forwarded(request.httpRequest.headers),
+            body: method == .post ? try await request.bytes(upTo: MCPHTTPRequest.bodyLimit) : []
+        )
+        let response = try await request.whileConnected { try await send(hostRequest, to: host, for: principal) }
+        let type = response.headers.first { $0.name.lowercased() == "content-type" }?.value ?? ""
+        if type.hasPrefix("application/problem+json") {
+            _ = try await Self.bytes(of: response, from: host)
+        }
+        request.disconnectHandler.onDisconnect { response.close() }
+        request.cleanup.add { response.close() }
+        request.deferredResponse.set { writer in
+            var writer = Optional(writer)
+            // A stream without an end must not delay the stop of the broker.
+            try await withGracefulShutdownHandler {
+                if let writer = writer.take() { try await Self.write(response, to: writer) }
+            } onGracefulShutdown: {
+                if method == .get { response.close() }
+            }
+        }
+        return request.noContent
+    }
+
+    private static func write(_ response: any HostResponse, to writer: consuming ResponseWriter) async throws {
+        let head = HTTPResponse(
+            status: HTTPResponse.Status(code: response.status),
+            headerFields: fields(response.headers)
+        )
+        if let text = head.headerFields[.contentLength], let length = Int(text), length <= shortBody {
+            var body = ByteBuffer()
+            while var part = try await response.next() { body.writeBuffer(&part) }
+            return try await writer.write(response: head, body: ResponseBody(byteBuffer: body))
+        }
+        if response.status == 204 || response.status == 202 && head.headerFields[.contentLength] == "0" {
+            return try await writer.writeResponse(head)
+        }
+        let body = try await writer.writeHead(head)
+        try await pump(response, to: body)
+    }
+
+    private static func pump(_ response: any HostResponse, to body: some ResponseBodyWriter) async throws {
+        var body = body
+        while let part = try await response.next() { try await body.write(part) }
+        try await body.finish(nil)
+    }
+
+    /// The headers of a client's request that the other broker needs. No header with a credential is among them.
+    static func forwarded(_ fields: HTTPFields) -> [(name: String, value: String)] {
+        fields.compactMap { field in
+            let name = field.name.canonicalName
+            let isForwarded =
+                ["accept", "content-type", "last-event-id", "user-agent"].contains(name) || name.hasPrefix("mcp-")
+            return isForwarded ? (field.name.rawName, field.value) : nil
+        }
+    }
+
+    /// The headers of a response, without those of the connection to the other broker (RFC 9110, section 7.6.1).
+    private static func fields(_ headers: [(name: String, value: String)]) -> HTTPFields {
+        var fields = HTTPFields()
+        for (name, value) in headers where !connectionHeaders.contains(name.lowercased()) {
+            if let name = HTTPField.Name(name) { fields.append(HTTPField(name: name, value: value)) }
+        }
+        APIServer.setSecurityHeaders(&fields)
+        return fields
+    }
+
+    private static let connectionHeaders: Set<String> = [
+        "connection", "keep-alive", "proxy-authenticate", "te", "trailer", "transfer-encoding", "upgrade", "date",
+        "set-cookie",
+    ]
+}
+
+extension Principal {
+    /// The client as the broker of another host sees it.
+    func caller(at host: HostName) -> TeamCaller {
+        let holder = leaseHolder
+        return TeamCaller(
+            holder: holder.key,
+            name: holder.name,
+            isAgent: holder.isAgent,
+            permissions: (isOwner ? .ofOwner : permissions ?? Permissions([], on: .endpoints([]))).asserted(to: host)
+        )
+    }
+}
+
+extension Permissions {
+    /// Every permission.
+    package static let ofOwner = Permissions(Set(Scope.allCases), on: .all)
+}

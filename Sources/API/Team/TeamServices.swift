@@ -1,0 +1,61 @@
+import AccessControl
+import FoundationEssentials
+import Hummingbird
+import MCP
+import Model
+import Registry
+
+/// The parts of the API that exist only on a host of a team.
+package struct TeamServices: Sendable {
+    package let members: any MemberDirectory
+    package let proxy: TeamProxy
+    package let connections: MemberConnections
+
+    package init(members: any MemberDirectory, proxy: TeamProxy, connections: MemberConnections) {
+        (self.members, self.proxy, self.connections) = (members, proxy, connections)
+    }
+}
+
+/// The way in which a route serves a request for an endpoint of another host.
+enum OtherHosts: Hashable, Sendable {
+    /// This broker serves the request by what it knows, or the handler decides.
+    case here
+    /// The broker of the endpoint's host serves the request.
+    case forwarded
+    /// The request is refused, because only an owner on that host may make it.
+    case refused
+}
+
+extension APIRequest {
+    /// The ID of the path if the endpoint belongs to another host; nil for any other request.
+    private var endpointOnOtherHost: EndpointID? {
+        guard parameters.get("id") != nil, let id = try? endpointID(), id.host != nil else { return nil }
+        return id
+    }
+
+    /// Serves a request for an endpoint of another host, as its route says. Returns nil if the handler serves it.
+    ///
+    /// - Throws: `RegistryError` for an endpoint that the principal may not see; `HostError`, `Problem`.
+    func forward(from route: APIRoute) async throws -> Response? {
+        guard route.otherHosts != .here, let id = endpointOnOtherHost, let host = id.host else { return nil }
+        guard route.otherHosts == .forwarded else { throw RegistryError.onOtherHost(id, host) }
+        let endpoint = try await endpoint(id)
+        guard let team = services.hosts else { throw RegistryError.noSuchEndpoint(id.text) }
+        return try await team.proxy.forward(
+            self,
+            to: route.path.replacing("{id}", with: endpoint.id.onItsHost.text),
+            on: host,
+            for: route.path.hasPrefix("/e/") ? principal.asMCPClient : principal
+        )
+    }
+
+    /// Lets the broker of another host probe an endpoint, and returns the endpoint as this broker lists it.
+    func probe(_ endpoint: Endpoint, on host: HostName) async throws -> Response {
+        guard let team = services.hosts else { throw RegistryError.noSuchEndpoint(endpoint.id.text) }
+        let probe = HostRequest(method: "POST", target: "/v1/endpoints/\(endpoint.id.onItsHost)/probe")
+        let principal = principal
+        let bytes = try await whileConnected { try await team.proxy.bytes(of: probe, to: host, for: principal) }
+        let probed = try JSONCoding.decoder().decode(Endpoint.self, from: Data(bytes)).on(host)
+        return try json(services.leases.withLeases([view(of: probed)], for: principal)[0])
+    }
+}

@@ -1,0 +1,192 @@
+import AccessControl
+import HTTPTypes
+import Model
+import NIOCore
+import NIOEmbedded
+import Synchronization
+import Testing
+
+@testable import API
+
+/// The clients of the team listener.
+@Suite struct MemberAuthenticatorTests {
+    /// The members of a team, which a test changes.
+    private final class Members: MemberDirectory {
+        private let keys: Mutex<[HostName: KeyPin]>
+
+        init(_ keys: [HostName: KeyPin]) { self.keys = Mutex(keys) }
+
+        func accepts(_ host: HostName, key: KeyPin) -> Bool { keys.withLock { $0[host] == key } }
+        func remove(_ host: HostName) { keys.withLock { $0[host] = nil } }
+    }
+
+    private struct Security: MemberTransportSecurity {
+        let peer: (host: HostName, key: KeyPin)?
+
+        func secure(_ channel: any Channel) throws {}
+        func clientKey(of channel: any Channel) -> KeyPin? { peer?.key }
+        func host(of channel: any Channel) -> (host: HostName, key: KeyPin)? { peer }
+    }
+
+    private let lab1: HostName
+    private let key: KeyPin
+    private let otherKey: KeyPin
+    private let members: Members
+    private let connections = MemberConnections()
+
+    init() throws {
+        lab1 = try #require(HostName("lab1"))
+        key = try #require(KeyPin(String(repeating: "A", count: 52)))
+        otherKey = try #require(KeyPin("B" + String(repeating: "A", count: 51)))
+        members = Members([lab1: key])
+    }
+
+    private func authenticator(_ peer: (host: HostName, key: KeyPin)?) -> MemberAuthenticator {
+        MemberAuthenticator(Security(peer: peer), members: members, connections: connections)
+    }
+
+    private func request(_ fields: (String, String)...) -> HTTPRequest {
+        var request = HTTPRequest(method: .get, scheme: nil, authority: "lab2", path: "/v1/status")
+        for (name, value) in fields {
+            if let name = HTTPField.Name(name) { request.headerFields.append(HTTPField(name: name, value: value)) }
+        }
+        return request
+    }
+
+    private func header(_ scopes: Set<Scope>, isAgent: Bool = false) throws -> (String, String) {
+        let caller = TeamCaller(
+            holder: "uid:1000",
+            name: SanitizedText("user 1000"),
+            isAgent: isAgent,
+            permissions: Permissions(scopes, on: .all)
+        )
+        return (TeamCaller.header, try #require(caller.headerValue))
+    }
+
+    @Test func `a client of a member has the asserted permissions, and never those of an owner`() async throws {
+        let principal = try await authenticator((lab1, key)).authenticate(
+            request(try header(Set(Scope.allCases))),
+            on: NIOAsyncTestingChannel()
+        )
+        #expect(!principal.isOwner && principal.isRemote && principal.member?.host == lab1)
+        for scope in Scope.allCases { #expect(principal.may(scope) == !scope.isHostOnly, "\(scope)") }
+        #expect(principal.holder == "host:lab1/uid:1000")
+        #expect(principal.leaseHolder.name.text == "user 1000 on lab1")
+        #expect(principal.leaseHolder.agentKey == "host:lab1/uid:1000")
+        #expect(principal.actor == .member(host: lab1, client: SanitizedText("user 1000")))
+    }
+
+    @Test func `a request without a caller has no permission`() async throws {
+        let principal = try await authenticator((lab1, key)).authenticate(request(), on: NIOAsyncTestingChannel())
+        for scope in Scope.allCases { #expect(!principal.may(scope)) }
+        let reachable = RouteTable.all.filter { (try? $0.permission.authorize(principal)) != nil }
+        #expect(reachable.allSatisfy { $0.permission == .public })
+    }
+
+    @Test func `without a certificate a caller is ignored`() async throws {
+        let principal = try await authenticator(nil).authenticate(
+            request(try header([.registryRead])),
+            on: NIOAsyncTestingChannel()
+        )
+        guard case .anonymous = principal.role else { return #expect(Bool(false), "\(principal.role)") }
+        #expect(!principal.may(.registryRead))
+    }
+
+    @Test func `a host with another key, or of another name, is refused`() async throws {
+        let lab3 = try #require(HostName("lab3"))
+        for peer in [(lab1, otherKey), (lab3, key)] {
+            let problem = await #expect(throws: Problem.self) {
+                try await authenticator(peer).authenticate(
+                    request(try header([.registryRead])),
+                    on: NIOAsyncTestingChannel()
+                )
+            }
+            #expect(problem?.code == .forbidden)
+        }
+    }
+
+    @Test func `a removed host is refused at its next request, and its connection is closed`() async throws {
+        let channel = NIOAsyncTestingChannel()
+        try await channel.connect(to: SocketAddress(ipAddress: "10.0.0.1", port: 1))
+        let authenticator = authenticator((lab1, key))
+        _ = try await authenticator.authenticate(request(try header([.registryRead])), on: channel)
+        #expect(connections.count == 1)
+        #expect(await connections.closeRefused(by: members).isEmpty && channel.isActive)
+
+        members.remove(lab1)
+
+        await #expect(throws: Problem.self) {
+            try await authenticator.authenticate(request(try header([.registryRead])), on: channel)
+        }
+        #expect(await connections.closeRefused(by: members) == [lab1])
+        #expect(!channel.isActive && connections.count == 0)
+    }
+
+    @Test func `an invalid caller, two callers and a token are refused`() async throws {
+        let caller = try header([.registryRead])
+        for fields in [[(TeamCaller.header, "e30")], [caller, caller], [caller, ("Authorization", "Bearer x")]] {
+            var request = request()
+            for (name, value) in fields {
+                request.headerFields.append(HTTPField(name: try #require(HTTPField.Name(name)), value: value))
+            }
+            let problem = await #expect(throws: Problem.self) {
+                try await authenticator((lab1, key)).authenticate(request, on: NIOAsyncTestingChannel())
+            }
+            #expect(problem?.code == .badRequest)
+        }
+    }
+
+    @Test func `a client of another host sees the endpoints of this host only`() async throws {
+        let principal = try await authenticator((lab1, key)).authenticate(
+            request(try header([.registryRead])),
+            on: NIOAsyncTestingChannel()
+        )
+        #expect(principal.canSee(try #require(EndpointID("shop")), approvedApp: nil))
+        #expect(!principal.canSee(try #require(EndpointID("shop.lab3")), approvedApp: nil))
+    }
+
+    @Test func `a client of another host uses no route of owners, processes and grants`() async throws {
+        let principal = try await authenticator((lab1, key)).authenticate(
+            request(try header(Set(Scope.allCases))),
+            on: NIOAsyncTestingChannel()
+        )
+        for route in RouteTable.all where [.owner, .localProcess].contains(route.permission) {
+            #expect(throws: Problem.self, "\(route.path)") { try route.permission.authorize(principal) }
+        }
+        #expect(throws: Problem.self) { try RoutePermission.scope(.inviteCreate).authorize(principal) }
+        try RoutePermission.scope(.endpointCall).authorize(principal)
+        try RoutePermission.grantHolder.authorize(principal)
+    }
+}
+
+/// The headers that pass from a client to the broker of another host.
+@Suite struct TeamProxyTests {
+    @Test func `no header with a credential or of the connection is passed on`() {
+        let names = [
+            "Authorization", "Cookie", "Patchbay-Caller", "Origin", "Host", "Connection", "Transfer-Encoding",
+            "Content-Length",
+            "Upgrade", "Expect", "Sec-Fetch-Site", "X-Anything",
+        ]
+        let fields = HTTPFields(names.compactMap { HTTPField.Name($0).map { HTTPField(name: $0, value: "x") } })
+        #expect(TeamProxy.forwarded(fields).isEmpty)
+    }
+
+    @Test func `the headers of MCP are passed on`() {
+        let names = ["Accept", "Content-Type", "Mcp-Session-Id", "MCP-Protocol-Version", "Last-Event-ID", "Mcp-Method"]
+        let fields = HTTPFields(names.compactMap { HTTPField.Name($0).map { HTTPField(name: $0, value: "x") } })
+        #expect(TeamProxy.forwarded(fields).map(\.name) == names)
+    }
+
+    @Test func `every route for an endpoint says how it serves one of another host`() {
+        for route in RouteTable.all where route.path.contains("{id}") {
+            switch route.path {
+            case "/e/{id}/mcp", "/v1/endpoints/{id}/tools", "/v1/endpoints/{id}/call":
+                #expect(route.otherHosts == .forwarded, "\(route.path)")
+            case "/v1/endpoints/{id}/approval", "/v1/endpoints/{id}/secret", "/v1/endpoints/{id}/vm-service":
+                #expect(route.otherHosts == .refused, "\(route.path)")
+            case "/v1/endpoints/{id}": #expect(route.otherHosts == (route.method == .delete ? .refused : .here))
+            default: #expect(route.otherHosts == .here, "\(route.path)")
+            }
+        }
+    }
+}
