@@ -10,7 +10,7 @@ struct UsbmuxServerConnection: Sendable {
     let number: UInt32
     let eventHub: DeviceEventHub
     let dialer: any Dialer
-    let usbmuxd: NativeUsbmuxClient
+    let usbmuxd: any UsbmuxForwarder
     let relay: Relay
     let policy: (any ConnectionPolicy)?
     let statistics: UsbmuxServerStatistics

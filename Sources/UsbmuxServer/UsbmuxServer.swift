@@ -1,4 +1,3 @@
-package import Devices
 package import Logging
 package import Model
 import ServiceLifecycle
@@ -24,7 +23,7 @@ package final class UsbmuxServer: Service {
     private let listener: Listener
     private let devices: AsyncStream<[Device]>
     private let dialer: any Dialer
-    private let usbmuxd: NativeUsbmuxClient
+    private let usbmuxd: any UsbmuxForwarder
     private let relay: Relay
     private let policy: (any ConnectionPolicy)?
     private let clock: any Clock<Duration>
@@ -48,12 +47,12 @@ package final class UsbmuxServer: Service {
         on listener: Listener,
         devices: AsyncStream<[Device]>,
         dialer: any Dialer,
-        usbmuxd: NativeUsbmuxClient,
+        usbmuxd: any UsbmuxForwarder,
         relay: Relay,
         policy: (any ConnectionPolicy)? = nil,
         clientLimit: Int = UsbmuxServer.clientLimit,
         clock: any Clock<Duration> = ContinuousClock(),
-        logger: Logger
+        logger: Logger = Logger(label: "usbmuxd") { _ in SwiftLogNoOpLogHandler() }
     ) {
         self.listener = listener
         self.devices = devices
