@@ -66,14 +66,18 @@ struct Daemon: Sendable {
             ]
         )
 
+        let team = try await Self.team(in: directory, configuration, logger: logger)
         let state = try await StateComponents(
             in: directory,
             configuration: configuration,
             profiles: profiles.profiles,
             environment: environment,
+            claims: team?.claims,
+            hostLeases: team.map { TeamLeases($0.proxy) },
             logger: logger
         )
         self.state = state
+        await state.registry.setOwnHost(team?.host)
         await state.accessStore.setAuditRetention(configuration.audit.retention)
         let limiter = ConnectionLimiter()
         if profiles.entries.isEmpty {
@@ -85,6 +89,7 @@ struct Daemon: Sendable {
             profiles: profiles,
             environment: environment,
             state: state,
+            team: team,
             limits: TunnelLimits(
                 connections: descriptors.connections,
                 sockets: ServiceFolders.sockets(environment: environment)
@@ -108,6 +113,7 @@ struct Daemon: Sendable {
             environment: environment,
             state: state,
             sources: sources,
+            team: team,
             limiter: limiter,
             notifier: notifier,
             logger: logger
@@ -137,8 +143,24 @@ struct Daemon: Sendable {
         }
         // In start order, dependencies first; stopped in reverse order.
         services =
-            [reloader, servers.approvalService] + state.services + sources.services + [watchdog] + servers.services
+            [reloader, servers.approvalService] + state.services + sources.services
+            + (team?.services(state: state, sources: sources) ?? []) + [watchdog] + servers.services
             + [StartupCodeReleaser()]
+    }
+
+    /// Creates the parts of the team; nil if this host belongs to none.
+    private static func team(
+        in directory: String,
+        _ configuration: Configuration,
+        logger: Logger
+    ) async throws(DaemonError) -> TeamComponents? {
+        let team = LocalTeam(
+            TeamFolder(in: directory),
+            settings: TeamHostSettings(configuration),
+            connector: EtcdConnector(logger: logger),
+            logger: logger
+        )
+        return try await TeamComponents(team, logger: logger)
     }
 
     /// The values that come from the command line, the environment, and defaults that depend on the environment.

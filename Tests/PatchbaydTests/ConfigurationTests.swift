@@ -68,7 +68,24 @@ import Testing
         #expect(configuration.discovery.readvertiseUser == "anna")
         #expect(configuration.debugLink.name == "patchbay-desk")
         #expect(configuration.debugLink.forward == "Anna’s MacBook")
+        #expect(configuration.team.etcd == ["https://10.0.0.5:2379"])
+        #expect(configuration.team.host?.text == "lab1")
+        #expect(configuration.team.addresses.map(\.description) == ["lab1.example.com", "10.0.0.7:7284"])
     }
+
+    @Test(arguments: [
+        ("10.0.0.7", "10.0.0.7:7284"), ("10.0.0.7:99", "10.0.0.7:99"), ("lab1", "lab1:7284"),
+        ("fd00::7", "[fd00::7]:7284"), ("[fd00::7]", "[fd00::7]:7284"), ("[fd00::7]:99", "[fd00::7]:99"),
+    ])
+    func `an address of a team has the port of its listener, unless it names another one`(
+        text: String,
+        dialled: String
+    ) throws {
+        #expect(try #require(TeamAddress(text)).description(defaultPort: 7_284) == dialled)
+    }
+
+    @Test(arguments: ["", ":7284", "a b", "10.0.0.7:0", "10.0.0.7:x", "[fd00::7", "10.0.0.7:70000"])
+    func `any other text is no address of a team`(text: String) { #expect(TeamAddress(text) == nil) }
 
     @Test(arguments: [
         (
@@ -295,6 +312,11 @@ import Testing
             "discovery.readvertise needs discovery.enabled = true and devices.enabled = true"
         ),
         ("[debuglink]\nname = \"\"", "debuglink.name must be a Bonjour name"),
+        ("[team]\netcd = [\"http://a:2379\"]", "team.etcd, item 1 must be the URL of an etcd server"),
+        ("[team]\netcd_ca = \"ca.pem\"", "team.etcd_ca must be an absolute path"),
+        ("[team]\nhost = \"Lab 1\"", "team.host must be a host name"),
+        ("[team]\nlisten = \"7284\"", "team.listen must be a numeric address with a port"),
+        ("[team]\naddresses = [\"a b\"]", "team.addresses, item 1 must be a host name or an address"),
         (
             "[api]\nallowed_origins = [\"http://a:1/\"]",
             "api.allowed_origins, item 1 must be an origin as browsers send it"

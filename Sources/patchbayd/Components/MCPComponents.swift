@@ -20,6 +20,7 @@ struct MCPComponents: Sendable {
         _ configuration: Configuration.MCP,
         state: StateComponents,
         sources: SourceComponents,
+        proxy teamProxy: TeamProxy?,
         tunnelPolicy: GrantTunnelService,
         logger: Logger
     ) async throws(StateError) {
@@ -41,15 +42,16 @@ struct MCPComponents: Sendable {
             sizeLimiter: ResultSizeLimiter(images: ImageResizer(), artifacts: artifacts),
             logger: logger
         )
+        let apps: any AppCaller = teamProxy.map { TeamAppCaller(proxy, proxy: $0) } ?? proxy
         let broker = BrokerMCPServer(
             registry: registry,
-            apps: proxy,
+            apps: apps,
             approvals: state.accessStore,
             tunnels: tunnelPolicy,
             leases: state.leases,
             devices: DeviceProvider(
-                devices: { await sources.attachedDevices.devices() },
-                deviceLists: { await sources.attachedDevices.deviceLists() }
+                devices: { await sources.teamDevices.devices() },
+                deviceLists: { await sources.teamDevices.deviceLists() }
             ),
             probe: { await sources.prober.probe($0) }
         )
@@ -59,10 +61,10 @@ struct MCPComponents: Sendable {
             broker: broker,
             app: { AppMCPServer($0, proxy: proxy) },
             all: configuration.all ? AggregateMCPServer(proxy: proxy) : nil,
-            apps: proxy,
+            apps: apps,
             sessions: sessions,
             keepAliveTimer: keepAliveTimer,
-            artifacts: artifacts
+            artifacts: teamProxy.map { TeamArtifacts(artifacts, proxy: $0) } ?? artifacts
         )
         let sameLaunches = SameLaunchVerifier(registry: registry, accessStore: state.accessStore, probe: probe)
         services = [artifacts, sessions, proxy, broker, keepAliveTimer, sameLaunches]

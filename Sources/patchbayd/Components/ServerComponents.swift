@@ -31,6 +31,7 @@ struct ServerComponents: Sendable {
     ///   - environment: The environment, for the default paths and the sockets that systemd passed.
     ///   - state: The registry and access control.
     ///   - sources: The sources and the tunnels.
+    ///   - team: The team of this host; nil without one.
     ///   - limiter: Limits the connections to the API.
     ///   - notifier: Tells systemd that the API is open.
     ///   - logger: The operator's log.
@@ -42,6 +43,7 @@ struct ServerComponents: Sendable {
         environment: [String: String],
         state: StateComponents,
         sources: SourceComponents,
+        team: TeamComponents?,
         limiter: ConnectionLimiter,
         notifier: SystemdNotifier,
         logger: Logger
@@ -50,7 +52,7 @@ struct ServerComponents: Sendable {
             configuration,
             environment: environment,
             sources: sources,
-            policy: LeasePolicy(registry: state.registry, leases: state.leases),
+            policy: sources.leasePolicy,
             logger: logger
         )
         let activation = try SocketActivation(environment: environment)
@@ -59,13 +61,14 @@ struct ServerComponents: Sendable {
             registry: state.registry,
             table: sources.tunnels,
             accessStore: state.accessStore,
-            leasePolicy: LeasePolicy(registry: state.registry, leases: state.leases)
+            leasePolicy: sources.leasePolicy
         )
         let mcp = try await DaemonError.reading { () async throws(StateError) in
             try await MCPComponents(
                 configuration.mcp,
                 state: state,
                 sources: sources,
+                proxy: team?.proxy,
                 tunnelPolicy: tunnelPolicy,
                 logger: logger
             )
@@ -75,6 +78,12 @@ struct ServerComponents: Sendable {
         let grantSockets = GrantSockets(
             state.accessStore,
             places: GrantSocketPlaces(environment: environment, owners: owners),
+            logger: logger
+        )
+        let localTeam = LocalTeam(
+            TeamFolder(in: state.directory),
+            settings: TeamHostSettings(configuration),
+            connector: EtcdConnector(logger: logger),
             logger: logger
         )
         let apiServices = Self.makeAPIServices(
@@ -88,6 +97,8 @@ struct ServerComponents: Sendable {
             tcpPort: tcpSockets.port,
             remote: remote,
             grantSockets: grantSockets,
+            teamSetup: TeamSetup(localTeam, running: team?.running),
+            team: team,
             usbmuxServer: usbmuxServer
         )
         approvalService = apiServices.approvalService
@@ -145,7 +156,11 @@ struct ServerComponents: Sendable {
             logger: logger
         )
         let grantSocketService = GrantSocketService(sockets: grantSockets) { makeServer($0, .socketGrant($1)) {} }
+        let teamListener = team?.listener(at: configuration.team.listen) {
+            makeServer($0, .team(port: $1), security: $2) {}
+        }
         var services = mcp.services + tcpServers + [remoteService, advertiser, grantSocketService]
+        if let teamListener { services.append(teamListener) }
         services += [unixServer, SystemdStopNotifier(notifier: notifier, logger: logger)]
         // Started after the tunnels and stopped before them, because the tunnels own the relay.
         if let usbmuxServer { services.append(usbmuxServer) }
@@ -164,6 +179,8 @@ struct ServerComponents: Sendable {
         tcpPort: UInt16?,
         remote: RemoteListener,
         grantSockets: GrantSockets,
+        teamSetup: TeamSetup,
+        team: TeamComponents?,
         usbmuxServer: UsbmuxServer?
     ) -> APIServices {
         let start = Date()
@@ -174,8 +191,9 @@ struct ServerComponents: Sendable {
             tunnelPolicy: tunnelPolicy,
             mcp: mcp,
             leases: state.leases,
+            leasePolicy: sources.leasePolicy,
             tcpPort: tcpPort,
-            devices: sources.attachedDevices,
+            devices: sources.teamDevices,
             advertisements: BonjourAdvertisementPublisher(source: sources.discovery.bonjour),
             staticEndpoints: state.staticEndpoints,
             profiles: sources.profiles,
@@ -186,6 +204,8 @@ struct ServerComponents: Sendable {
             registrations: state.registrations,
             senderRefusal: { HostAddresses.refusal(ofSender: $0) },
             brokers: sources.brokers,
+            team: teamSetup,
+            hosts: team?.apiServices,
             probe: { endpoint in
                 await sources.prober.probe(endpoint)
                 do { try await sources.openAgents.identify(endpoint) } catch let failure as DialError {
@@ -197,7 +217,7 @@ struct ServerComponents: Sendable {
                 await BrokerStatus(
                     of: state.registry,
                     tunnels: sources.tunnels,
-                    attachedDevices: sources.attachedDevices,
+                    devices: sources.teamDevices,
                     sources: sources.discovery.statuses() + [sources.debugLink?.status() ?? .debugLinkOff]
                         + (usbmuxServer.map { [$0.status()] } ?? []),
                     accessStore: state.accessStore,

@@ -4,6 +4,7 @@ import Discovery
 import Logging
 import Model
 import Probing
+import Registry
 import ServiceLifecycle
 import SystemIO
 import Tunnels
@@ -12,9 +13,13 @@ import Tunnels
 struct SourceComponents: Sendable {
     let discovery: DiscoverySources
     let dialer: RelayDialer
-    let attachedDevices = AttachedDevices()
+    /// The phones of this host.
+    let attachedDevices: AttachedDevices
+    /// The phones of all hosts of the team.
+    let teamDevices: TeamDevices
     let brokers = NearbyBrokers()
     let tunnels: TunnelTable
+    let leasePolicy: LeasePolicy
     let prober: LivenessProber
     let openAgents: OpenAgentsIdentifier
     let profiles: ProfileLibrary
@@ -30,6 +35,7 @@ struct SourceComponents: Sendable {
     ///   - profiles: The profiles to recognise.
     ///   - environment: The environment, for the address of usbmuxd.
     ///   - state: The registry and access control.
+    ///   - team: The team of this host; nil without one.
     ///   - limits: The limits of the tunnels.
     ///   - clients: Tells if the API has clients; probes are rarer without a client.
     ///   - logger: The operator's log.
@@ -39,11 +45,16 @@ struct SourceComponents: Sendable {
         profiles: ProfileCatalog,
         environment: [String: String],
         state: StateComponents,
+        team: TeamComponents?,
         limits: TunnelLimits,
         clients: ConnectionLimiter,
         logger: Logger
     ) async throws {
         let registry = state.registry
+        let attachedDevices = AttachedDevices()
+        self.attachedDevices = attachedDevices
+        let teamDevices = TeamDevices(local: attachedDevices, hosts: registry.teamHosts)
+        self.teamDevices = teamDevices
         let sources = try DiscoverySources(configuration: configuration, environment: environment, logger: logger)
         let relay = Relay()
         let debugLink = try DebugLinkComponents(
@@ -63,12 +74,20 @@ struct SourceComponents: Sendable {
             devices: sources.devices,
             accessStore: state.accessStore
         )
+        let localPlanner = RoutePlanner(resolver: resolver, planner: planner)
+        let leasePolicy = LeasePolicy(
+            registry: registry,
+            leases: state.leases,
+            // A phone that this broker cannot reach is leased by its own host.
+            isOnOtherHosts: { team != nil && !attachedDevices.contains($0) }
+        )
+        self.leasePolicy = leasePolicy
         let tunnels = try await DaemonError.reading { () async throws(TunnelError) in
             try await TunnelTable(
-                planner: RoutePlanner(resolver: resolver, planner: planner),
+                planner: team?.planner(localPlanner, state: state) ?? localPlanner,
                 relay: relay,
                 store: TunnelStore(directory: state.directory, health: state.health, logger: logger),
-                policy: LeasePolicy(registry: registry, leases: state.leases),
+                policy: leasePolicy,
                 limits: limits,
                 logger: logger
             )
@@ -102,7 +121,7 @@ struct SourceComponents: Sendable {
             checker: ProfileChecker(dialer: dialer, isInUse: { planner.uses.contains($0) })
         )
 
-        var services: [any Service] = []
+        var services: [any Service] = [teamDevices]
         if let bonjour = sources.bonjour {
             let authCodes = AuthCodeStore(registry: registry, accessStore: state.accessStore, logger: logger)
             services += [

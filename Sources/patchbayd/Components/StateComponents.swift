@@ -20,7 +20,7 @@ struct StateComponents: Sendable {
     /// The services in start order: dependencies first.
     let services: [any Service]
 
-    /// Loads the state.
+    /// Loads the state. The claims and the leases of other hosts are those of the team, nil without one.
     ///
     /// - Throws: `DaemonError`.
     init(
@@ -28,6 +28,8 @@ struct StateComponents: Sendable {
         configuration: Configuration,
         profiles: [Profile],
         environment: [String: String],
+        claims: (any LeaseClaims)?,
+        hostLeases: (any HostLeases)?,
         logger: Logger
     ) async throws {
         self.directory = directory
@@ -58,7 +60,7 @@ struct StateComponents: Sendable {
             startingAfter: max(now, (saved?.revision ?? 0) + 1_000)
         )
         self.registry = registry
-        leases = LeaseService(store: accessStore, phones: { registry.linkedPhones.all })
+        leases = LeaseService(store: accessStore, claims: claims, hosts: hostLeases) { registry.linkedPhones.all }
         let kinds =
             EndpointKind.builtIn + profiles.map(\.kind)
             + configuration.discovery.types.map { EndpointKind(serviceType: $0) }

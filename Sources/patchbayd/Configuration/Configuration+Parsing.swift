@@ -57,6 +57,7 @@ extension Configuration {
             errors.attempt { () throws(TOMLError) in mcp.all = try table.flag("all") }
         }
         read("debuglink") { debugLink.read($0, &$1) }
+        read("team") { team.read($0, &$1) }
         readEndpoints(file, profileKinds: profileKinds, &errors)
     }
 

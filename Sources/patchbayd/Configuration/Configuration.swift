@@ -102,6 +102,7 @@ struct Configuration: Equatable, Sendable {
     var tunnels = Tunnels()
     var mcp = MCP()
     var debugLink = DebugLink()
+    var team = TeamConfiguration()
     /// The static endpoints.
     var endpoints: [StaticEndpoint] = []
     /// The path of the loaded file; nil if there was none.

@@ -52,6 +52,11 @@ struct ConfigurationKey: Sendable {
         .init("debuglink.listen") { text($0.debugLink.listen.description) },
         .init("debuglink.name") { text($0.debugLink.name) },
         .init("debuglink.forward") { text($0.debugLink.forward) },
+        .init("team.etcd") { texts($0.team.etcd) },
+        .init("team.etcd_ca") { text($0.team.etcdAuthority) },
+        .init("team.host") { text($0.team.host?.text) },
+        .init("team.listen") { text($0.team.listen.description) },
+        .init("team.addresses") { texts($0.team.addresses.map(\.description)) },
         .init("endpoint", isReloadable: true) { .array($0.endpoints.map { .object(object(of: $0)) }) },
     ]
 

@@ -42,7 +42,7 @@ struct AdvertisementLogger: Service {
     }
 }
 
-/// Logs a line for each endpoint that is new, removed, moved, or in another state.
+/// Logs a line for each local endpoint that is new, removed, moved, or in another state.
 ///
 /// `LineLimiter` limits the lines of frequently changing endpoints; one line then has the number of suppressed changes.
 struct EndpointLogger: Service {
@@ -84,13 +84,11 @@ struct EndpointLogger: Service {
     /// Logs the registry's changes until cancellation.
     private func logChanges(_ lines: LineLimiter<EndpointID>) async throws {
         // Endpoints of an earlier run are not logged as new.
-        var known = Dictionary(await registry.endpoints.map { ($0.id, $0) }) { one, _ in one }
+        var known = Dictionary(await registry.localEndpoints.map { ($0.id, $0) }) { one, _ in one }
         while !Task.isCancelled {
-            let (start, changes) = await registry.changes()
-            if case .snapshot(let endpoints, _) = start {
-                for endpoint in endpoints {
-                    log(endpoint, before: known.updateValue(endpoint, forKey: endpoint.id), limiter: lines)
-                }
+            let (endpoints, changes) = await registry.localChanges()
+            for endpoint in endpoints {
+                log(endpoint, before: known.updateValue(endpoint, forKey: endpoint.id), limiter: lines)
             }
             for await change in changes {
                 let endpoint = change.endpoint

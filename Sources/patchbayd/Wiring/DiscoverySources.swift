@@ -105,7 +105,7 @@ extension BrokerStatus {
     init(
         of registry: EndpointRegistry,
         tunnels: TunnelTable,
-        attachedDevices: AttachedDevices,
+        devices: any DeviceProvider,
         sources: [SourceStatus],
         accessStore: AccessStore,
         storage: [String],
@@ -130,19 +130,37 @@ extension BrokerStatus {
             startedAt: startedAt,
             revision: revision,
             endpoints: Dictionary(grouping: endpoints.combined, by: \.state.rawValue).mapValues(\.count),
-            devices: await attachedDevices.devices().count,
+            devices: await devices.devices().count,
             tunnels: await tunnels.list().count,
             streams: streams == 0 ? nil : streams,
-            sources: sources + (SourceStatus(of: await registry.refusals).map { [$0] } ?? []),
+            sources: sources
+                + [SourceStatus(of: await registry.refusals), SourceStatus(of: await registry.remoteRefusals)]
+                .compactMap { $0 },
             findings: findings.isEmpty ? nil : findings,
             storage: storage.isEmpty ? nil : storage,
             allowAnyUser: allowAnyUser ? true : nil,
-            remote: remote
+            remote: remote,
+            host: registry.teamHosts.own,
+            hosts: registry.teamHosts.own.map { _ in registry.teamHosts.others }
         )
     }
 }
 
 extension SourceStatus {
+    /// The status of endpoints of other hosts that exceed a limit; nil if there are none.
+    init?(of refusals: RemoteRefusals) {
+        guard !refusals.isEmpty else { return nil }
+        let hosts = refusals.hosts.map(\.text).joined(separator: ", ")
+        let limits = "\(RemoteRefusals.limitPerHost) endpoints per host and \(RemoteRefusals.limitInTotal) in total"
+        self.init(
+            name: "list",
+            state: .ok,
+            detail:
+                "endpoints of other hosts are not listed: \(refusals.count) of \(hosts), because the limits are \(limits)",
+            hint: "remove offline endpoints there with `patchbay rm`"
+        )
+    }
+
     /// The status of sightings rejected by the registry's limits; nil if there are none.
     init?(of refusals: RefusedSightings) {
         var causes: [String] = []

@@ -6,6 +6,7 @@ import Model
 import Probing
 import Registry
 import ServiceLifecycle
+import Synchronization
 import Tunnels
 
 /// Forwards the events of one source to the registry.
@@ -47,7 +48,7 @@ struct TunnelTargetRefresher: Service {
                 await refresh()
                 for await change in changes {
                     // Several queued changes need only one refresh.
-                    guard await registry.revision == change.revision else { continue }
+                    guard await registry.lastChangeRevision == change.revision else { continue }
                     await refresh()
                 }
                 try Task.checkCancellation()
@@ -60,7 +61,7 @@ struct TunnelTargetRefresher: Service {
         guard let ports else { return }
         // Only ports of approved adverts are used. Otherwise any advert could select ports to probe on every phone.
         // A Dart VM service and an OpenAgents server must not get the requests that the scanner sends.
-        let scanned = await registry.endpoints.filter { $0.kind != .dartVM && $0.kind != .openagents }
+        let scanned = await registry.localEndpoints.filter { $0.kind != .dartVM && $0.kind != .openagents }
         let advertised = scanned.flatMap(\.approvedRoutes).filter { route in
             route.route.host != nil && !route.route.isInbound
         }
@@ -102,15 +103,20 @@ struct DeviceEventForwarder: Service {
 /// The list of attached devices, with a stream of changes for the servers.
 actor AttachedDevices: DeviceProvider {
     private var list: [Device] = []
+    private let phones = Mutex<Set<UDID>>([])
     private let subscribers = Broadcast<[Device]>(slow: .keepsNewest(1))
 
     func devices() -> [Device] { list }
+
+    /// Returns whether a phone is attached. Fast enough for each connection.
+    nonisolated func contains(_ udid: UDID) -> Bool { phones.withLock { $0.contains(udid) } }
 
     func deviceLists() -> AsyncStream<[Device]> { subscribers.subscribe(startingWith: list) }
 
     func set(_ devices: [Device]) {
         guard devices != list else { return }
         list = devices
+        phones.withLock { $0 = Set(devices.map(\.udid)) }
         subscribers.send(devices)
     }
 
@@ -119,7 +125,7 @@ actor AttachedDevices: DeviceProvider {
     }
 }
 
-/// The registry as `LivenessStore`. A failed probe also makes Avahi resolve the endpoint again.
+/// The local endpoints of the registry as `LivenessStore`. A failed probe also makes Avahi resolve the endpoint again.
 struct RegistryLivenessStore: LivenessStore {
     let registry: EndpointRegistry
     let bonjour: BonjourSource?
@@ -127,7 +133,7 @@ struct RegistryLivenessStore: LivenessStore {
     let clients: ConnectionLimiter
 
     func list(ifChangedSince revision: UInt64?) async -> (endpoints: [Endpoint], revision: UInt64)? {
-        await registry.list(ifChangedSince: revision)
+        await registry.localList(ifChangedSince: revision)
     }
 
     /// With a connected API client every endpoint is watched; otherwise only the targets of tunnels.
@@ -139,13 +145,13 @@ struct RegistryLivenessStore: LivenessStore {
 
     /// A client that has been gone for a minute is not reported, because its end makes no probe due.
     func changes() async -> [any AsyncSequence<Void, Never> & Sendable] {
-        let (_, endpoints) = await registry.changes(after: registry.revision)
-        return [endpoints.map { _ in }, await tunnels.events().map { _ in }, clients.arrivals()]
+        [await registry.localChanges().changes.map { _ in }, await tunnels.events().map { _ in }, clients.arrivals()]
     }
 
     func report(_ failure: DialError?, of id: EndpointID) async {
         await registry.report(failure, of: id)
-        guard failure != nil, let bonjour, let endpoint = try? await registry.endpoint(id), endpoint.state == .suspect
+        guard failure != nil, let bonjour, let endpoint = try? await registry.localEndpoint(id),
+            endpoint.state == .suspect
         else { return }
         bonjour.resolveAgain(at: endpoint.routes.map(\.route))
     }

@@ -28,7 +28,7 @@ struct RegistryPersister: Service {
     func run() async throws {
         try? await cancelWhenGracefulShutdown {
             while !Task.isCancelled {
-                let (_, changes) = await registry.changes()
+                let changes = await registry.localChanges().changes
                 var saved = try await save()
                 for await change in changes where change.revision > saved {
                     // Collects further changes for the same write.

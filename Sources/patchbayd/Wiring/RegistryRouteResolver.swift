@@ -21,8 +21,9 @@ struct RegistryRouteResolver: RouteResolver {
             try await devices.checkReachable(udid)
             return ResolvedTarget([.usb(USBRoute(udid: udid, port: port))])
         case .endpoint(let id):
-            guard let endpoint = try? await registry.endpoint(id) else {
-                throw DialError(.noRoute, "no endpoint is called \(id); `patchbay list` shows them all")
+            let endpoint: Endpoint
+            do { endpoint = try await registry.localEndpoint(id) } catch {
+                throw DialError(.noRoute, error.description)
             }
             if let refusal = endpoint.tunnelRefusal {
                 throw DialError(.noRoute, "\(refusal); `patchbay debug \(id)` shows its states")

@@ -1,0 +1,138 @@
+import API
+import AccessControl
+import Client
+import FoundationEssentials
+import Logging
+import Model
+import Registry
+import ServiceLifecycle
+import SystemIO
+import TLS
+import Team
+import Tunnels
+
+/// The team of this host: its registry, the connections to the brokers of other hosts, and the team listener.
+struct TeamComponents: Sendable {
+    let membership: TeamMembership
+    let registry: TeamRegistry
+    let claims: TeamLeaseClaims
+    let brokers: HostBrokers
+    let connections = MemberConnections()
+    let proxy: TeamProxy
+    private let tls: MemberServerTLS
+    private let unauthenticated = UnauthenticatedConnectionLimiter()
+    /// The addresses that other hosts dial, as `ADDRESS:PORT`.
+    private let addresses: [String]
+    private let startedAt = Date()
+    private let logger: Logger
+
+    /// Reads the files of the team; nil if this host belongs to no team.
+    ///
+    /// - Parameters:
+    ///   - team: The files of the team, and the connections to its registry.
+    ///   - logger: The operator's log.
+    /// - Throws: `DaemonError.state`.
+    init?(_ team: LocalTeam, logger: Logger) async throws(DaemonError) {
+        do {
+            guard let membership = try await team.membership() else { return nil }
+            guard let identity = try team.folder.identity.load(),
+                let connection = try team.connections.own(membership)
+            else {
+                logger.warning(
+                    "this host has no certificate of its team and does not take part; join again: patchbay team join",
+                    metadata: ["team": "\(membership.team)"]
+                )
+                return nil
+            }
+            let members = try await team.members()
+            registry = TeamRegistry(
+                membership,
+                store: try team.connector.store(connection),
+                members: members,
+                logger: logger
+            )
+            tls = try MemberServerTLS(identity: identity)
+            let security = MemberSecurity(tls: try MemberClientTLS(identity: identity))
+            brokers = HostBrokers(members: members, mirror: registry.mirror, client: HostClient(security: security))
+            proxy = TeamProxy(brokers)
+            claims = TeamLeaseClaims(registry.claims, of: membership.host)
+            addresses = team.settings.addresses()
+            self.membership = membership
+            self.logger = logger
+        } catch {
+            throw .state(reason: "the team: \(error)")
+        }
+    }
+
+    /// The name of this host.
+    var host: HostName { membership.host }
+
+    /// The parts of the API for the other hosts.
+    var apiServices: TeamServices {
+        TeamServices(members: registry.members, proxy: proxy, connections: connections)
+    }
+
+    /// The state of the team for `patchbay team`.
+    var running: TeamSetup.Running {
+        TeamSetup.Running(membership: membership, snapshot: { registry.mirror.snapshot }, own: { own })
+    }
+
+    /// The entry of this host. The publisher sets its generation.
+    private var own: TeamHost {
+        TeamHost(
+            name: membership.host,
+            version: Version.text,
+            addresses: addresses,
+            since: startedAt,
+            generation: 0
+        )
+    }
+
+    /// Returns the planner of tunnels and streams to targets of all hosts.
+    func planner(_ local: RoutePlanner, state: StateComponents) -> any TargetPlanner {
+        TeamPlanner(
+            local: local,
+            registry: state.registry,
+            brokers: brokers,
+            callers: CallerDirectory(accessStore: state.accessStore)
+        )
+    }
+
+    /// Returns the services that connect the registry of the team with the other parts, in start order.
+    func services(state: StateComponents, sources: SourceComponents) -> [any Service] {
+        registry.publisher.setHost(own)
+        return [
+            registry,
+            TeamEventForwarder(
+                mirror: registry.mirror,
+                registry: state.registry,
+                devices: sources.teamDevices,
+                claims: claims,
+                leases: state.leases
+            ),
+            TeamEntryPublisher(
+                publisher: registry.publisher,
+                registry: state.registry,
+                attachedDevices: sources.attachedDevices
+            ),
+            LostClaimForwarder(claims: registry.claims, leases: state.leases),
+            MemberRemovalHandler(
+                members: registry.members,
+                connections: connections,
+                client: brokers.client,
+                tunnels: sources.tunnels,
+                leases: state.leases,
+                logger: logger
+            ),
+        ]
+    }
+
+    /// Returns the team listener.
+    func listener(
+        at address: SocketAddress,
+        makeServer: @escaping @Sendable (consuming Descriptor, UInt16, ListenerSecurity) -> APIServer
+    ) -> any Service {
+        let security = ListenerSecurity(tls, unauthenticated: unauthenticated)
+        return TeamListenerService(address: address, makeServer: { makeServer($0, $1, security) }, logger: logger)
+    }
+}

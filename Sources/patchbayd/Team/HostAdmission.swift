@@ -1,0 +1,127 @@
+import AccessControl
+import FoundationEssentials
+import Logging
+import Model
+import TLS
+import Team
+
+/// The admission of hosts to the team, and their removal. Works on the host that has the certificate authority.
+struct HostAdmission: Sendable {
+    private let team: LocalTeam
+    /// The membership with which the broker listens for other hosts; nil if it does not listen.
+    private let listening: TeamMembership?
+    private let invites: TeamInvites
+
+    /// - Parameters:
+    ///   - team: The team of this host.
+    ///   - listening: The membership with which the broker listens for other hosts; nil if it does not listen.
+    init(to team: LocalTeam, listening: TeamMembership?) {
+        self.team = team
+        self.listening = listening
+        invites = TeamInvites(in: team.folder, logger: team.logger)
+    }
+
+    /// Creates a one-time invite for another host.
+    func invite(_ spec: TeamInviteSpec) async throws -> TeamInvite {
+        let (membership, _) = try await team.requiredAuthority()
+        guard listening == membership, let identity = try team.folder.identity.load() else {
+            throw Problem(
+                .conflict,
+                "the broker does not listen for other hosts yet",
+                hint: "restart it: systemctl restart patchbayd"
+            )
+        }
+        guard let text = spec.address ?? team.settings.addresses().first, let address = TeamAddress(text) else {
+            throw Problem(
+                .badRequest,
+                spec.address.map { "\"\(SanitizedText($0))\" is not a host name or an address" }
+                    ?? "this machine has no address that other hosts may reach",
+                hint: "name its address: patchbay team invite --address ADDRESS"
+            )
+        }
+        let (token, expiresAt) = try await invites.create()
+        let pairing = TeamPairingString(
+            host: address.host,
+            port: address.port ?? team.settings.configuration.port,
+            pin: identity.pin,
+            invite: token.reveal()
+        )
+        team.logger.notice("created an invite for a host", metadata: ["invite": "\(token.id)"])
+        return TeamInvite(pairing: pairing.description, expiresAt: expiresAt)
+    }
+
+    /// Admits the host that holds an invite. The invite stays valid if the admission fails.
+    func admit(_ spec: TeamMemberSpec) async throws -> TeamAdmission {
+        guard let token = try? Token(spec.invite), token.kind == .invite, let membership = try await team.membership(),
+            membership.isAuthority, let record = try await invites.spend(token)
+        else {
+            throw Problem(
+                .unauthorized,
+                "the invite is not valid: it is unknown, was used, has expired, or was tried with wrong secrets",
+                hint: "ask for a new one: patchbay team invite, on the authority of the team"
+            )
+        }
+        do {
+            return try await admission(spec, membership)
+        } catch {
+            try await invites.restore(record)
+            throw error
+        }
+    }
+
+    /// Issues the certificate of a new host, and adds the host to the registry.
+    ///
+    /// A host with the same name and the same key is admitted again, because its first response may have been lost.
+    private func admission(_ spec: TeamMemberSpec, _ membership: TeamMembership) async throws -> TeamAdmission {
+        let (_, authority) = try await team.requiredAuthority()
+        guard spec.host != membership.host else { throw TeamError.nameTaken(spec.host) }
+        let certificate = try authority.issue(
+            .host(spec.host),
+            request: spec.request,
+            addresses: spec.addresses.prefix(16).compactMap { TeamAddress($0)?.host }
+        )
+        let member = TeamMember(name: spec.host, key: certificate.key, addedAt: Date())
+        let administration = try team.administration(membership, authority)
+        let entries = TeamAuthority(store: administration.store)
+        // Before the user of etcd, which a host with this name may have.
+        try await entries.add(member)
+        try await administration.addHost(member.name)
+        let members = try await entries.members()
+        team.logger.notice(
+            "admitted a host to the team",
+            metadata: ["host": "\(spec.host)", "key": "\(certificate.key)"]
+        )
+        return TeamAdmission(
+            team: membership.team,
+            certificate: certificate.pem,
+            authority: authority.certificatePEM,
+            authorityHost: membership.host,
+            etcd: team.connections.servers(membership),
+            etcdAuthority: try team.connections.etcdAuthority(),
+            members: members
+        )
+    }
+
+    /// Removes the entries and the user of a host from the registry.
+    func remove(_ host: HostName) async throws {
+        let (membership, authority) = try await team.requiredAuthority()
+        guard host != membership.host else {
+            throw Problem(
+                .conflict,
+                "\(host) is this host, which has the certificate authority of the team",
+                hint: "patchbay team leave"
+            )
+        }
+        let administration = try team.administration(membership, authority)
+        let entries = TeamAuthority(store: administration.store)
+        let members = try await entries.members()
+        // Also for a host without an entry: an earlier call may have ended in the middle.
+        try await entries.remove(host)
+        try await administration.removeHost(host)
+        try await team.members().replace(with: members.filter { $0.name != host })
+        guard members.contains(where: { $0.name == host }) else {
+            throw Problem(.notFound, "the team has no host \(host)", hint: "patchbay team")
+        }
+        team.logger.notice("removed a host from the team", metadata: ["host": "\(host)"])
+    }
+}

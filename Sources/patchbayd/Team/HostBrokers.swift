@@ -1,0 +1,94 @@
+import API
+import Client
+import Model
+import NIOCore
+import SystemIO
+import Team
+
+/// The brokers of the other hosts of the team: their addresses, and connections to them.
+struct HostBrokers: Sendable {
+    let members: TeamMembers
+    let mirror: TeamMirror
+    let client: HostClient
+
+    /// Returns where the broker of a host is reached, and the identity that it must prove.
+    ///
+    /// - Throws: `HostError.absent` for a host that is no member, or whose broker does not run.
+    private func address(of host: HostName) throws(HostError) -> MemberAddress {
+        guard let member = members[host], let published = mirror.host(host) else { throw .absent(host) }
+        return MemberAddress(host: host, key: member.key, addresses: published.addresses)
+    }
+
+    /// Opens a stream through the broker of another host.
+    ///
+    /// - Throws: `DialError`, `CancellationError`, `SocketError`.
+    func openStream(to target: TunnelTarget, on host: HostName, for caller: TeamCaller) async throws -> Connection {
+        guard let value = caller.headerValue else { throw Self.dialError(.callerTooLarge(host)) }
+        let address: MemberAddress
+        do { address = try self.address(of: host) } catch { throw Self.dialError(error) }
+        do {
+            return try await client.openStream(to: target, at: address, headers: [(TeamCaller.header, value)])
+        } catch ClientError.refused(let problem) {
+            let failure = DialError(ClientError.refused(problem))
+            throw DialError(failure.reason, "on the host \(host): \(failure)")
+        } catch let error as ClientError {
+            throw Self.dialError(error.hostError(host, isSent: false))
+        }
+    }
+
+    static func dialError(_ error: HostError) -> DialError { DialError(.unreachable, "\(error)") }
+}
+
+extension HostBrokers: HostConnector {
+    func send(_ request: HostRequest, to host: HostName) async throws -> any HostResponse {
+        let message = HostHTTPRequest(
+            method: request.method,
+            target: request.target,
+            headers: request.headers,
+            body: request.body,
+            isIdempotent: request.isIdempotent
+        )
+        do {
+            return MemberResponse(try await client.send(message, to: try address(of: host)), from: host)
+        } catch let error as ClientError {
+            throw error.hostError(host, isSent: true)
+        }
+    }
+}
+
+/// The response of another host's broker, with the errors of the API.
+private final class MemberResponse: HostResponse {
+    private let response: HostHTTPResponse
+    private let host: HostName
+
+    init(_ response: HostHTTPResponse, from host: HostName) {
+        (self.response, self.host) = (response, host)
+    }
+
+    var status: Int { response.status }
+    var headers: [(name: String, value: String)] { response.headers }
+
+    func next() async throws -> ByteBuffer? {
+        do { return try await response.next() } catch is ClientError { throw HostError.responseLost(host) }
+    }
+
+    func close() { response.close() }
+}
+
+extension ClientError {
+    /// The error of a request to the broker of another host.
+    fileprivate func hostError(_ host: HostName, isSent: Bool) -> HostError {
+        switch self {
+        case .connectionLost where isSent: .responseLost(host)
+        case .connectionLost: .unreachable(host, reason: "it closed the connection")
+        case .noListener(let address): .unreachable(host, reason: "nothing listens at \(address)")
+        case .unreachable(let address, let reason): .unreachable(host, reason: "\(address): \(reason)")
+        case .timedOut: .unreachable(host, reason: "it did not answer")
+        case .keyRefused(let address): .unreachable(host, reason: "\(address) refused the certificate of this host")
+        case .otherKey(let address):
+            .unreachable(host, reason: "the certificate at \(address) is not one of the team for \(host)")
+        case .tlsFailed(let address, let reason): .unreachable(host, reason: "TLS with \(address) failed: \(reason)")
+        default: .unreachable(host, reason: description)
+        }
+    }
+}

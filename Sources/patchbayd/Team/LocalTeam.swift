@@ -1,0 +1,78 @@
+import Logging
+import Model
+import TLS
+import Team
+
+/// The team of this host: its files, the settings, and the connections to its registry.
+struct LocalTeam: Sendable {
+    let folder: TeamFolder
+    let settings: TeamHostSettings
+    let connections: TeamConnections
+    let connector: any TeamRegistryConnector
+    let logger: Logger
+
+    /// - Parameters:
+    ///   - folder: The folder of the team.
+    ///   - settings: The settings of this host.
+    ///   - connector: Connects to the registry.
+    ///   - logger: The operator's log.
+    init(
+        _ folder: TeamFolder,
+        settings: TeamHostSettings,
+        connector: any TeamRegistryConnector,
+        logger: Logger
+    ) {
+        self.folder = folder
+        self.settings = settings
+        connections = TeamConnections(folder: folder, settings: settings)
+        self.connector = connector
+        self.logger = logger
+    }
+
+    /// The saved membership; nil without a team.
+    func membership() async throws -> TeamMembership? {
+        try await TeamMembership.load(from: folder.path, logger: logger)
+    }
+
+    /// Returns the saved membership.
+    ///
+    /// - Throws: `Problem` without a team.
+    func requiredMembership() async throws -> TeamMembership {
+        guard let membership = try await membership() else {
+            throw Problem(
+                .conflict,
+                "this broker has no team",
+                hint: "patchbay team init NAME, or patchbay team join - with a string of patchbay team invite"
+            )
+        }
+        return membership
+    }
+
+    /// Returns the membership and the certificate authority.
+    ///
+    /// - Throws: `Problem` on a host without the authority.
+    func requiredAuthority() async throws -> (TeamMembership, CertificateAuthority) {
+        let membership = try await requiredMembership()
+        guard membership.isAuthority, let authority = try folder.authority.load() else {
+            throw Problem(
+                .conflict,
+                "only the host \(membership.authority) has the certificate authority of the team \(membership.team)",
+                hint: "run the command on \(membership.authority)"
+            )
+        }
+        return (membership, authority)
+    }
+
+    /// The saved members.
+    func members() async throws -> TeamMembers {
+        try await TeamMembers(in: folder.path, logger: logger)
+    }
+
+    /// Returns the registry with the permissions of etcd's administrator.
+    func administration(
+        _ membership: TeamMembership,
+        _ authority: CertificateAuthority
+    ) throws -> any TeamRegistryAdministration {
+        try connector.administration(connections.administrator(membership, authority))
+    }
+}

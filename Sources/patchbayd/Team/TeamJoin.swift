@@ -1,0 +1,87 @@
+import Etcd
+import FoundationEssentials
+import Logging
+import Model
+import TLS
+import Team
+
+/// The join of this host to the team of another host.
+struct TeamJoin: Sendable {
+    let team: LocalTeam
+    /// The way to the host that has the certificate authority.
+    let authority: any TeamAuthorityClient
+
+    /// Asks the authority for a certificate, and saves the files of the team.
+    func run(_ spec: TeamJoinSpec) async throws {
+        let pairing: TeamPairingString
+        do { pairing = try TeamPairingString(spec.pairing) } catch {
+            throw Problem(
+                .badRequest,
+                "the text is not a pairing string of a team (\(error))",
+                hint: "copy the whole line of patchbay team invite"
+            )
+        }
+        let host = try team.settings.hostName(spec.host)
+        if let existing = try await team.membership(), existing.isAuthority || existing.host != host {
+            throw Problem(
+                .conflict,
+                "this broker is the host \(existing.host) of the team \(existing.team)",
+                hint: "patchbay team leave"
+            )
+        }
+        try team.folder.prepare()
+        let key = try team.folder.identity.loadOrCreateKey()
+        let admission = try await admission(of: host, key: key, pairing)
+        try await save(admission, as: host, key: key, pairing)
+        team.logger.notice("joined a team", metadata: ["team": "\(admission.team)", "host": "\(host)"])
+    }
+
+    /// Asks the authority for a certificate.
+    private func admission(
+        of host: HostName,
+        key: MemberKey,
+        _ pairing: TeamPairingString
+    ) async throws -> TeamAdmission {
+        let spec = TeamMemberSpec(
+            invite: pairing.invite,
+            host: host,
+            request: try key.signingRequest(),
+            addresses: team.settings.addresses()
+        )
+        return try await authority.admit(spec, at: pairing)
+    }
+
+    /// Checks the certificate, and saves the files. The membership is the last one: with it, the host belongs to the team.
+    private func save(
+        _ admission: TeamAdmission,
+        as host: HostName,
+        key: MemberKey,
+        _ pairing: TeamPairingString
+    ) async throws {
+        let identity = try MemberIdentity(
+            key: key,
+            certificate: admission.certificate,
+            authority: admission.authority
+        )
+        let authority = admission.members.first { $0.name == admission.authorityHost }
+        guard identity.host == host, authority?.key == pairing.pin,
+            admission.etcd.allSatisfy({ EtcdEndpoint($0) != nil })
+        else {
+            throw Problem(
+                .unavailable,
+                "the answer of the team's authority contradicts itself; this host has not joined"
+            )
+        }
+        if let pem = admission.etcdAuthority { try team.folder.etcd.saveAuthority(pem) }
+        try await team.members().replace(with: admission.members)
+        try team.folder.identity.save(identity)
+        let membership = TeamMembership(
+            team: admission.team,
+            host: host,
+            etcd: admission.etcd,
+            authority: admission.authorityHost,
+            authorityAddresses: [TeamAddress(host: pairing.host, port: pairing.port).description]
+        )
+        try await membership.save(in: team.folder.path, logger: team.logger)
+    }
+}

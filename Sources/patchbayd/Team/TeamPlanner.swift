@@ -1,0 +1,98 @@
+import API
+import AccessControl
+import Glibc
+import Model
+import Registry
+import SystemIO
+import Team
+import Tunnels
+
+/// Plans the streams to targets of all hosts of the team. A target of another host is reached through its broker.
+struct TeamPlanner: TargetPlanner {
+    let local: RoutePlanner
+    let registry: EndpointRegistry
+    let brokers: HostBrokers
+    let callers: CallerDirectory
+
+    var failureSentence: String { local.failureSentence }
+
+    func snapshot(of target: TunnelTarget, for owner: TunnelOwner) async throws(DialError) -> TargetSnapshot {
+        switch target {
+        case .endpoint(let id):
+            let id = registry.teamHosts.ownID(of: id)
+            guard let host = id.host else { return try await local.snapshot(of: .endpoint(id), for: owner) }
+            try await checkReachable(id, on: host)
+            return try snapshot(of: .endpoint(id.onItsHost), on: host, for: owner)
+        case .device(let udid, _):
+            do throws(DialError) { return try await local.snapshot(of: target, for: owner) } catch {
+                guard error.reason == .deviceAbsent || error.reason == .usbmuxdAbsent,
+                    let host = brokers.mirror.hostOfPhone(udid)
+                else { throw error }
+                // A client of another host asked this broker because the phone was attached here.
+                guard (try? callers.caller(of: owner, at: host)) != nil else { throw error }
+                return try snapshot(of: target, on: host, for: owner)
+            }
+        }
+    }
+
+    /// Throws unless the endpoint is listed and online. What the registry says of a host that is stale is not trusted.
+    private func checkReachable(_ id: EndpointID, on host: HostName) async throws(DialError) {
+        guard brokers.members[host] != nil else {
+            throw DialError(.forbidden, "the host \(host) was removed from the team, or never belonged to it")
+        }
+        let endpoint: Endpoint
+        do { endpoint = try await registry.endpoint(id) } catch { throw DialError(.noRoute, error.description) }
+        guard endpoint.state == .offline, brokers.mirror.staleSince == nil else { return }
+        throw DialError(.noRoute, "\(id) is offline; the tunnel works again as soon as it is back")
+    }
+
+    private func snapshot(
+        of target: TunnelTarget,
+        on host: HostName,
+        for owner: TunnelOwner
+    ) throws(DialError) -> TargetSnapshot {
+        _ = try callers.caller(of: owner, at: host)
+        let plan = ConnectPlan(route: nil) { [brokers, callers] in
+            // Asked again for each connection, because the grant may have ended.
+            try await brokers.openStream(to: target, on: host, for: try callers.caller(of: owner, at: host))
+        }
+        return TargetSnapshot([plan])
+    }
+}
+
+/// The clients of this broker, as the brokers of other hosts see them.
+struct CallerDirectory: Sendable {
+    let accessStore: AccessStore
+
+    /// Returns the client that created a tunnel or a stream.
+    ///
+    /// - Throws: `DialError.forbidden` if its grant has ended.
+    func caller(of owner: TunnelOwner, at host: HostName) throws(DialError) -> TeamCaller {
+        guard let holder = owner.holder.map({ LeaseHolder(agentKey: $0) }) ?? .user(owner.user ?? geteuid()) else {
+            throw DialError(.forbidden, "a client of another host reaches \(host) through its own broker")
+        }
+        var permissions = Permissions.ofOwner
+        var name = holder.name
+        if let id = holder.grant {
+            guard let grant = accessStore.grants.valid(id) else {
+                throw DialError(.forbidden, "the grant \(id) has ended; its tunnels and streams end with it")
+            }
+            (permissions, name) = (grant.permissions, grant.name)
+        }
+        return TeamCaller(
+            holder: holder.key,
+            name: name,
+            isAgent: holder.isAgent,
+            permissions: permissions.asserted(to: host)
+        )
+    }
+}
+
+extension TeamMirror {
+    /// Returns the host that reaches a phone: the one that leases it, else the first one by name. Nil for an unknown phone.
+    func hostOfPhone(_ udid: UDID) -> HostName? {
+        let hosts = routes(to: udid).map(\.host.name)
+        if let claim = claim(of: .device(udid)), hosts.contains(claim.host) { return claim.host }
+        return hosts.first
+    }
+}

@@ -1,0 +1,43 @@
+import Model
+import Team
+
+/// The way of a host, or of the administrator, to the etcd servers of a team.
+struct TeamRegistryConnection: Hashable, Sendable {
+    /// The URLs of the servers, as `https://HOST:PORT`.
+    let servers: [String]
+    /// The authorities of the servers, as PEM.
+    let authority: String
+    /// The client's certificate, as PEM.
+    let certificate: String
+    /// The client's key, as PEM. A secret.
+    let key: String
+}
+
+/// The users, permissions and entries of the registry, with the permissions of etcd's administrator.
+protocol TeamRegistryAdministration: Sendable {
+    /// The entries of the registry.
+    var store: any TeamStore { get }
+
+    /// Creates the administrator as a user, and turns on the check of permissions. Does nothing if that was done before.
+    func prepare() async throws(TeamStoreError)
+
+    /// Creates the user and the role of a host. Does nothing if they exist.
+    func addHost(_ host: HostName) async throws(TeamStoreError)
+
+    /// Deletes the user and the role of a host. Does nothing if there are none.
+    func removeHost(_ host: HostName) async throws(TeamStoreError)
+}
+
+/// Connects to the registry.
+protocol TeamRegistryConnector: Sendable {
+    /// Returns the registry with the permissions of the administrator. Its connections close with the last reference.
+    func administration(
+        _ connection: TeamRegistryConnection
+    ) throws(TeamStoreError) -> any TeamRegistryAdministration
+
+    /// Returns the registry with the permissions of a host. Its connections close with the last reference.
+    func store(_ connection: TeamRegistryConnection) throws(TeamStoreError) -> any TeamStore
+
+    /// Asks each server whether it answers.
+    func health(_ connection: TeamRegistryConnection) async -> [TeamRegistryServer]
+}

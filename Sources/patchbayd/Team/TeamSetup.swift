@@ -1,0 +1,164 @@
+import API
+import Logging
+import Model
+import TLS
+import Team
+
+/// The commands of `patchbay team`. The parts that use the team start with the broker.
+actor TeamSetup {
+    /// The state of the running team.
+    struct Running: Sendable {
+        /// The membership with which the broker started.
+        let membership: TeamMembership
+        let snapshot: @Sendable () -> TeamSnapshot
+        /// The entry of this host.
+        let own: @Sendable () -> TeamHost
+    }
+
+    private let team: LocalTeam
+    private let authority: any TeamAuthorityClient
+    private let running: Running?
+    private let admission: HostAdmission
+    /// True while a command changes the files of the team. A second one is refused.
+    private var isChanging = false
+
+    /// - Parameters:
+    ///   - team: The team of this host.
+    ///   - authority: Sends the request of a join.
+    ///   - running: The state of the running team; nil if the broker started without one.
+    init(_ team: LocalTeam, authority: any TeamAuthorityClient = RemoteTeamAuthority(), running: Running?) {
+        self.team = team
+        self.authority = authority
+        self.running = running
+        admission = HostAdmission(to: team, listening: running?.membership)
+    }
+
+    /// Runs a change of the team's files, one at a time.
+    ///
+    /// - Throws: `Problem`, also for errors of the parts.
+    private func changing<Value>(_ body: () async throws -> Value) async throws -> Value {
+        guard !isChanging else {
+            throw Problem(.conflict, "another command changes the team now", hint: "try again when it has ended")
+        }
+        isChanging = true
+        defer { isChanging = false }
+        return try await Problem.ofTeam { try await body() }
+    }
+}
+
+extension TeamSetup: TeamControl {
+    func status() async throws -> TeamStatus {
+        try await Problem.ofTeam {
+            guard let membership = try await team.membership() else { return TeamStatus(restartNeeded: running != nil) }
+            let identity = try team.folder.identity.load()
+            let connection = try team.connections.own(membership)
+            let servers = if let connection { await team.connector.health(connection) } else { [TeamRegistryServer]() }
+            return TeamStatus(
+                team: membership.team,
+                host: membership.host,
+                authority: membership.authority,
+                key: identity?.pin,
+                certificateExpiresAt: identity?.expiresAt,
+                hosts: try await hosts(membership),
+                etcd: servers,
+                staleSince: running?.snapshot().staleSince,
+                restartNeeded: running?.membership != membership
+            )
+        }
+    }
+
+    /// The members with the state of their brokers. Without a running team, the saved members.
+    private func hosts(_ membership: TeamMembership) async throws -> [TeamHostStatus] {
+        guard let running, running.membership == membership else {
+            return try await team.members().all.map {
+                TeamHostStatus($0, host: nil, isKnown: false)
+            }
+        }
+        let snapshot = running.snapshot()
+        return snapshot.members.values.sorted { $0.name < $1.name }.map { member in
+            TeamHostStatus(
+                member,
+                host: member.name == membership.host ? running.own() : snapshot.hosts[member.name]
+            )
+        }
+    }
+
+    func create(_ spec: TeamSpec) async throws -> TeamStatus {
+        let problem = try await changing { try await TeamCreation(team: team).run(spec) }
+        var status = try await status()
+        status.problem = problem
+        return status
+    }
+
+    func join(_ spec: TeamJoinSpec) async throws -> TeamStatus {
+        try await changing { try await TeamJoin(team: team, authority: authority).run(spec) }
+        return try await status()
+    }
+
+    func invite(_ spec: TeamInviteSpec) async throws -> TeamInvite {
+        try await Problem.ofTeam { try await admission.invite(spec) }
+    }
+
+    func admit(_ spec: TeamMemberSpec) async throws -> TeamAdmission {
+        try await Problem.ofTeam { try await admission.admit(spec) }
+    }
+
+    func remove(_ host: HostName) async throws { try await changing { try await admission.remove(host) } }
+
+    func issue(_ spec: TeamCertificateSpec) async throws -> TeamCertificate {
+        try await Problem.ofTeam {
+            let (_, authority) = try await team.requiredAuthority()
+            let certificate = try authority.issue(.etcdServer, request: spec.request, addresses: spec.addresses)
+            team.logger.notice("issued the certificate of an etcd node", metadata: ["addresses": "\(spec.addresses)"])
+            return TeamCertificate(certificate: certificate.pem, authority: authority.certificatePEM)
+        }
+    }
+
+    func leave() async throws {
+        try await changing {
+            let membership = try await team.requiredMembership()
+            if membership.isAuthority {
+                try await checkAlone(membership)
+                try await deleteTeam(membership)
+            } else if let connection = try team.connections.own(membership) {
+                // Without an answer, the entries end with the lease of the broker.
+                _ = try? await team.connector.store(connection).write(Self.deletion(of: membership.host), if: nil)
+            }
+            try team.folder.delete()
+            team.logger.notice("left the team", metadata: ["team": "\(membership.team)"])
+        }
+    }
+
+    /// Checks that the team has no other host, because its certificate authority ends with this one.
+    private func checkAlone(_ membership: TeamMembership) async throws {
+        let members = try await team.members().all
+        let others = members.map(\.name).filter { $0 != membership.host }
+        guard others.isEmpty else {
+            throw Problem(
+                .conflict,
+                "this host has the certificate authority of the team, which still has "
+                    + others.map(\.text).joined(separator: ", "),
+                hint: "remove each of them first: patchbay team remove HOST"
+            )
+        }
+    }
+
+    /// Deletes all entries of the team and the user of this host, if the registry answers.
+    ///
+    /// Without an answer the entries stay, and are of no use without the certificate authority.
+    private func deleteTeam(_ membership: TeamMembership) async throws {
+        guard let authority = try team.folder.authority.load() else { return }
+        let connection = try team.connections.administrator(membership, authority)
+        guard let administration = try? team.connector.administration(connection) else { return }
+        _ = try? await administration.store.write([.deleteAll(prefix: TeamKey.root)], if: nil)
+        try? await administration.removeHost(membership.host)
+    }
+
+    /// The deletion of the entries that a host itself writes.
+    private static func deletion(of host: HostName) -> [TeamStoreWrite] {
+        [
+            .delete(key: TeamKey.host(host).text), .deleteAll(prefix: TeamKey.endpoints(of: host)),
+            .deleteAll(prefix: TeamKey.devices(of: host)),
+        ]
+    }
+}

@@ -1,0 +1,74 @@
+import API
+import Model
+import Registry
+import ServiceLifecycle
+
+/// The phones of all hosts of the team, for lists. Without a team, the attached phones.
+///
+/// Tunnels, the usbmuxd server and the scanner of ports use `AttachedDevices`, because they reach only attached phones.
+actor TeamDevices: DeviceProvider, Service {
+    private let local: AttachedDevices
+    private let hosts: TeamHosts
+    /// The newest list of `local`.
+    private var attached: [Device] = []
+    private var remote: [HostName: [Device]] = [:]
+    private var published: [Device] = []
+    private let subscribers = Broadcast<[Device]>(slow: .keepsNewest(1))
+
+    init(local: AttachedDevices, hosts: TeamHosts) {
+        self.local = local
+        self.hosts = hosts
+    }
+
+    func devices() async -> [Device] { hosts.own == nil ? await local.devices() : merged }
+
+    func deviceLists() -> AsyncStream<[Device]> { subscribers.subscribe(startingWith: merged) }
+
+    /// Sets the phones that another host publishes. An empty list removes them.
+    func set(_ devices: [Device], of host: HostName) {
+        remote[host] = devices.isEmpty ? nil : devices
+        publish()
+    }
+
+    /// Removes the phones of all other hosts.
+    func removeAll() {
+        remote = [:]
+        publish()
+    }
+
+    /// Follows the attached phones and the states of the hosts until graceful shutdown.
+    func run() async throws {
+        await cancelWhenGracefulShutdown { [self] in
+            await withDiscardingTaskGroup { group in
+                group.addTask { [self] in
+                    // The next list of hosts comes after a change only, also when this host joins or leaves a team.
+                    for await _ in hosts.lists() { await publish() }
+                }
+                // The list ends when its source stops. A service that ends before the shutdown would stop the broker.
+                for await devices in await local.deviceLists() { await setAttached(devices) }
+            }
+        }
+        subscribers.finish()
+    }
+
+    private func setAttached(_ devices: [Device]) {
+        attached = devices
+        publish()
+    }
+
+    private var merged: [Device] {
+        guard let own = hosts.own else { return attached }
+        let states = Dictionary(hosts.others.map { ($0.name, $0) }) { $1 }
+        return attached.merged(
+            on: own,
+            with: remote.map { HostDevices(host: states[$0.key] ?? HostStatus(name: $0.key), devices: $0.value) }
+        )
+    }
+
+    private func publish() {
+        let devices = merged
+        guard devices != published else { return }
+        published = devices
+        subscribers.send(devices)
+    }
+}

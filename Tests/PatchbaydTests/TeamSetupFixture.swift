@@ -1,0 +1,149 @@
+import Discovery
+import FoundationEssentials
+import Logging
+import Model
+import Synchronization
+import TLS
+import Team
+import TestSupport
+import Testing
+
+@testable import patchbayd
+
+/// A registry in memory, with the users that etcd would have.
+final class InMemoryRegistry: TeamRegistryConnector, TeamRegistryAdministration {
+    let memory = InMemoryTeamStore()
+    private let users = Mutex<[HostName]>([])
+    private let connections = Mutex<[TeamRegistryConnection]>([])
+
+    var hosts: [HostName] { users.withLock { $0.sorted() } }
+    /// The connections of the administrator so far.
+    var administrators: [TeamRegistryConnection] { connections.withLock { $0 } }
+
+    var store: any TeamStore { memory }
+
+    func administration(
+        _ connection: TeamRegistryConnection
+    ) throws(TeamStoreError) -> any TeamRegistryAdministration {
+        connections.withLock { $0.append(connection) }
+        return self
+    }
+
+    func store(_ connection: TeamRegistryConnection) throws(TeamStoreError) -> any TeamStore { memory }
+
+    func health(_ connection: TeamRegistryConnection) async -> [TeamRegistryServer] {
+        connection.servers.map { TeamRegistryServer(url: $0, problem: memory.isReachable ? nil : "no answer") }
+    }
+
+    func prepare() async throws(TeamStoreError) { try check() }
+
+    func addHost(_ host: HostName) async throws(TeamStoreError) {
+        try check()
+        users.withLock { users in
+            if !users.contains(host) { users.append(host) }
+        }
+    }
+
+    func removeHost(_ host: HostName) async throws(TeamStoreError) {
+        try check()
+        users.withLock { $0.removeAll { $0 == host } }
+    }
+
+    private func check() throws(TeamStoreError) {
+        guard memory.isReachable else { throw .unreachable(reason: "no answer") }
+    }
+
+    /// The members in the registry.
+    func members() async throws -> [String] {
+        try await TeamAuthority(store: memory).members().map(\.name.text)
+    }
+}
+
+/// The authority in the same process: the network between two hosts, without TLS.
+private struct DirectAuthority: TeamAuthorityClient {
+    let setup: @Sendable () -> TeamSetup
+    /// True if the response of the authority is lost.
+    let losesResponse: @Sendable () -> Bool
+
+    func admit(_ spec: TeamMemberSpec, at pairing: TeamPairingString) async throws -> TeamAdmission {
+        let admission = try await setup().admit(spec)
+        if losesResponse() { throw Problem(.unavailable, "the response was lost") }
+        return admission
+    }
+}
+
+/// Hosts with one registry. The first one, lab1, is the authority.
+final class TeamFixture: Sendable {
+    let registry = InMemoryRegistry()
+    private let scratch: String
+    private let authority = Mutex<TeamSetup?>(nil)
+    private let loses = Mutex(false)
+
+    init(in scratch: ScratchFolder) { self.scratch = scratch.file(".") }
+
+    var losesResponse: Bool {
+        get { loses.withLock { $0 } }
+        set { loses.withLock { $0 = newValue } }
+    }
+
+    func folder(_ name: String) throws -> TeamFolder {
+        let state = "\(scratch)/\(name)"
+        try FileManager.default.createDirectory(atPath: state, withIntermediateDirectories: true)
+        return TeamFolder(in: state)
+    }
+
+    /// Starts the broker of a host, which reads the membership of its folder.
+    func start(_ name: String, _ configuration: TeamConfiguration? = nil) async throws -> TeamSetup {
+        let folder = try folder(name)
+        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        var settings = TeamConfiguration()
+        settings.addresses = [try #require(TeamAddress("10.0.0.7"))]
+        let membership = try await TeamMembership.load(from: folder.path, logger: logger)
+        let team = LocalTeam(
+            folder,
+            settings: TeamHostSettings(
+                configuration: configuration ?? settings,
+                machine: "\(name).example.com",
+                interfaces: InterfaceFilter(allowed: ["*"], denied: [])
+            ),
+            connector: registry,
+            logger: logger
+        )
+        let setup = TeamSetup(
+            team,
+            authority: DirectAuthority(
+                setup: { [self] in authority.withLock { $0 } ?? unreachable() },
+                losesResponse: { [self] in losesResponse }
+            ),
+            running: membership.map { membership in
+                TeamSetup.Running(
+                    membership: membership,
+                    snapshot: { TeamSnapshot(staleSince: nil) },
+                    own: {
+                        TeamHost(name: membership.host, version: "1", addresses: [], since: Date(), generation: 1)
+                    }
+                )
+            }
+        )
+        if name == "lab1" { authority.withLock { $0 = setup } }
+        return setup
+    }
+
+    private func unreachable() -> TeamSetup { preconditionFailure("the test has not started lab1") }
+
+    static let spec = TeamSpec(team: SanitizedText("lab"), etcd: ["https://10.0.0.5:2379"])
+
+    /// Starts lab1 with a new team, and restarts it.
+    func createTeam() async throws -> TeamSetup {
+        _ = try await start("lab1").create(Self.spec)
+        return try await start("lab1")
+    }
+
+    /// Lets a host join the team of lab1.
+    func join(_ name: String) async throws -> TeamSetup {
+        let pairing = try await start("lab1").invite(TeamInviteSpec()).pairing
+        let setup = try await start(name)
+        _ = try await setup.join(TeamJoinSpec(pairing: pairing))
+        return setup
+    }
+}

@@ -1,0 +1,275 @@
+import FoundationEssentials
+import Model
+import SystemIO
+import TLS
+import Team
+import TestSupport
+import Testing
+
+@testable import patchbayd
+
+@Suite struct TeamSetupTests {
+    private static func withFixture(_ body: (TeamFixture) async throws -> Void) async throws {
+        try await withScratchFolder { try await body(TeamFixture(in: $0)) }
+    }
+
+    @Test func `a broker without a team says so, and refuses the commands of a team`() async throws {
+        try await Self.withFixture { fixture in
+            let setup = try await fixture.start("lab1")
+
+            #expect(try await setup.status() == TeamStatus())
+            await #expect(throws: Problem.self) { try await setup.leave() }
+            await #expect(throws: Problem.self) { try await setup.invite(TeamInviteSpec()) }
+            await #expect(throws: Problem.self) {
+                try await setup.issue(TeamCertificateSpec(request: MemberKey().signingRequest(), addresses: []))
+            }
+        }
+    }
+
+    @Test func `the first host gets the authority, its certificate and its entries`() async throws {
+        try await Self.withFixture { fixture in
+            let setup = try await fixture.start("lab1")
+            let status = try await setup.create(TeamFixture.spec)
+
+            #expect(status.team?.text == "lab" && status.host?.text == "lab1" && status.authority == status.host)
+            #expect(status.problem == nil && status.restartNeeded)
+            #expect(try await fixture.registry.members() == ["lab1"])
+            #expect(fixture.registry.hosts.map(\.text) == ["lab1"])
+            let folder = try fixture.folder("lab1")
+            let identity = try #require(try folder.identity.load())
+            #expect(identity.host.text == "lab1" && identity.pin == status.key)
+            #expect(try folder.etcd.administrator() != nil)
+            #expect(FileStatus(atPath: folder.path)?.modeText == "0700")
+            for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) {
+                #expect(FileStatus(atPath: "\(folder.path)/\(name)")?.modeText == "0600", "\(name)")
+            }
+        }
+    }
+
+    @Test func `without etcd the authority is kept, and the same command completes the team later`() async throws {
+        try await Self.withFixture { fixture in
+            fixture.registry.memory.isReachable = false
+            let setup = try await fixture.start("lab1")
+            let first = try await setup.create(TeamFixture.spec)
+            #expect(first.problem?.contains("unreachable") == true)
+            let authority = try #require(try fixture.folder("lab1").authority.load())
+
+            fixture.registry.memory.isReachable = true
+            let second = try await setup.create(TeamFixture.spec)
+            #expect(second.problem == nil && second.key == first.key)
+            #expect(try fixture.folder("lab1").authority.load()?.certificatePEM == authority.certificatePEM)
+            #expect(try await fixture.registry.members() == ["lab1"])
+        }
+    }
+
+    @Test func `another name of the team or of the host is refused`() async throws {
+        try await Self.withFixture { fixture in
+            let setup = try await fixture.createTeam()
+            var other = TeamFixture.spec
+            other.host = HostName("lab9")
+
+            await #expect(throws: Problem.self) { try await setup.create(other) }
+            await #expect(throws: Problem.self) {
+                try await setup.create(TeamSpec(team: SanitizedText("other"), etcd: TeamFixture.spec.etcd))
+            }
+        }
+    }
+
+    @Test(arguments: ["http://10.0.0.5:2379", "10.0.0.5:2379", "https://", "https://10.0.0.5:0", "https://a b:2379"])
+    func `only a URL of a TLS server is accepted as etcd`(url: String) async throws {
+        try await Self.withFixture { fixture in
+            let setup = try await fixture.start("lab1")
+
+            await #expect(throws: Problem.self) {
+                try await setup.create(TeamSpec(team: SanitizedText("lab"), etcd: [url]))
+            }
+        }
+    }
+
+    @Test func `a host cannot be named root, which is the administrator of etcd`() async throws {
+        try await Self.withFixture { fixture in
+            let lab1 = try await fixture.createTeam()
+            var spec = TeamFixture.spec
+            spec.host = HostName("root")
+            let other = try await fixture.start("other")
+            let pairing = try await lab1.invite(TeamInviteSpec()).pairing
+
+            await #expect(throws: Problem.self) { try await other.create(spec) }
+            await #expect(throws: Problem.self) {
+                try await other.join(TeamJoinSpec(pairing: pairing, host: HostName("root")))
+            }
+            #expect(fixture.registry.hosts.map(\.text) == ["lab1"])
+        }
+    }
+
+    @Test func `a host joins with its own key, and knows the members and the registry`() async throws {
+        try await Self.withFixture { fixture in
+            _ = try await fixture.createTeam()
+            let setup = try await fixture.join("lab2")
+            let status = try await setup.status()
+
+            #expect(status.team?.text == "lab" && status.host?.text == "lab2" && status.authority?.text == "lab1")
+            #expect(status.hosts.map(\.name.text) == ["lab1", "lab2"])
+            #expect(status.etcd.map(\.url) == ["https://10.0.0.5:2379"])
+            let (lab1, lab2) = (try fixture.folder("lab1"), try fixture.folder("lab2"))
+            let identity = try #require(try lab2.identity.load())
+            #expect(status.hosts.last?.key == identity.pin)
+            #expect(try lab1.identity.load()?.authorityPEM == identity.authorityPEM)
+            #expect(try lab2.authority.load() == nil)
+            #expect(try lab2.etcd.administrator() == nil)
+            #expect(fixture.registry.hosts.map(\.text) == ["lab1", "lab2"])
+        }
+    }
+
+    @Test func `an invite admits one host`() async throws {
+        try await Self.withFixture { fixture in
+            let lab1 = try await fixture.createTeam()
+            let pairing = try await lab1.invite(TeamInviteSpec()).pairing
+            _ = try await fixture.start("lab2").join(TeamJoinSpec(pairing: pairing))
+
+            let error = await #expect(throws: Problem.self) {
+                try await fixture.start("lab3").join(TeamJoinSpec(pairing: pairing))
+            }
+            #expect(error?.code == .unauthorized)
+            #expect(try await fixture.registry.members() == ["lab1", "lab2"])
+        }
+    }
+
+    @Test func `a name that another host has is refused, and the invite stays valid`() async throws {
+        try await Self.withFixture { fixture in
+            _ = try await fixture.createTeam()
+            _ = try await fixture.join("lab2")
+            let pairing = try await fixture.start("lab1").invite(TeamInviteSpec()).pairing
+            let lab3 = try await fixture.start("lab3")
+
+            for name in ["lab1", "lab2"] {
+                let error = await #expect(throws: Problem.self) {
+                    try await lab3.join(TeamJoinSpec(pairing: pairing, host: HostName(name)))
+                }
+                #expect(error?.code == .conflict)
+            }
+            _ = try await lab3.join(TeamJoinSpec(pairing: pairing))
+            #expect(try await fixture.registry.members() == ["lab1", "lab2", "lab3"])
+        }
+    }
+
+    @Test func `after a lost response, the host joins again with a new invite and the same key`() async throws {
+        try await Self.withFixture { fixture in
+            let lab1 = try await fixture.createTeam()
+            let lab2 = try await fixture.start("lab2")
+            fixture.losesResponse = true
+            let first = try await lab1.invite(TeamInviteSpec()).pairing
+            await #expect(throws: Problem.self) { try await lab2.join(TeamJoinSpec(pairing: first)) }
+            #expect(try await lab2.status().team == nil)
+
+            fixture.losesResponse = false
+            let second = try await lab1.invite(TeamInviteSpec()).pairing
+            #expect(try await lab2.join(TeamJoinSpec(pairing: second)).host?.text == "lab2")
+            #expect(try await fixture.registry.members() == ["lab1", "lab2"])
+        }
+    }
+
+    @Test func `an invite that the registry could not serve stays valid`() async throws {
+        try await Self.withFixture { fixture in
+            let lab1 = try await fixture.createTeam()
+            let pairing = try await lab1.invite(TeamInviteSpec()).pairing
+            let lab2 = try await fixture.start("lab2")
+            fixture.registry.memory.isReachable = false
+            await #expect(throws: Problem.self) { try await lab2.join(TeamJoinSpec(pairing: pairing)) }
+
+            fixture.registry.memory.isReachable = true
+            #expect(try await lab2.join(TeamJoinSpec(pairing: pairing)).host?.text == "lab2")
+        }
+    }
+
+    @Test func `a removed host has no entry, no user, and no place in the saved list`() async throws {
+        try await Self.withFixture { fixture in
+            let lab1 = try await fixture.createTeam()
+            _ = try await fixture.join("lab2")
+            let lab2 = try #require(HostName("lab2"))
+            try await lab1.remove(lab2)
+
+            #expect(try await fixture.registry.members() == ["lab1"])
+            #expect(fixture.registry.hosts.map(\.text) == ["lab1"])
+            let error = await #expect(throws: Problem.self) { try await lab1.remove(lab2) }
+            #expect(error?.code == .notFound)
+        }
+    }
+
+    @Test func `a member can neither invite nor remove, and names the host that can`() async throws {
+        try await Self.withFixture { fixture in
+            _ = try await fixture.createTeam()
+            let lab2 = try await fixture.join("lab2")
+            let lab1 = try #require(HostName("lab1"))
+
+            for command in [{ _ = try await lab2.invite(TeamInviteSpec()) }, { try await lab2.remove(lab1) }] {
+                let error = await #expect(throws: Problem.self) { try await command() }
+                #expect(error?.hint == "run the command on lab1")
+            }
+        }
+    }
+
+    @Test func `leaving deletes the own entries and the key`() async throws {
+        try await Self.withFixture { fixture in
+            _ = try await fixture.createTeam()
+            let lab2 = try await fixture.join("lab2")
+            let key = TeamKey.host(try #require(HostName("lab2"))).text
+            _ = try await fixture.registry.memory.write([.put(key: key, value: [1], lease: nil)], if: nil)
+            try await lab2.leave()
+
+            #expect(try await fixture.registry.memory.list(key).entries.isEmpty)
+            #expect(try await lab2.status() == TeamStatus())
+            let path = try fixture.folder("lab2").path
+            #expect(!FileManager.default.fileExists(atPath: path))
+        }
+    }
+
+    @Test func `the authority leaves only as the last host`() async throws {
+        try await Self.withFixture { fixture in
+            _ = try await fixture.createTeam()
+            _ = try await fixture.join("lab2")
+            let lab1 = try await fixture.start("lab1")
+            _ = try await lab1.create(TeamFixture.spec)
+            await #expect(throws: Problem.self) { try await lab1.leave() }
+
+            try await lab1.remove(try #require(HostName("lab2")))
+            try await lab1.leave()
+            #expect(try await lab1.status().team == nil)
+            #expect(try await fixture.registry.memory.list(TeamKey.root).entries.isEmpty)
+            #expect(fixture.registry.hosts.isEmpty)
+        }
+    }
+
+    @Test func `the administrator of an existing cluster is kept, with the authority of its servers`() async throws {
+        try await Self.withFixture { fixture in
+            let cluster = try CertificateAuthority(creatingFor: SanitizedText("cluster"))
+            let key = try MemberKey()
+            let certificate = try cluster.issue(.etcdRoot, request: key.signingRequest())
+            var spec = TeamFixture.spec
+            spec.administrator = EtcdAdministratorSpec(
+                authority: cluster.certificatePEM,
+                certificate: certificate.pem,
+                key: key.pem
+            )
+            _ = try await fixture.start("lab1").create(spec)
+            _ = try await fixture.start("lab1")
+            _ = try await fixture.join("lab2")
+
+            let administrators = fixture.registry.administrators
+            #expect(administrators.allSatisfy { $0.authority == cluster.certificatePEM && $0.key == key.pem })
+            #expect(try fixture.folder("lab2").etcd.authority() == cluster.certificatePEM)
+        }
+    }
+
+    @Test func `an etcd node gets a certificate for its own key`() async throws {
+        try await Self.withFixture { fixture in
+            let lab1 = try await fixture.createTeam()
+            let key = try MemberKey()
+            let spec = TeamCertificateSpec(request: try key.signingRequest(), addresses: ["10.0.0.5"])
+            let issued = try await lab1.issue(spec)
+
+            #expect(throws: Never.self) { try EtcdClientCertificate(certificate: issued.certificate, key: key.pem) }
+            #expect(try issued.authority == fixture.folder("lab1").authority.load()?.certificatePEM)
+        }
+    }
+}
