@@ -110,7 +110,10 @@ struct Patchbay: AsyncParsableCommand {
             ),
             CommandGroup(
                 name: "Forward",
-                subcommands: [ForwardCommand.self, TunnelsCommand.self, IproxyCommand.self, StdioCommand.self]
+                subcommands: [
+                    ForwardCommand.self, TunnelsCommand.self, IproxyCommand.self, UsbmuxCommand.self,
+                    StdioCommand.self,
+                ]
             ),
             CommandGroup(
                 name: "Advertise",
@@ -132,7 +135,7 @@ struct Patchbay: AsyncParsableCommand {
                     InvitesCommand.self,
                     GrantsCommand.self, RevokeCommand.self,
                     RequestsCommand.self, ApproveCommand.self, UnapproveCommand.self, SecretCommand.self,
-                    AuditCommand.self, RemoteCommand.self,
+                    AuditCommand.self, RemoteCommand.self, TeamCommand.self,
                 ]
             ),
             CommandGroup(name: "Maintenance", subcommands: [DoctorCommand.self, ConfigCommand.self, LogsCommand.self]),

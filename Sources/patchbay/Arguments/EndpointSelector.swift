@@ -18,7 +18,7 @@ struct EndpointSelector {
         let match = EndpointMatch(text, among: endpoints) { endpoint in
             endpoint.id.text.hasPrefix(wanted) || endpoint.isApp(wanted)
                 || DeviceSelector.matches(wanted, endpoint.location.udid)
-                || endpoint.routes.contains { DeviceSelector.matches(wanted, $0.route.udid) }
+                || endpoint.shownRoutes.contains { DeviceSelector.matches(wanted, $0.route.udid) }
         }
         switch match {
         case .one(let endpoint): return endpoint

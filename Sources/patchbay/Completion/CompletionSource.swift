@@ -45,7 +45,7 @@ enum CompletionSource: String, CaseIterable {
             word.isEmpty ? nil : try? EndpointSelector(text: word, command: "patchbay tools").choose(among: endpoints)
         }
         guard let endpoint = selected.first else { return [] }
-        return try await client.tools(of: endpoint.id).tools.compactMap { $0["name"]?.string }
+        return try await client.tools.list(of: endpoint.id).tools.compactMap { $0["name"]?.string }
     }
 }
 

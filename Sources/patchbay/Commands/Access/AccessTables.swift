@@ -86,6 +86,7 @@ extension Formatting {
         switch caller {
         case .process(let uid, let pid, let executable): "user \(uid), \(executable) (process \(pid))"
         case .grant(let id): "grant \(id)"
+        case .member(let host, let client): "\(client) on \(host)"
         case .anonymous: "anonymous"
         case .broker: "patchbayd"
         }
@@ -96,6 +97,7 @@ extension Formatting {
         case .all: "all"
         case .endpoints(let ids): ids.sorted().map(\.text).joined(separator: ", ")
         case .bundles(let bundles): bundles.sorted().map { "app \(SanitizedText($0))" }.joined(separator: ", ")
+        case .hosts(let hosts): hosts.sorted().map { "host \($0)" }.joined(separator: ", ")
         }
     }
 

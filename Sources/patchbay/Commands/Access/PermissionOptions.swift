@@ -26,6 +26,11 @@ struct PermissionOptions: ParsableArguments {
         help: ArgumentHelp("Limit the grant to this app on any phone, by bundle ID; repeatable.", valueName: "app")
     )
     var apps: [String] = []
+    @Option(
+        name: .customLong("team-host"),
+        help: ArgumentHelp("Limit the grant to the endpoints of this host of the team; repeatable.", valueName: "host")
+    )
+    var hosts: [HostName] = []
     @Flag(name: .customLong("read-only"), help: "Limit the grant to tools that change nothing.")
     var isReadOnly = false
     @Option(
@@ -45,13 +50,15 @@ struct PermissionOptions: ParsableArguments {
     }
 
     /// True if an option selects scopes, endpoints or tools.
-    var isLimited: Bool { !scopes.isEmpty || !endpoints.isEmpty || !apps.isEmpty || isReadOnly || !tools.isEmpty }
+    var isLimited: Bool { !scopes.isEmpty || hasEndpointLimit || isReadOnly || !tools.isEmpty }
+
+    private var hasEndpointLimit: Bool { !endpoints.isEmpty || !apps.isEmpty || !hosts.isEmpty }
 
     private var toolFilter: ToolFilter { isReadOnly ? .readOnly : tools.isEmpty ? .all : .named(Set(tools)) }
 
     func validate() throws {
-        if !endpoints.isEmpty, !apps.isEmpty {
-            throw ValidationError("--endpoint and --app exclude each other.")
+        if [endpoints.isEmpty, apps.isEmpty, hosts.isEmpty].count(where: { !$0 }) > 1 {
+            throw ValidationError("--endpoint, --app and --team-host exclude each other.")
         }
         if apps.contains(where: { $0.allSatisfy(\.isWhitespace) }) {
             throw ValidationError("--app must be a bundle identifier, such as com.example.shop.")
@@ -70,6 +77,7 @@ struct PermissionOptions: ParsableArguments {
         let tools = toolFilter
         let scopes = scopes.isEmpty ? Self.usual(with: tools) : Set(scopes)
         if !apps.isEmpty { return Permissions(scopes, on: .bundles(Set(apps)), tools: tools) }
+        if !hosts.isEmpty { return Permissions(scopes, on: .hosts(Set(hosts)), tools: tools) }
         var ids: Set<EndpointID> = []
         for text in endpoints {
             guard let id = EndpointID(text) else {
@@ -88,6 +96,7 @@ struct PermissionOptions: ParsableArguments {
         let tools = toolFilter
         let scopes = scopes.isEmpty ? Self.usual(with: tools) : Set(scopes)
         if !apps.isEmpty { return Permissions(scopes, on: .bundles(Set(apps)), tools: tools) }
+        if !hosts.isEmpty { return Permissions(scopes, on: .hosts(Set(hosts)), tools: tools) }
         if endpoints.isEmpty { return Permissions(scopes, on: .all, tools: tools) }
         let list = try await client.endpoints().endpoints
         let ids = try endpoints.map {

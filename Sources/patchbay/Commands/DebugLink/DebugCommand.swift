@@ -53,7 +53,7 @@ struct DebugAppOptions: ParsableArguments {
         let id = endpoint.id
         guard endpoint.kind == .debug else { throw Self.otherKind(endpoint) }
         do {
-            let result = try await client.call(tool, of: id, arguments: arguments, maxPixels: maxPixels)
+            let result = try await client.tools.call(tool, of: id, arguments: arguments, maxPixels: maxPixels)
             let printer = ToolResultPrinter(result)
             guard !printer.isError else {
                 throw CLIError(status: printer.status, message: printer.lines.joined(separator: "\n"))

@@ -8,6 +8,8 @@ struct DevicesCommand: AsyncParsableCommand {
         commandName: "devices",
         abstract: "List the attached phones.",
         discussion: """
+            In a team, lists the phones of all hosts. HOST is the host that a connection uses; +1 means one more host.
+
             --device accepts the UDID, a unique prefix of at least four digits, or a unique name.
 
               patchbay devices
@@ -47,19 +49,26 @@ struct DevicesCommand: AsyncParsableCommand {
             )
         }
         try output.table(Self.table(of: devices))
+        let hosts = devices.flatMap { ($0.routes ?? []).map(\.host) }
+        if let note = TeamText.staleNote(on: hosts) { try output.line("\n\(note)") }
     }
 
     static func table(of devices: [Device], now: Date = Date()) -> Table {
-        var table = Table(columns: [
+        var columns: [Table.Column] = [
             .init(title: "UDID"), .init(title: "NAME"), .init(title: "VIA"), .init(title: "PRODUCT"),
-            .init(title: "SINCE"),
-        ])
+        ]
+        let showsHosts = devices.contains { $0.routes != nil }
+        if showsHosts { columns.append(.init(title: "HOST")) }
+        columns.append(.init(title: "SINCE"))
+        var table = Table(columns: columns)
         table.rows = devices.sorted { $0.udid < $1.udid }.map { device in
-            [
+            var row: [Table.Cell] = [
                 .init(device.udid.text), .init(device.name?.text ?? "-"), .init(device.transport.rawValue),
                 .init(product(of: device)),
-                .init(Formatting.ago(device.attachedAt, now: now), .dim),
             ]
+            if showsHosts { row.append(TeamText.cell(of: device.routes ?? [], now: now)) }
+            row.append(.init(Formatting.ago(device.attachedAt, now: now), .dim))
+            return row
         }
         return table
     }

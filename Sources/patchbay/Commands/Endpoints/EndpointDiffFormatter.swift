@@ -21,8 +21,8 @@ struct EndpointDiffFormatter {
         compare("host", from: old.location.host?.text, to: new.location.host?.text)
         compare("phone", from: old.location.udid?.text, to: new.location.udid?.text)
         compare("part of", from: old.sameLaunchAs?.text, to: new.sameLaunchAs?.text)
-        if old.routes != new.routes {
-            let routes = new.routes.map(\.description).joined(separator: ", ")
+        if old.shownRoutes != new.shownRoutes {
+            let routes = new.shownRoutes.map(\.description).joined(separator: ", ")
             words.append(routes.isEmpty ? "no routes" : "routes \(routes)")
         }
         if old.sources != new.sources {

@@ -15,8 +15,11 @@ struct ListCommand: AsyncParsableCommand {
             reserved for its return) or blocked (never connected to). ROUTE is the best route; +1 means one more. \
             `patchbay show` lists all routes.
 
+            In a team, HOST is the host that reaches the endpoint. `lab2: usb` is a route of that host.
+
               patchbay list
               patchbay list --state online --app com.example.shop
+              patchbay list --host lab2
               patchbay list --watch --json | jq -c .endpoint.state
             """,
         aliases: ["ls"]
@@ -28,6 +31,8 @@ struct ListCommand: AsyncParsableCommand {
     var state: Endpoint.State?
     @Option(help: ArgumentHelp("List only this app: bundle identifier, its last part, or name.", valueName: "app"))
     var app: String?
+    @Option(help: ArgumentHelp("List only the endpoints of this host of the team.", valueName: "host"))
+    var host: HostName?
     @OptionGroup var format: ListOptions
     @OptionGroup var options: GlobalOptions
 
@@ -38,13 +43,15 @@ struct ListCommand: AsyncParsableCommand {
     func run() async throws {
         let output = options.output
         if watch {
-            let filter = WatchPrinter.Filter(showsDevices: false, state: state, app: app)
+            let filter = WatchPrinter.Filter(showsDevices: false, state: state, app: app, host: host)
             let feed = WatchPrinter(filter: filter, isJSON: format.json, output: output, errors: .errors())
             return try await feed.run(options.client)
         }
-        let list = try await options.client.endpoints(state: state, app: app)
-        let notes = [VMServiceText.hint(for: list.endpoints), EndpointTableView.note(on: list.endpoints)]
-            .compactMap { $0 }
+        let list = try await options.client.endpoints(state: state, app: app, host: host)
+        let notes = [
+            VMServiceText.hint(for: list.endpoints), EndpointTableView.note(on: list.endpoints),
+            TeamText.staleNote(on: list.endpoints.compactMap(\.host)),
+        ].compactMap { $0 }
         try format.show(
             list,
             ids: list.endpoints.map(\.id.text).sorted(),
@@ -57,9 +64,15 @@ struct ListCommand: AsyncParsableCommand {
     }
 
     private var emptyMessage: String {
-        if state != nil || app != nil { return "No matching endpoints. `patchbay list` shows all endpoints." }
+        if state != nil || app != nil || host != nil {
+            return "No matching endpoints. `patchbay list` shows all endpoints."
+        }
         return "No endpoints. Start a debug build on this network or plug in a phone. `patchbay doctor` checks both."
     }
+}
+
+extension HostName: ExpressibleByArgument {
+    package init?(argument: String) { self.init(argument.lowercased()) }
 }
 
 extension Endpoint.State: ExpressibleByArgument {
@@ -78,6 +91,8 @@ enum EndpointTableView {
         if showsApproval { columns.append(.init(title: "APPROVAL")) }
         let showsLeases = endpoints.contains { $0.lease != nil }
         if showsLeases { columns.append(.init(title: "LEASE", isFlexible: true)) }
+        let showsHosts = endpoints.contains { $0.host != nil }
+        if showsHosts { columns.append(.init(title: "HOST")) }
         columns += [.init(title: "ROUTE", isFlexible: true), .init(title: "SEEN")]
         var table = Table(columns: columns)
         table.rows = endpoints.sorted { $0.id < $1.id }.map { endpoint in
@@ -88,8 +103,9 @@ enum EndpointTableView {
             ]
             if showsApproval { row.append(.init(endpoint.approval.rawValue, endpoint.approval.style)) }
             if showsLeases { row.append(.init(endpoint.lease.map(LeaseTableView.holder) ?? "-", .yellow)) }
+            if showsHosts { row.append(TeamText.cell(of: endpoint.host, now: now)) }
             row += [
-                .init(route(of: endpoint)),
+                .init(TeamText.route(of: endpoint) ?? route(of: endpoint)),
                 .init(Formatting.seen(endpoint, now: now), .dim),
             ]
             return row

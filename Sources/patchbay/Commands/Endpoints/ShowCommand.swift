@@ -55,10 +55,11 @@ struct ShowCommand: AsyncParsableCommand {
             ("kind", endpoint.kind.text), ("can", Self.list(endpoint.capabilities)),
             ("cannot", Self.list(endpoint.limits)), ("phone", Self.phone(of: endpoint)),
             ("host", endpoint.location.host?.text),
+            ("team host", endpoint.host.map { TeamText.host($0, now: now) }),
             ("approval", Self.approval(of: endpoint, approval, now: now)),
         ]
         facts.append(("lease", endpoint.lease.map(Self.lease)))
-        facts += endpoint.routes.isEmpty ? [("routes", "none")] : Self.routes(of: endpoint)
+        facts += endpoint.shownRoutes.isEmpty ? [("routes", "none")] : Self.routes(of: endpoint)
         facts += vmService
         facts += [
             (
@@ -85,7 +86,8 @@ struct ShowCommand: AsyncParsableCommand {
     /// Describes the lease: `user 1000 until 18:03:59 (unlocking it by hand)`.
     private static func lease(_ lease: Lease) -> String {
         let note = lease.note.map { " (\($0))" } ?? ""
-        return "\(LeaseTableView.holder(of: lease)) until \(Formatting.clock(lease.expiresAt))\(note)"
+        let end = lease.expiresAt.map { " until \(Formatting.clock($0))" } ?? ""
+        return "\(LeaseTableView.holder(of: lease))\(end)\(note)"
     }
 
     private static func list(_ words: [String]?) -> String? {
@@ -104,7 +106,9 @@ struct ShowCommand: AsyncParsableCommand {
         let details = approval.map {
             "by \(Formatting.caller($0.approvedBy)) \(Formatting.ago($0.approvedAt, now: now)), \(Formatting.place($0))"
         }
-        let command = ApprovalPolicy.command(toApprove: endpoint)
+        let command =
+            endpoint.id.host.map { "patchbay approve \(endpoint.id.onItsHost)` on the host `\($0)" }
+            ?? ApprovalPolicy.command(toApprove: endpoint)
         return switch endpoint.approval {
         case .approved: details.map { "approved \($0)" } ?? "approved"
         case .pending:
@@ -116,7 +120,8 @@ struct ShowCommand: AsyncParsableCommand {
 
     /// Describes the routes: `192.168.1.20:49213 on wlan0 (preferred), approved, token stored`.
     private static func routes(of endpoint: Endpoint) -> [(String, String?)] {
-        let routes = endpoint.routes
+        let routes = endpoint.shownRoutes
+        let host = endpoint.isOnOtherHost ? endpoint.host.map { "\($0.name): " } ?? "" : ""
         return routes.enumerated().map { index, route in
             let interface =
                 if case .network(let network) = route.route, let name = network.interface { " on \(name)" } else { "" }
@@ -128,7 +133,7 @@ struct ShowCommand: AsyncParsableCommand {
             let holder = endpoint.combinedWith?.first { $0.routes.contains(route) }
             if let holder { facts.append("used as \(holder.id)") }
             let trust = facts.joined(separator: ", ")
-            return (index == 0 ? "routes" : "", "\(route)\(interface)\(mark), \(trust)")
+            return (index == 0 ? "routes" : "", "\(host)\(route)\(interface)\(mark), \(trust)")
         }
     }
 

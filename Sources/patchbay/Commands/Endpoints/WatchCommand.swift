@@ -38,10 +38,11 @@ struct WatchPrinter {
         var showsDevices = true
         var state: Endpoint.State?
         var app: String?
+        var host: HostName?
 
         /// Returns true for a matching endpoint, and for an endpoint that matched before its last change.
         func matches(_ endpoint: Endpoint, wasShown: Bool) -> Bool {
-            showsEndpoints && (app.map(endpoint.isApp) ?? true)
+            showsEndpoints && (app.map(endpoint.isApp) ?? true) && (host == nil || endpoint.host?.name == host)
                 && (state == nil || endpoint.state == state || wasShown)
         }
     }
@@ -56,6 +57,7 @@ struct WatchPrinter {
         var revision: UInt64?
         var shown: [EndpointID: Endpoint] = [:]
         var phones: Set<UDID>?
+        var hosts: [HostStatus]?
         // The broker removes the socket of a grant with the grant. A restart of the broker takes less than the attempts.
         let grant = (try? await client.ownGrant()).flatMap { if case .socket = $0.binding { $0 } else { nil } }
         let stream = RetryingStream(attemptLimit: grant == nil ? nil : 30) { text in try? errors.line(text) }
@@ -71,6 +73,7 @@ struct WatchPrinter {
                         revision = change.revision
                         try show(change, &shown)
                     case .devices(let devices): try show(devices, &phones)
+                    case .hosts(let list): try show(list, &hosts)
                     }
                 }
             }
@@ -140,6 +143,14 @@ struct WatchPrinter {
         phones = now
     }
 
+    private func show(_ list: [HostStatus], _ hosts: inout [HostStatus]?) throws {
+        defer { hosts = list }
+        if isJSON { return try output.jsonLine(WatchEvent(event: "hosts", hosts: list)) }
+        for line in TeamText.changes(from: hosts ?? [], to: list, isFirst: hosts == nil) {
+            try output.line("\(Formatting.clock(Date()))  \(line)")
+        }
+    }
+
     /// Formats a change: `+  shop-test-iphone  online  usb:…:9876`, `~  shop-test-iphone  suspect  was online: …`.
     ///
     /// - Parameters:
@@ -149,7 +160,7 @@ struct WatchPrinter {
     /// - Returns: The line, or nil if no displayed field has changed.
     static func line(_ change: EndpointChange, before: Endpoint?, isColoured: Bool) -> String? {
         let endpoint = change.endpoint
-        var more = endpoint.reason ?? endpoint.routes.first?.description ?? ""
+        var more = endpoint.reason ?? TeamText.route(of: endpoint) ?? endpoint.routes.first?.description ?? ""
         let sign: String
         switch change.kind {
         case .added: sign = "+"
@@ -169,11 +180,12 @@ struct WatchPrinter {
 
 /// One line of `--watch --json`: an event and its members.
 struct WatchEvent: Encodable {
-    /// `snapshot`, `endpoint` or `devices`.
+    /// `snapshot`, `endpoint`, `devices` or `hosts`.
     var event: String
     var revision: UInt64?
     var kind: EndpointChange.Kind?
     var endpoint: Endpoint?
     var endpoints: [Endpoint]?
     var devices: [Device]?
+    var hosts: [HostStatus]?
 }

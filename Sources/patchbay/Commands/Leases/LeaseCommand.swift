@@ -76,7 +76,7 @@ struct LeaseCommand: AsyncParsableCommand {
         let lease = try await client.leases.take(spec)
         if format.json { return try options.output.document(lease) }
         try options.output.line(
-            "Leased \(LeaseTableView.target(of: lease)) until \(Formatting.clock(lease.expiresAt)). "
+            "Leased \(LeaseTableView.target(of: lease)) until \(LeaseTableView.end(of: lease)). "
                 + options.hint.completed("End it with `patchbay unlease \(lease.endpoint)`.")
         )
     }
@@ -178,11 +178,14 @@ enum LeaseTableView {
         table.rows = leases.map { lease in
             [
                 .init(lease.id), .init(lease.endpoint.text), .init(lease.device?.text ?? "-"), .init(holder(of: lease)),
-                .init(Formatting.clock(lease.expiresAt)), .init("\(lease.waiting)"), .init(lease.note?.text ?? "-"),
+                .init(end(of: lease)), .init(lease.waiting.map(String.init) ?? "-"), .init(lease.note?.text ?? "-"),
             ]
         }
         return table
     }
+
+    /// Formats the end; a hyphen for a lease whose end only another host knows.
+    static func end(of lease: Lease) -> String { lease.expiresAt.map(Formatting.clock) ?? "-" }
 
     /// Formats the holder: `you`, or its name.
     static func holder(of lease: Lease) -> String { lease.isOwn ? "you" : lease.holder.text }

@@ -74,7 +74,7 @@ struct CallCommand: AsyncParsableCommand {
         let endpoints = try await client.endpoints().endpoints
         let endpoint = try EndpointSelector(text: selector, command: "patchbay call").choose(among: endpoints)
         let id = endpoint.id
-        let list = try await client.tools(of: id)
+        let list = try await client.tools.list(of: id)
         // A stale list may lack a new tool, and the broker knows the reason for a missing tool of a profile or of a
         // limited grant. An unknown tool is therefore not rejected here.
         let isBrokerAsked = list.isStale || list.limit != nil || endpoint.limits?.isEmpty == false
@@ -124,7 +124,7 @@ struct CallCommand: AsyncParsableCommand {
     ) async throws -> [UInt8] {
         switch payload {
         case .bytes(let data): return Array(data)
-        case .artifact(let sha): return try await client.artifact(sha)
+        case .artifact(let sha): return try await client.tools.artifact(sha)
         case nil:
             throw CLIError(
                 status: .error,
@@ -143,7 +143,7 @@ struct CallCommand: AsyncParsableCommand {
         from client: PatchbayClient
     ) async throws -> JSONObject {
         do {
-            return try await client.call(
+            return try await client.tools.call(
                 tool,
                 of: id,
                 arguments: arguments,

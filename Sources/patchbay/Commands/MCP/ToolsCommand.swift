@@ -29,7 +29,7 @@ struct ToolsCommand: AsyncParsableCommand {
         let client = try options.client
         let endpoints = try await client.endpoints().endpoints
         let id = try EndpointSelector(text: selector, command: "patchbay tools").choose(among: endpoints).id
-        let list = try await client.tools(of: id)
+        let list = try await client.tools.list(of: id)
         let output = options.output
         if let remark = ToolTable.remark(on: list, id), !format.json {
             try Console.errors().line(Console.plain(remark))

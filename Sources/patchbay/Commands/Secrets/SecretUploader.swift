@@ -41,7 +41,7 @@ struct SecretUploader {
                     isSubscribed = true
                 case .broker(.snapshot(let list)): queue.setEndpoints(list.endpoints)
                 case .broker(.endpoint(let change)): queue.apply(change)
-                case .broker(.devices): break
+                case .broker(.devices), .broker(.hosts): break
                 case .inputEnded:
                     hasEnded = true
                     group.addTask {

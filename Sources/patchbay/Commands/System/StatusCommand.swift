@@ -67,6 +67,9 @@ struct StatusCommand: AsyncParsableCommand {
         ]
         if let streams = status.streams { lines.append("streams    \(streams)") }
         if let remote = status.remote { lines.append("remote     \(RemoteStatusText(remote).summary)") }
+        if let host = status.host {
+            lines.append("team       \(TeamText.summary(of: host, status.hosts ?? [], now: now))")
+        }
         if let leases = status.leases { lines.append("leases     \(leases)") }
         lines += status.sources.map { source in
             let name = source.name.padded(to: 9)

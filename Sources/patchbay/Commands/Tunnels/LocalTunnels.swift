@@ -78,7 +78,7 @@ struct StreamPlanner: TargetPlanner {
     /// The broker resets a stream when the app does, and when the grant or an approval ends.
     var failureSentence: String { "the broker or the app closed the connection" }
 
-    func snapshot(of target: TunnelTarget) async throws(DialError) -> TargetSnapshot {
+    func snapshot(of target: TunnelTarget, for owner: TunnelOwner) async throws(DialError) -> TargetSnapshot {
         try await check(target)
         return TargetSnapshot([ConnectPlan(route: nil) { try await open(target) }])
     }

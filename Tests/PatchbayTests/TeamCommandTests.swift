@@ -1,0 +1,81 @@
+import ArgumentParser
+import FoundationEssentials
+import Model
+import TLS
+import Testing
+
+@testable import patchbay
+
+@Suite struct TeamCommandTests {
+    private let now = Date(timeIntervalSince1970: 1_700_000_000)
+
+    private func status(certificateDays days: Double = 3_650) throws -> TeamStatus {
+        let key = try MemberKey().pin
+        let (lab1, lab2) = (try #require(HostName("lab1")), try #require(HostName("lab2")))
+        let host = TeamHost(name: lab2, version: "1.2", addresses: ["10.0.0.8:7284"], since: now - 60, generation: 1)
+        return TeamStatus(
+            team: SanitizedText("lab"),
+            host: lab1,
+            authority: lab1,
+            key: key,
+            certificateExpiresAt: now.addingTimeInterval(days * 86_400),
+            hosts: [
+                TeamHostStatus(TeamMember(name: lab1, key: key, addedAt: now), host: nil),
+                TeamHostStatus(TeamMember(name: lab2, key: key, addedAt: now), host: host),
+            ],
+            etcd: [
+                TeamRegistryServer(url: "https://10.0.0.5:2379", problem: nil),
+                TeamRegistryServer(url: "https://10.0.0.6:2379", problem: "no route"),
+            ]
+        )
+    }
+
+    @Test func `status is the default command of team`() throws {
+        #expect(try Patchbay.parseAsRoot(["team", "--json"]) is TeamStatusCommand)
+        #expect(try Patchbay.parseAsRoot(["team", "join", "-", "--host", "lab2"]) is TeamJoinCommand)
+        #expect(throws: (any Error).self) { try Patchbay.parseAsRoot(["team", "remove", "lab 2"]) }
+    }
+
+    @Test func `the files of an etcd administrator belong together`() {
+        #expect(throws: (any Error).self) { try Patchbay.parseAsRoot(["team", "init", "lab", "--etcd-ca", "ca.pem"]) }
+        #expect(throws: Never.self) {
+            try Patchbay.parseAsRoot([
+                "team", "init", "lab", "--etcd-ca", "ca.pem", "--etcd-cert", "admin.pem", "--etcd-key", "key.pem",
+            ])
+        }
+    }
+
+    @Test func `the status names the servers with their problems, and the state of each host`() throws {
+        let text = TeamStatusText(try status(), now: now)
+
+        #expect(text.lines.contains("team         lab"))
+        #expect(text.lines.contains("host         lab1, with the certificate authority"))
+        #expect(text.lines.contains("etcd         https://10.0.0.5:2379 answers"))
+        #expect(text.lines.contains("etcd         https://10.0.0.6:2379 failed: no route"))
+        let table = text.table.text(width: nil, isColoured: false)
+        #expect(table.contains("lab1  offline"))
+        #expect(table.contains("lab2  online "))
+    }
+
+    @Test(arguments: [(59, true), (61, false)])
+    func `a certificate that ends within 60 days is named with the remedy`(days: Int, isNamed: Bool) throws {
+        let lines = TeamStatusText(try status(certificateDays: Double(days)), now: now).lines
+
+        #expect(lines.contains("renew it: patchbay team init lab") == isNamed)
+    }
+
+    @Test func `a broker without a team names the first step`() {
+        #expect(TeamStatusText(TeamStatus()).lines == ["team         none", "try: patchbay team init NAME"])
+        let left = TeamStatusText(TeamStatus(restartNeeded: true)).lines
+        #expect(left.last == TeamStatusText.restart)
+    }
+
+    @Test func `the options of etcd name all files`() {
+        let files = EtcdNodeFiles(folder: "certs", name: "etcd1")
+
+        #expect(files.etcdOptions.contains("--cert-file=certs/etcd1.pem"))
+        #expect(files.etcdOptions.contains("--peer-key-file=certs/etcd1-key.pem"))
+        #expect(files.etcdOptions.contains("--client-cert-auth"))
+        #expect(files.etcdOptions.contains("--peer-trusted-ca-file=certs/ca.pem"))
+    }
+}
