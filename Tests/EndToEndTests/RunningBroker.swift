@@ -4,7 +4,7 @@ import TestSupport
 /// The real patchbayd in a scratch folder, with the real patchbay as its client.
 final class RunningBroker {
     let socket: String
-    private let state: String
+    let state: String
     private let scratch: ScratchFolder
     private let environment: [String: String]
     private let commandPrefix: [String]
@@ -18,9 +18,10 @@ final class RunningBroker {
     ///
     /// The daemon uses the host's Avahi. It runs in the test's network, or in the host's if `isInside` is true.
     /// `commandPrefix` is put before its command, such as `prlimit --nofile=64:64`. `configuration` is the content of
-    /// its configuration file.
+    /// its configuration file. A broker with a name has its files in a folder of its own.
     init(
         in scratch: ScratchFolder,
+        named name: String? = nil,
         phones: UsbmuxdFixture? = nil,
         host: AvahiHost? = nil,
         isInside: Bool = false,
@@ -28,8 +29,9 @@ final class RunningBroker {
         configuration: String? = nil
     ) async throws {
         self.scratch = scratch
+        let folder = try name.map { try scratch.makeFolder($0) } ?? scratch.path
         if let configuration {
-            let file = scratch.file("patchbay.toml")
+            let file = "\(folder)/patchbay.toml"
             try Data(configuration.utf8).write(to: URL(filePath: file))
             options = ["--config", file]
         } else {
@@ -37,11 +39,11 @@ final class RunningBroker {
         }
         self.commandPrefix = commandPrefix
         namespace = isInside ? host?.namespace : nil
-        socket = "\(scratch.path)/patchbay.sock"
-        state = "\(scratch.path)/state"
+        socket = "\(folder)/patchbay.sock"
+        state = "\(folder)/state"
         var environment = [
             "PATCHBAY_SOCKET": socket, "DBUS_SYSTEM_BUS_ADDRESS": "unix:path=\(scratch.path)/no-bus",
-            "USBMUXD_SOCKET_ADDRESS": "\(scratch.path)/no-usbmuxd", "HOME": scratch.path,
+            "USBMUXD_SOCKET_ADDRESS": "\(scratch.path)/no-usbmuxd", "HOME": folder,
         ]
         if let phones { environment.merge(phones.clientEnvironment) { $1 } }
         if let host { environment.merge(host.environment) { $1 } }

@@ -1,0 +1,92 @@
+import FoundationEssentials
+import Model
+import TestSupport
+import Testing
+
+/// A team whose registry or one of whose hosts fails.
+@Suite(.needs(.etcd, .usbmuxd, .python), .timeLimit(.minutes(5))) struct TeamFailureTests {
+    private static let limit = Duration.seconds(60)
+
+    /// Returns whether a broker lists an endpoint of another host as outdated; nil if it does not list it.
+    private func isStale(_ id: String, at broker: RunningBroker) async throws -> Bool? {
+        try await broker.endpoints().first { $0.id.text == id }.map { $0.host?.staleSince != nil }
+    }
+
+    @Test(arguments: [true, false])
+    func `without etcd both hosts work on, leases of phones end, and no new one is given until etcd is back`(
+        isKilled: Bool
+    ) async throws {
+        try await withScratchFolder { scratch in
+            let app = try await SampleApp(in: scratch)
+            let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
+            let team = try await RunningTeam(in: scratch, ownPhones: rig, probing: app.port)
+            let (lab1, lab2) = (team.lab1, team.lab2)
+            let id = try await team.waitForApp(on: Phones.one, at: lab1)
+            for (name, broker) in [("till", lab1), ("shop", lab2)] {
+                _ = try await broker.ask("add", name, "127.0.0.1:\(app.port)", "--kind", "appreveal")
+            }
+            try await team.waitForEndpoint("shop.lab2", at: lab1)
+            _ = try await lab1.ask("lease", id, "--for", "30m")
+            #expect(try await lab1.leases().map(\.endpoint.text) == [id])
+            #expect(try await isStale("shop.lab2", at: lab1) == false)
+
+            if isKilled { team.etcd.kill() } else { team.etcd.freeze() }
+
+            try await team.waitUntil(within: Self.limit) { try await isStale("shop.lab2", at: lab1) == true }
+            for name in [id, "till", "shop.lab2"] {
+                _ = try await lab1.ask("call", name, "tap_element", "element_id=buy")
+            }
+            try await team.waitUntil(within: Self.limit) { try await lab1.leases().isEmpty }
+            let refusal = try await lab1.refused("lease", id)
+            #expect(refusal.contains("the registry of the team is not available"), "\(refusal)")
+            #expect(refusal.contains("cannot be leased now"), "\(refusal)")
+            // The claim of a lease without a phone protects nothing.
+            for name in ["till", "shop.lab2"] { _ = try await lab1.ask("lease", name) }
+            for name in [id, "till", "shop.lab2"] {
+                _ = try await lab1.ask("call", name, "tap_element", "element_id=buy")
+            }
+
+            if isKilled { try await team.restartEtcd() } else { team.etcd.thaw() }
+
+            try await team.waitUntil(within: Self.limit) { try await isStale("shop.lab2", at: lab1) == false }
+            try await team.waitUntil(within: Self.limit) {
+                try await lab1.start("lease", id).exitStatus(within: .seconds(30)) == .exited(0)
+            }
+            try await team.waitUntil(within: Self.limit) {
+                try await lab2.leases().contains { $0.device?.text == Phones.one && $0.id.hasSuffix(".lab1") }
+            }
+        }
+    }
+
+    @Test func `the endpoints of a killed broker disappear at the other host, and return with the same IDs`()
+        async throws
+    {
+        try await withScratchFolder { scratch in
+            let app = try await SampleApp(in: scratch)
+            let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
+            let team = try await RunningTeam(in: scratch, phones: rig, probing: app.port)
+            let (lab1, lab2) = (team.lab1, team.lab2)
+            _ = try await lab2.ask("add", "shop", "127.0.0.1:\(app.port)", "--kind", "appreveal")
+            let id = try await team.waitForApp(on: Phones.one, at: lab2)
+            func listed() async throws -> Set<String> {
+                Set(try await lab1.endpoints().filter { $0.state == .online }.map(\.id.text))
+            }
+            let expected: Set = ["\(id).lab2", "shop.lab2"]
+            try await team.waitUntil { try await listed() == expected }
+            try await team.waitUntil { try await !lab1.devices().isEmpty }
+
+            lab2.daemon.kill()
+
+            try await team.waitUntil(within: Self.limit) { try await lab1.endpoints().isEmpty }
+            try await team.waitUntil(within: Self.limit) { try await lab1.devices().isEmpty }
+            let call = try await lab1.refused("call", "shop.lab2", "get_screen", "--wait", "0s")
+            #expect(call.contains("shop.lab2"), "\(call)")
+
+            try await lab2.restart()
+
+            try await team.waitUntil(within: Self.limit) { try await listed() == expected }
+            try await team.waitUntil(within: Self.limit) { try await !lab1.devices().isEmpty }
+            for name in expected { _ = try await lab1.ask("call", name, "get_screen") }
+        }
+    }
+}

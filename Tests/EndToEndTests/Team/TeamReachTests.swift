@@ -1,0 +1,132 @@
+import FoundationEssentials
+import Glibc
+import SystemIO
+import TestSupport
+import Testing
+
+/// Endpoints and phones of one host, used through the broker of another host.
+@Suite(.needs(.etcd, .python)) struct TeamReachTests {
+    private static let phone = "00008030-001A2B3C4D5E6F70"
+
+    /// Runs the body with a team whose second host has an app as the static endpoint `shop`.
+    private func withTeam(_ body: (RunningTeam, SampleApp) async throws -> Void) async throws {
+        try await withScratchFolder { scratch in
+            let app = try await SampleApp(in: scratch)
+            let team = try await RunningTeam(in: scratch)
+            _ = try await team.lab2.ask("add", "shop", "127.0.0.1:\(app.port)", "--kind", "appreveal")
+            try await team.waitForEndpoint("shop.lab2", at: team.lab1)
+            try await body(team, app)
+        }
+    }
+
+    @Test func `both hosts list the endpoint, and its own host accepts both forms of the ID`() async throws {
+        try await withTeam { team, _ in
+            #expect(try await team.lab1.ask("show", "shop.lab2").joined().contains("lab2"))
+            for id in ["shop", "shop.lab2"] {
+                #expect(try await team.lab2.ask("show", id, "--json").joined().contains(#""id":"shop""#))
+            }
+            _ = try await team.lab2.ask("call", "shop.lab2", "get_screen")
+        }
+    }
+
+    @Test func `a call passes through both brokers, and the owning broker records the client with its host`()
+        async throws
+    {
+        try await withTeam { team, app in
+            #expect(try await !team.lab1.ask("tools", "shop.lab2").isEmpty)
+            _ = try await team.lab1.ask("call", "shop.lab2", "get_screen")
+            try await app.program.waitForLine("call: get_screen")
+            // Calls are written to the audit log within a second.
+            let who = #""who":{"client":"user \#(geteuid())","host":"lab1"}"#
+            try await team.waitUntil { try await team.lab2.ask("audit", "--json").joined().contains(who) }
+        }
+    }
+
+    @Test func `a real MCP client uses the endpoint's address at the other broker`() async throws {
+        try await withTeam { team, app in
+            let agent = try await AgentBroker(socket: team.lab1.socket, port: team.apiPorts[0], in: team.scratch)
+            let own = try await AgentBroker(socket: team.lab2.socket, port: team.apiPorts[1], in: team.scratch)
+            let remote = try await AgentPeer.mcp1.transcripts(
+                of: [.init(kind: "app", words: [agent.url(of: "shop.lab2")])],
+                grant: agent.grant,
+                in: team.scratch
+            )
+            let local = try await AgentPeer.mcp1.transcripts(
+                of: [.init(kind: "app", words: [own.url(of: "shop")])],
+                grant: own.grant,
+                in: team.scratch
+            )
+            #expect(remote == local && remote.first?.isEmpty == false)
+        }
+    }
+
+    @Test func `forward and stdio reach the endpoint of the other host, with half-close`() async throws {
+        try await withScratchFolder { scratch in
+            let size = 8 << 20
+            let app = try PatternServer(sending: size, in: scratch)
+            let team = try await RunningTeam(in: scratch)
+            _ = try await team.lab2.ask("add", "files", "127.0.0.1:\(app.port)", "--kind", "mcp")
+            try await team.waitForEndpoint("files.lab2", at: team.lab1)
+            let port = try await team.lab1.forward("tcp:0", "--endpoint", "files.lab2")
+            let received = await LoopbackClient.talk(to: port, within: .seconds(60)) { peer in
+                [
+                    peer.exchange(sending: size, expecting: size, finishes: true).received,
+                    peer.receive(),
+                ]
+            }
+            #expect(received == [PatternPeer.Received(count: size), PatternPeer.Received(end: .closed)])
+            let echo = try EchoServer(in: scratch)
+            _ = try await team.lab2.ask("add", "echo", "127.0.0.1:\(echo.port)", "--kind", "mcp")
+            try await team.waitForEndpoint("echo.lab2", at: team.lab1)
+            let stdio = try await team.lab1.start(["stdio", "echo.lab2"], input: .pipe)
+            try stdio.write("hello\n")
+            try await stdio.waitForLine("hello")
+        }
+    }
+
+    @Test(.needs(.usbmuxd)) func `a port of a phone at the other host is reached, and the unplugged phone resets it`()
+        async throws
+    {
+        try await withScratchFolder { scratch in
+            let rig = try await UsbmuxdFixture([Self.phone], in: scratch)
+            let app = try EchoServer(in: scratch)
+            let team = try await RunningTeam(in: scratch, phones: rig)
+            try await team.waitUntil { try await team.lab1.ask("devices").joined().contains(Self.phone) }
+            let port = try FreePorts.take()[0]
+            let iproxy = try await team.lab1.start("iproxy", "\(port):\(app.port)", "-u", Self.phone)
+            try await iproxy.waitForLine("waiting for connection")
+            let client = try await SocketStream.connect(to: .ipv4(INADDR_LOOPBACK, port: port))
+            try await client.send([1])
+            #expect(try await client.receive(1) == [1])
+
+            try await rig.detach(Self.phone)
+
+            await #expect(throws: SocketStream.Failure(code: ECONNRESET)) { try await client.receiveSome() }
+        }
+    }
+
+    @Test func `an owner's command for an endpoint of another host names that host`() async throws {
+        try await withTeam { team, _ in
+            for words in [["approve", "shop.lab2"], ["rm", "shop.lab2"]] {
+                let command = try await team.lab1.start(words)
+                #expect(try await command.exitStatus() != .exited(0))
+                #expect(command.log.contains("belongs to the host lab2"), "\(command.log)")
+            }
+        }
+    }
+
+    @Test func `a call to a host whose broker stopped fails with the host's name, and works after its start`()
+        async throws
+    {
+        try await withTeam { team, _ in
+            _ = try await team.lab1.ask("call", "shop.lab2", "get_screen")
+            try await team.lab2.restart()
+            try await team.waitForEndpoint("shop.lab2", at: team.lab1)
+            _ = try await team.lab1.ask("call", "shop.lab2", "get_screen")
+            team.lab2.daemon.terminate()
+            _ = try await team.lab2.daemon.exitStatus()
+            let call = try await team.lab1.start("call", "shop.lab2", "get_screen")
+            #expect(try await call.exitStatus() != .exited(0))
+        }
+    }
+}

@@ -1,0 +1,72 @@
+import FoundationEssentials
+import Glibc
+import SystemIO
+import TestSupport
+import Testing
+
+/// The hosts that the team listener accepts.
+@Suite(.needs(.etcd, .openssl, .python)) struct TeamTrustTests {
+    /// A caller that claims every permission.
+    private static var caller: String {
+        let permissions = #"{"scopes":["registry.read","endpoint.call"],"selector":"all"}"#
+        let json = #"{"holder":"uid:0","isAgent":false,"name":"user 0","permissions":\#(permissions)}"#
+        let value = Data(json.utf8).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_")
+        return "Patchbay-Caller: \(value.replacing("=", with: ""))"
+    }
+
+    private func identity(of broker: RunningBroker) -> (path: String, key: String) {
+        ("\(broker.state)/team/host.pem", "\(broker.state)/team/host.pem")
+    }
+
+    @Test func `only a certificate of the team makes a caller count`() async throws {
+        try await withScratchFolder { scratch in
+            let team = try await RunningTeam(in: scratch)
+            let address = team.addresses[1]
+            let member = try await team.request(
+                "/v1/endpoints",
+                to: address,
+                certificate: identity(of: team.lab1),
+                headers: [Self.caller]
+            )
+            #expect(member.status == 200, "\(member)")
+            let silent = try await team.request("/v1/endpoints", to: address, certificate: identity(of: team.lab1))
+            #expect(silent.status == 403, "\(silent)")
+            let forged = try await team.request("/v1/endpoints", to: address, certificate: nil, headers: [Self.caller])
+            #expect(forged.status == 401, "\(forged)")
+            let health = try await team.request("/health", to: address, certificate: nil)
+            #expect(health.status == 200, "\(health)")
+            let other = try await EtcdCertificates(in: scratch).issue("lab1")
+            let foreign = try await team.request(
+                "/v1/endpoints",
+                to: address,
+                certificate: (other.certificatePath, other.keyPath),
+                headers: [Self.caller]
+            )
+            #expect(foreign.status == 0, "\(foreign)")
+        }
+    }
+
+    @Test func `a removed host is cut off at once, and refused from then on`() async throws {
+        try await withScratchFolder { scratch in
+            let team = try await RunningTeam(in: scratch)
+            let echo = try EchoServer(in: scratch)
+            _ = try await team.lab1.ask("add", "echo", "127.0.0.1:\(echo.port)", "--kind", "mcp")
+            try await team.waitForEndpoint("echo.lab1", at: team.lab2)
+            let port = try await team.lab2.forward("tcp:0", "--endpoint", "echo.lab1")
+            let client = try await SocketStream.connect(to: .ipv4(INADDR_LOOPBACK, port: port))
+            try await client.send([1])
+            #expect(try await client.receive(1) == [1])
+
+            _ = try await team.lab1.ask("team", "remove", "lab2")
+
+            await #expect(throws: SocketStream.Failure(code: ECONNRESET)) { try await client.receiveSome() }
+            let refused = try await team.request(
+                "/v1/endpoints",
+                to: team.addresses[0],
+                certificate: identity(of: team.lab2),
+                headers: [Self.caller]
+            )
+            #expect(refused.status == 403 && refused.body.contains("not a member"), "\(refused)")
+        }
+    }
+}
