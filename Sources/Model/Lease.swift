@@ -53,6 +53,12 @@ package struct Lease: Hashable, Sendable, Codable, Identifiable {
 }
 
 extension Lease {
+    /// Returns whether a text is an ID of a lease on its own host: `l` and at most 20 digits, as a 64-bit number has.
+    static func isLocalID(_ text: String) -> Bool {
+        text.first == "l" && (2...21).contains(text.utf8.count)
+            && text.utf8.dropFirst().allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+    }
+
     /// Splits an ID of a lease: `l3.lab2` into `l3` and `lab2`. The host is nil for a lease of this broker.
     package static func parts(ofID id: String) -> (id: String, host: HostName?) {
         guard let dot = id.firstIndex(of: "."), let host = HostName(id[id.index(after: dot)...]) else {

@@ -75,6 +75,25 @@ package struct TeamClaim: Hashable, Sendable, Codable {
     }
 }
 
+extension TeamClaim {
+    /// Decodes a claim of any host. The claim of a host with wrong facts still counts: a lease ID that no broker gives is
+    /// left out, and a length outside `0...LeaseSpec.maxSeconds` is clamped.
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        host = try container.decode(HostName.self, forKey: .host)
+        endpoint = try container.decode(EndpointID.self, forKey: .endpoint)
+        device = try container.decodeIfPresent(UDID.self, forKey: .device)
+        holder = try container.decode(SanitizedText.self, forKey: .holder)
+        holderKey = try container.decodeIfPresent(String.self, forKey: .holderKey)
+        lease = try container.decodeIfPresent(String.self, forKey: .lease).flatMap { Lease.isLocalID($0) ? $0 : nil }
+        seconds = try container.decodeIfPresent(Int.self, forKey: .seconds).map {
+            min(max($0, 0), LeaseSpec.maxSeconds)
+        }
+        note = try container.decodeIfPresent(SanitizedText.self, forKey: .note)
+        createdAt = try container.decode(Date.self, forKey: .createdAt)
+    }
+}
+
 /// The client of another host's broker, which sends the request: the header `Patchbay-Caller`, as JSON in base64.
 ///
 /// The broker that owns the endpoint trusts the other host to name its own clients, and adds the host to the name.

@@ -93,7 +93,7 @@ package final class TeamClaims: Service {
         guard let number else { throw .claimed(target, by: claim) }
         defer { _ = state.withLock { $0.acquiring.remove(target) } }
         let entry = TeamClaimEntry(claim: claim, attempt: "\(lease.generation).\(number)")
-        let value = try TeamCoding.bytes(of: entry, for: .claim(target))
+        let value = try entry.bytes(for: .claim(target))
         try await create(target, value, under: lease)
         let handle = Handle(target: target, number: number)
         let isHeld = state.withLock { state in
@@ -133,7 +133,7 @@ package final class TeamClaims: Service {
         guard let (old, number) = change else { throw noSession }
         let key = TeamKey.claim(handle.target)
         let entry = TeamClaimEntry(claim: claim, attempt: "\(old.lease.generation).\(number)")
-        let value = try TeamCoding.bytes(of: entry, for: key)
+        let value = try entry.bytes(for: key)
         state.withLock { $0.held[handle.target]?.otherValues.append(value) }
         let put = TeamStoreWrite.put(key: key.text, value: value, lease: old.lease.id)
         for expected in [old.value] + old.otherValues {
@@ -264,6 +264,15 @@ struct TeamClaimEntry: Encodable {
 
     let claim: TeamClaim
     let attempt: String
+
+    /// - Throws: `TeamError.notEncoded`, also for a claim that other hosts would ignore because of its size.
+    func bytes(for key: TeamKey) throws(TeamError) -> [UInt8] {
+        let bytes = try TeamCoding.bytes(of: self, for: key)
+        guard bytes.count <= TeamCoding.readLimit else {
+            throw .notEncoded(key: key.text, reason: "it has \(bytes.count) bytes; shorten the note of the lease")
+        }
+        return bytes
+    }
 
     func encode(to encoder: any Encoder) throws {
         try claim.encode(to: encoder)

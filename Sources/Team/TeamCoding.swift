@@ -3,8 +3,10 @@ import Model
 
 /// The values of a team's registry: JSON with sorted keys, so equal values have equal bytes.
 enum TeamCoding {
-    /// The maximum size of a value in bytes.
+    /// The maximum size in bytes of a value that this version writes for an endpoint.
     static let valueLimit = 1_536
+    /// The maximum size in bytes of a value that is read. Larger ones are unreadable.
+    static let readLimit = 4_096
 
     /// - Throws: `TeamError.notEncoded`.
     static func bytes(of value: some Encodable, for key: TeamKey) throws(TeamError) -> [UInt8] {
@@ -13,8 +15,9 @@ enum TeamCoding {
         } catch { throw .notEncoded(key: key.text, reason: "\(error)") }
     }
 
-    /// Returns nil for a value that this version cannot read.
+    /// Returns nil for a value that this version cannot read, and for one above `readLimit`.
     static func value<Value: Decodable>(_ type: Value.Type, from bytes: [UInt8]) -> Value? {
-        try? JSONCoding.decoder().decode(type, from: Data(bytes))
+        guard bytes.count <= readLimit else { return nil }
+        return try? JSONCoding.decoder().decode(type, from: Data(bytes))
     }
 }

@@ -33,6 +33,8 @@ package struct TeamEndpoint: Hashable, Sendable, Codable {
     private static let omittedKeys: Set = ["boot"]
     /// The maximum length of one capability, limit or reason in bytes.
     private static let textLimit = 200
+    /// The maximum length of a bundle identifier in bytes (`StaticEndpoint.app`).
+    private static let appLimit = 155
 
     /// Converts an endpoint of this broker.
     package init(_ endpoint: Endpoint) {
@@ -66,14 +68,18 @@ package struct TeamEndpoint: Hashable, Sendable, Codable {
         var endpoint = Endpoint(
             id: id.on(host),
             kind: kind,
-            app: app,
-            name: name,
-            version: version,
-            location: location,
+            app: app.limited(to: Self.appLimit),
+            name: name.limited(),
+            version: version?.limited(),
+            location: Endpoint.Location(
+                udid: location.udid,
+                deviceName: location.deviceName?.limited(),
+                host: location.host?.limited()
+            ),
             state: state,
-            reason: reason?.text,
+            reason: reason?.limited(to: Self.textLimit).text,
             approval: approval,
-            txt: txt ?? TXTRecord(),
+            txt: txt.flatMap { $0.validationError == nil ? $0 : nil } ?? TXTRecord(),
             sources: sources,
             firstSeenAt: firstSeenAt,
             lastSeenAt: nil
@@ -82,11 +88,11 @@ package struct TeamEndpoint: Hashable, Sendable, Codable {
         endpoint.hostRoutes = routes.map { Self.shown($0) }
         endpoint.txtTruncated = txtTruncated
         endpoint.registered = registered
-        endpoint.server = server
+        endpoint.server = server?.limited(to: Self.appLimit)
         endpoint.formerIDs = formerIDs?.map { $0.on(host) }
         endpoint.sameLaunchAs = sameLaunchAs?.on(host)
-        endpoint.capabilities = capabilities?.map(\.text)
-        endpoint.limits = limits?.map(\.text)
+        endpoint.capabilities = capabilities?.map { $0.limited(to: Self.textLimit).text }
+        endpoint.limits = limits?.map { $0.limited(to: Self.textLimit).text }
         return endpoint
     }
 
@@ -154,4 +160,9 @@ extension TeamEndpoint {
         }
         return true
     }
+}
+
+extension SanitizedText {
+    /// Returns the text with the length that it can have on its own host. A decoded text has any length.
+    fileprivate func limited(to limit: Int = nameLimit) -> SanitizedText { SanitizedText(text, limit: limit) }
 }

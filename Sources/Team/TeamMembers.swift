@@ -3,13 +3,31 @@ package import Model
 import Synchronization
 import SystemIO
 
-/// The members of the team that this host accepts: the last known list of the registry.
+/// The members of the team that this host accepts: the last known list of the registry, without removed keys.
 ///
-/// The list is also in the file `members.json`, so a removed host stays removed when the registry is unreachable.
+/// The list and the removed keys are also in the file `members.json`. A removed host thus stays removed when the registry
+/// is unreachable, and when its entry returns. A host that joins again has a new key.
 package final class TeamMembers: Sendable {
-    private let members: Mutex<[HostName: TeamMember]>
+    private struct State: Equatable {
+        var members: [HostName: TeamMember]
+        /// The keys of removed members and replaced keys, with the names of their hosts.
+        var removed: [KeyPin: HostName]
+    }
+
+    /// The content of the file.
+    private struct Saved: Codable {
+        struct Key: Codable {
+            let key: KeyPin
+            let name: HostName
+        }
+
+        let members: [TeamMember]
+        let removed: [Key]
+    }
+
+    private let state: Mutex<State>
     private let removed = Broadcast<TeamMember>(slow: .ends(after: 10_000))
-    private let file: StateFile<[TeamMember]>
+    private let file: StateFile<Saved>
     private let logger: Logger
 
     /// Reads the saved list.
@@ -22,15 +40,25 @@ package final class TeamMembers: Sendable {
         self.logger = logger
         file = StateFile("members", in: folder, logger: logger)
         do {
-            members = Mutex(Self.byName(try await file.read() ?? []))
+            let saved = try await file.read()
+            let removed = (saved?.removed ?? []).map { ($0.key, $0.name) }
+            state = Mutex(
+                State(
+                    members: Self.byName(saved?.members ?? []),
+                    removed: Dictionary(removed) { _, last in last }
+                )
+            )
         } catch { throw .state(error) }
     }
 
     /// The members, sorted by name.
-    package var all: [TeamMember] { members.withLock { $0.values.sorted { $0.name < $1.name } } }
+    package var all: [TeamMember] { state.withLock { $0.members.values.sorted { $0.name < $1.name } } }
+
+    /// The keys that are never accepted again.
+    var removedKeys: Set<KeyPin> { state.withLock { Set($0.removed.keys) } }
 
     /// Returns a member; nil if the team has no such host.
-    package subscript(_ name: HostName) -> TeamMember? { members.withLock { $0[name] } }
+    package subscript(_ name: HostName) -> TeamMember? { state.withLock { $0.members[name] } }
 
     /// Returns whether a host with a certificate belongs to the team.
     package func accepts(_ name: HostName, key: KeyPin) -> Bool { self[name]?.key == key }
@@ -38,17 +66,28 @@ package final class TeamMembers: Sendable {
     /// Returns a stream of members that are removed from now on, or whose key is replaced. Their connections must end.
     package func removals() -> AsyncStream<TeamMember> { removed.subscribe() }
 
-    /// Replaces the list. Returns after the file is on disk. A failed write is logged, and the new list counts.
+    /// Replaces the list, except for members with a removed key. Returns after the file is on disk. A failed write is
+    /// logged, and the new list counts.
+    ///
+    /// An empty list is that of a registry that lost its entries, because the authority is always a member. Its members
+    /// are refused, and accepted again when their entries return.
     package func replace(with list: [TeamMember]) async {
-        let new = Self.byName(list)
-        let old = members.withLock { members in
-            defer { members = new }
-            return members
+        let (old, new) = state.withLock { state in
+            let old = state
+            state.members = Self.byName(list.filter { old.removed[$0.key] == nil })
+            for member in list.isEmpty ? [] : Array(old.members.values)
+            where state.members[member.name]?.key != member.key { state.removed[member.key] = member.name }
+            return (old, state)
         }
         guard new != old else { return }
-        for member in old.values where new[member.name]?.key != member.key { removed.send(member) }
+        for member in old.members.values where new.members[member.name]?.key != member.key { removed.send(member) }
         do {
-            try await file.write(list.sorted { $0.name < $1.name })
+            try await file.write(
+                Saved(
+                    members: new.members.values.sorted { $0.name < $1.name },
+                    removed: new.removed.map { Saved.Key(key: $0.key, name: $0.value) }.sorted { $0.name < $1.name }
+                )
+            )
         } catch {
             logger.error("cannot save the members of the team", metadata: ["reason": "\(error)"])
         }

@@ -15,6 +15,8 @@ package final class TeamMirror: Service {
 
     private let continuation: AsyncStream<TeamEvent>.Continuation
     private let current: Mutex<TeamSnapshot>
+    /// True after the log line about ignored entries. A host could otherwise fill the log.
+    private let hasLoggedUnreadable = Atomic(false)
     private let host: HostName
     private let team: SanitizedText
     private let store: any TeamStore
@@ -83,6 +85,7 @@ package final class TeamMirror: Service {
                 if known != nil { logger.notice("the registry of the team is current again") }
                 known = nil
                 for try await step in store.changes(of: TeamKey.root, after: revision) {
+                    view.removedKeys = members.removedKeys
                     await publish(view.apply(step.changes), of: view)
                     backoff.reset()
                 }
@@ -109,19 +112,22 @@ package final class TeamMirror: Service {
         let list = try await store.list(TeamKey.root)
         let meta = list.entries.first { $0.key == TeamKey.meta.text }
         try TeamMeta.check(meta.flatMap { TeamCoding.value(TeamMeta.self, from: $0.value) }, isOf: team)
+        view.removedKeys = members.removedKeys
         let events = view.replace(with: list.entries)
         await publish(events + view.mark(staleSince: nil), of: view, isList: true)
         return list.revision
     }
 
     private func publish(_ events: [TeamEvent], of view: TeamView, isList: Bool = false) async {
-        let known = current.withLock { snapshot in
+        current.withLock { snapshot in
             for event in events { snapshot.apply(event) }
-            defer { snapshot.unreadableKeys = view.unreadable }
-            return snapshot.unreadableKeys
+            snapshot.unreadableKeys = view.unreadable
         }
-        for key in view.unreadable.subtracting(known) {
-            logger.warning("skipped an unreadable entry of the team", metadata: ["key": "\(key.text)"])
+        if let key = view.unreadable.first, !hasLoggedUnreadable.exchange(true, ordering: .relaxed) {
+            logger.warning(
+                "ignored entries of the team that are unreadable or too many; later ones are only counted",
+                metadata: ["count": "\(view.unreadable.count)", "key": "\(key.text)"]
+            )
         }
         // A removed member is refused before its entries disappear.
         if isList || events.contains(where: \.isOfMember) {

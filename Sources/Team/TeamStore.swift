@@ -104,6 +104,8 @@ package enum TeamStoreError: Error, Hashable, Sendable {
     case leaseEnded
     /// The store refused the certificate or the permission of this host.
     case denied(reason: String)
+    /// The store has a user with the name of a new host.
+    case userExists(name: String)
     case failed(reason: String)
 }
 
@@ -114,6 +116,8 @@ extension TeamStoreError: CustomStringConvertible {
         case .compacted: "the registry of the team has deleted the history; it is listed again"
         case .leaseEnded: "the lease in the registry of the team has ended"
         case .denied(let reason): "the registry of the team refused this host: \(reason)"
+        case .userExists(let name):
+            "etcd has another user with the name \(name), so no host can have this name; choose another name with --host"
         case .failed(let reason): "the registry of the team failed: \(reason)"
         }
     }

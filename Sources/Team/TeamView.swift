@@ -6,21 +6,16 @@ package import Model
 /// Values of endpoints are kept as bytes, and decoded only for an event. So a list with 10,000 known endpoints is
 /// compared in milliseconds, and every endpoint is in memory only once.
 package struct TeamView: Sendable {
-    /// The entries of one other host.
-    private struct HostEntries: Sendable {
-        var values: [TeamKey: [UInt8]] = [:]
-        /// The keys whose values were reported.
-        var reported: Set<TeamKey> = []
-    }
-
     private let ownHost: HostName
     private var members: [HostName: TeamMember] = [:]
     private var claims: [TeamClaimTarget: TeamClaim] = [:]
     /// The values of claims, with those of hosts that are no members.
     private var claimValues: [TeamClaimTarget: [UInt8]] = [:]
     private var memberValues: [HostName: [UInt8]] = [:]
-    private var entries: [HostName: HostEntries] = [:]
-    /// The keys whose values this version cannot read.
+    private var entries: [HostName: TeamHostEntries] = [:]
+    /// The keys of removed members, which are members no more under any name.
+    var removedKeys: Set<KeyPin> = []
+    /// The keys that are ignored: this version cannot read the value, or the host has too many entries.
     package private(set) var unreadable: Set<TeamKey> = []
     /// The time since which the entries of other hosts may be outdated. Nil while they are current.
     package private(set) var staleSince: Date?
@@ -48,6 +43,7 @@ package struct TeamView: Sendable {
             if case .member = key { set(key, to: entry.value) } else { rest.append((key, entry.value)) }
         }
         for key in keys where !listed.contains(key) { remove(key) }
+        unreadable.formIntersection(listed)
         for (key, value) in rest { set(key, to: value) }
         return takeEvents()
     }
@@ -84,6 +80,8 @@ package struct TeamView: Sendable {
 /// Changes of single keys.
 extension TeamView {
     private mutating func set(_ key: TeamKey, to value: [UInt8]) {
+        // A value that is too large is unreadable, and takes no memory.
+        let value = value.count > TeamCoding.readLimit ? [] : value
         switch key {
         case .meta: break
         case .member(let name):
@@ -93,8 +91,12 @@ extension TeamView {
             guard claimValues.updateValue(value, forKey: target) != value else { return }
             reportClaim(of: target)
         case .host(let host), .endpoint(_, let host), .device(_, _, let host):
-            guard host != ownHost, entries[host, default: HostEntries()].values.updateValue(value, forKey: key) != value
-            else { return }
+            guard host != ownHost else { return }
+            guard entries[host]?.isFull(for: key) != true else {
+                unreadable.insert(key)
+                return
+            }
+            guard entries[host, default: TeamHostEntries()].set(key, to: value) != value else { return }
             if members[host] != nil { report(key, of: host, value) }
         }
     }
@@ -110,7 +112,7 @@ extension TeamView {
             claimValues[target] = nil
             reportClaim(of: target)
         case .host(let host), .endpoint(_, let host), .device(_, _, let host):
-            entries[host]?.values[key] = nil
+            _ = entries[host]?.set(key, to: nil)
             withdraw(key, of: host)
             if entries[host]?.values.isEmpty == true { entries[host] = nil }
         }
@@ -122,6 +124,7 @@ extension TeamView {
             return removeMember(name)
         }
         unreadable.remove(.member(name))
+        guard !removedKeys.contains(member.key) else { return removeMember(name) }
         let isNew = members.updateValue(member, forKey: name) == nil
         events.append(.member(member))
         guard isNew else { return }
@@ -197,12 +200,18 @@ extension TeamView {
 }
 
 extension TeamHost {
+    /// The maximum number of addresses. More are ignored.
+    private static let addressLimit = 16
+    /// The maximum length of an address in bytes. Longer ones are ignored.
+    private static let addressLengthLimit = 255
+
     /// The host with text that is safe to print.
     fileprivate var sanitized: TeamHost {
         TeamHost(
             name: name,
             version: SanitizedText(version).text,
-            addresses: addresses.map { SanitizedText($0).text },
+            addresses: addresses.filter { $0.utf8.count <= Self.addressLengthLimit }.prefix(Self.addressLimit)
+                .map { SanitizedText($0, limit: Self.addressLengthLimit).text },
             since: since,
             generation: generation
         )

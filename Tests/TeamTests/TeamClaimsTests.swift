@@ -123,6 +123,22 @@ import Testing
         }
     }
 
+    @Test func `a claim that is too large for the other hosts is not granted`() async throws {
+        try await withBrokers(["lab1"]) { brokers in
+            let claim = TeamClaim(
+                host: try Values.host("lab1"),
+                endpoint: try Values.id("shop.lab1"),
+                device: nil,
+                holder: SanitizedText("user 1000"),
+                note: SanitizedText(String(repeating: "x", count: 4_096), limit: .max),
+                createdAt: Values.date
+            )
+            await #expect(throws: TeamError.self) { try await brokers[0].claims.acquire(phone(), as: claim) }
+
+            #expect(try await owner(of: phone()) == nil)
+        }
+    }
+
     @Test func `without a lease in the registry no claim is granted`() async throws {
         let broker = try makeBroker("lab1")
         broker.store.fail(with: TestStore.unreachable)

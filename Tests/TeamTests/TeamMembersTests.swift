@@ -44,6 +44,53 @@ import Testing
         }
     }
 
+    @Test func `a removed key is never accepted again, also if its entry returns, and after a restart`() async throws {
+        try await withScratchFolder { scratch in
+            let members = try await load(scratch)
+            let (lab1, lab2) = (try Values.member("lab1"), try Values.member("lab2"))
+            await members.replace(with: [lab1, lab2])
+            await members.replace(with: [lab1])
+
+            await members.replace(with: [lab1, lab2])
+            #expect(members.all == [lab1])
+
+            let restarted = try await load(scratch)
+            await restarted.replace(with: [lab1, lab2])
+            #expect(!restarted.accepts(lab2.name, key: lab2.key))
+        }
+    }
+
+    @Test func `a removed host is accepted again with a new key, and a replaced key is refused`() async throws {
+        try await withScratchFolder { scratch in
+            let members = try await load(scratch)
+            let (lab1, lab2) = (try Values.member("lab1"), try Values.member("lab2"))
+            let (second, third) = (try Values.member("lab2", key: 2), try Values.member("lab2", key: 3))
+            await members.replace(with: [lab1, lab2])
+            await members.replace(with: [lab1])
+            await members.replace(with: [lab1, second])
+            #expect(members.all == [lab1, second])
+
+            await members.replace(with: [lab1, third])
+            await members.replace(with: [lab1, second])
+
+            #expect(!members.accepts(second.name, key: second.key))
+        }
+    }
+
+    @Test func `members are accepted again after the registry lost all of them`() async throws {
+        try await withScratchFolder { scratch in
+            let members = try await load(scratch)
+            let list = [try Values.member("lab1"), try Values.member("lab2")]
+            await members.replace(with: list)
+            await members.replace(with: [])
+            #expect(members.all.isEmpty)
+
+            await members.replace(with: list)
+
+            #expect(members.all == list)
+        }
+    }
+
     @Test func `subscribers learn each removal, also that of a key`() async throws {
         try await withScratchFolder { scratch in
             let members = try await load(scratch)

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Logging
 import Model
 import Synchronization
 import TestSupport
@@ -176,6 +177,31 @@ import Testing
         }
     }
 
+    @Test func `ignored entries are logged once in a run`() async throws {
+        let lines = LogLines()
+        try await withScratchFolder { scratch in
+            let authority = TeamAuthority(store: store.inner)
+            try await authority.create(Values.team)
+            try await authority.add(try Values.member("lab2"))
+            let mirror = TeamMirror(
+                host: try Values.host("lab1"),
+                team: Values.team,
+                store: store,
+                members: try await TeamMembers(in: scratch.path, logger: Values.logger),
+                clock: clock,
+                logger: Logger(label: "test") { _ in lines }
+            )
+            try await withRunning([mirror]) {
+                for number in 0..<3 {
+                    let key = TeamKey.endpoint(try Values.id("broken-\(number)"), on: try Values.host("lab2"))
+                    _ = try await store.inner.write([.put(key: key.text, value: [0], lease: nil)], if: nil)
+                }
+                try await eventually("three are counted") { mirror.snapshot.unreadableKeys.count == 3 }
+            }
+            #expect(lines.count == 1)
+        }
+    }
+
     @Test func `the registry of another team is not used`() async throws {
         try await withScratchFolder { scratch in
             let authority = TeamAuthority(store: store.inner)
@@ -236,6 +262,28 @@ import Testing
             #expect(running.mirror.claim(of: .device(udid)) == claim)
         }
     }
+}
+
+/// Counts log lines.
+private final class LogLines: LogHandler {
+    private let lines = Mutex(0)
+
+    var metadata: Logger.Metadata {
+        get { [:] }
+        set {}
+    }
+    var logLevel: Logger.Level {
+        get { .notice }
+        set {}
+    }
+    var count: Int { lines.withLock { $0 } }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { nil }
+        set {}
+    }
+
+    func log(event: LogEvent) { lines.withLock { $0 += 1 } }
 }
 
 /// A store whose history is compacted once, between the first list and its stream.

@@ -13,7 +13,7 @@ import Testing
         TeamStoreEntry(key: key.text, value: try TeamCoding.bytes(of: value, for: key))
     }
 
-    private func member(_ name: String, key: UInt8 = 1) throws -> TeamStoreEntry {
+    private func member(_ name: String, key: UInt8? = nil) throws -> TeamStoreEntry {
         try entry(.member(try Values.host(name)), try Values.member(name, key: key))
     }
 
@@ -194,12 +194,13 @@ import Testing
     }
 
     @Test mutating func `10,000 endpoints are one stale event`() throws {
-        let endpoints = try (0..<10_000).map { try endpoint("app-\($0)", on: "lab2") }
-        let events = view.replace(with: [try member("lab2")] + endpoints)
-        #expect(events.count == 10_001)
+        let members = [try member("lab2"), try member("lab3"), try member("lab4")]
+        let endpoints = try (0..<10_000).map { try endpoint("app-\($0)", on: "lab\($0 % 3 + 2)") }
+        let events = view.replace(with: members + endpoints)
+        #expect(events.count == 10_003)
         _ = view.mark(staleSince: nil)
 
         #expect(view.mark(staleSince: Values.date).count == 1)
-        #expect(view.replace(with: [try member("lab2")] + endpoints) == [])
+        #expect(view.replace(with: members + endpoints) == [])
     }
 }

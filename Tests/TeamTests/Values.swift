@@ -48,8 +48,10 @@ enum Values {
         Device(udid: try udid(number), transport: transport, attachedAt: date)
     }
 
-    static func member(_ name: String, key: UInt8 = 1) throws -> TeamMember {
-        guard let pin = KeyPin(digest: Array(repeating: key, count: KeyPin.byteCount)) else {
+    /// Each of ten hosts has another key by default: the last byte of its name.
+    static func member(_ name: String, key: UInt8? = nil) throws -> TeamMember {
+        let byte = key ?? name.utf8.last ?? 0
+        guard let pin = KeyPin(digest: Array(repeating: byte, count: KeyPin.byteCount)) else {
             throw TestSupportError("no pin")
         }
         return TeamMember(name: try host(name), key: pin, addedAt: date)
