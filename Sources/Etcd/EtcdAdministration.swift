@@ -30,18 +30,26 @@ package struct EtcdAdministration: Sendable {
     }
 
     /// Creates the user and the role of a host. The host may read the registry and write its own entries and claims.
+    ///
+    /// The role comes first. It marks the user as one that Patchbay created.
+    ///
+    /// - Throws: `TeamStoreError.userExists` if etcd has a user with the name of the host, and not the role.
     package func addHost(_ host: HostName) async throws(TeamStoreError) {
         try checkUser(host.text)
+        if try await !hasRole(host), try await users().contains(host.text) { throw .userExists(name: host.text) }
         try await addRole(Self.role(of: host), Self.grants(of: host))
         try await addUser(host.text, role: Self.role(of: host))
     }
 
     /// Deletes the user and the role of a host. Its next read or write is denied.
     ///
+    /// Without the role, a user with the name of the host is not from Patchbay, and stays.
+    ///
     /// etcd checks the permission of a watch only at its beginning, and that of a renewal never. So a watch of the host
     /// goes on, and its entries stay until they are deleted.
     package func removeHost(_ host: HostName) async throws(TeamStoreError) {
         try checkUser(host.text)
+        guard try await hasRole(host) else { return }
         try await ignoring([.userNotFound]) { () async throws(TeamStoreError) in
             _ = try await client.call(.deleteUser, .with { $0.name = host.text })
         }
@@ -89,6 +97,10 @@ package struct EtcdAdministration: Sendable {
             EtcdGrant(.readwrite, EtcdKeyRange(prefix: TeamKey.devices(of: host))),
             EtcdGrant(.readwrite, EtcdKeyRange(prefix: claims)),
         ]
+    }
+
+    private func hasRole(_ host: HostName) async throws(TeamStoreError) -> Bool {
+        try await client.call(.roles, EtcdAuthRoleListRequest()).roles.contains(Self.role(of: host))
     }
 
     private func checkUser(_ name: String) throws(TeamStoreError) {

@@ -66,6 +66,10 @@ extension EtcdMethod<EtcdAuthRoleDeleteRequest, EtcdEmptyResponse> {
     static var deleteRole: Self { Self("Auth/RoleDelete", isRepeatable: true) }
 }
 
+extension EtcdMethod<EtcdAuthRoleListRequest, EtcdAuthRoleListResponse> {
+    static var roles: Self { Self("Auth/RoleList", isRepeatable: true) }
+}
+
 extension EtcdMethod<EtcdAuthRoleGrantPermissionRequest, EtcdEmptyResponse> {
     static var grantPermission: Self { Self("Auth/RoleGrantPermission", isRepeatable: true) }
 }

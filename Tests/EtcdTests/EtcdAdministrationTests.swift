@@ -86,6 +86,30 @@ import Testing
         }
     }
 
+    @Test(.needs(.etcd)) func `a host does not become a user whom Patchbay did not create`() async throws {
+        try await withScratchFolder { scratch in
+            let (cluster, administration) = try await start(in: scratch)
+            try await cluster.etcdctl("user", "add", "backup", "--no-password")
+            try await cluster.etcdctl("user", "grant-role", "backup", "root")
+            let backup = try #require(HostName("backup"))
+            for _ in 0..<2 {
+                await #expect { try await administration.addHost(backup) } throws: { error in
+                    "\(error)".contains("etcd has another user with the name backup")
+                }
+            }
+            #expect(try await cluster.etcdctl("user", "get", "backup").contains { $0.hasSuffix(" root") })
+        }
+    }
+
+    @Test(.needs(.etcd)) func `the removal of a host keeps a user whom Patchbay did not create`() async throws {
+        try await withScratchFolder { scratch in
+            let (cluster, administration) = try await start(in: scratch)
+            try await cluster.etcdctl("user", "add", "backup", "--no-password")
+            try await administration.removeHost(#require(HostName("backup")))
+            #expect(try await administration.users() == ["backup", "lab1", "lab2", "root"])
+        }
+    }
+
     @Test(.needs(.etcd)) func `a viewer reads the registry and writes nothing`() async throws {
         try await withScratchFolder { scratch in
             let (cluster, administration) = try await start(in: scratch)
