@@ -41,14 +41,11 @@ package struct TeamMemberSpec: Sendable, Codable {
     package let host: HostName
     /// A certificate signing request (PKCS #10) with the key of the host, as PEM.
     package let request: String
-    /// The addresses of the host's team listener, as `ADDRESS:PORT`.
-    package let addresses: [String]
 
-    package init(invite: String, host: HostName, request: String, addresses: [String]) {
+    package init(invite: String, host: HostName, request: String) {
         self.invite = invite
         self.host = host
         self.request = request
-        self.addresses = addresses
     }
 }
 

@@ -136,7 +136,7 @@ package struct EtcdAdministratorSpec: Sendable, Codable {
     }
 }
 
-/// A request for the certificate of an etcd node: the body of `POST /v1/team/certificates`.
+/// A request for the certificates of an etcd node: the body of `POST /v1/team/certificates`.
 package struct TeamCertificateSpec: Sendable, Codable {
     /// A certificate signing request (PKCS #10), as PEM.
     package let request: String
@@ -151,12 +151,16 @@ package struct TeamCertificateSpec: Sendable, Codable {
 
 /// The response to `POST /v1/team/certificates`, all as PEM.
 package struct TeamCertificate: Sendable, Codable {
+    /// The certificate for the clients of the node.
     package let certificate: String
+    /// The certificate for the other nodes, with the same key.
+    package let peerCertificate: String
     /// The certificate of the team's authority.
     package let authority: String
 
-    package init(certificate: String, authority: String) {
+    package init(certificate: String, peerCertificate: String, authority: String) {
         self.certificate = certificate
+        self.peerCertificate = peerCertificate
         self.authority = authority
     }
 }

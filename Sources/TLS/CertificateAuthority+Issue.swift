@@ -8,9 +8,15 @@ import X509
 /// The purpose of a certificate that the authority of a team issues.
 package enum CertificatePurpose: Hashable, Sendable {
     /// A host: server and client of other brokers, and client of etcd. The common name is the host's name.
+    ///
+    /// It has no alternative name, so no client takes a host for a server of etcd.
     case host(HostName)
-    /// A node of etcd, for its clients and for the other nodes. It has no common name, which etcd would take for a user.
-    case etcdServer
+    /// A node of etcd, for its clients. It has no common name, which etcd would take for a user.
+    ///
+    /// The addresses are host names and numeric addresses of the node.
+    case etcdServer(addresses: [String])
+    /// A node of etcd, for the other nodes. The common name is `etcdPeerName`, which tells it from a host.
+    case etcdPeer(addresses: [String])
     /// The user `root` of etcd, who manages its users and roles.
     case etcdRoot
 }
@@ -27,6 +33,9 @@ extension CertificateAuthority {
     /// The user of etcd that manages all others. No host may have this name, because it would be that user.
     package static let etcdRootUser = "root"
 
+    /// The common name of the nodes of etcd among each other. No host can have it, because it has a dot.
+    package static let etcdPeerName = "etcd.peer"
+
     /// The lifetime of issued certificates in years.
     ///
     /// A removed host is refused at once, because its entry in the list of members is gone. An early end of certificates
@@ -41,21 +50,16 @@ extension CertificateAuthority {
     /// Only the key of the request is used. Its name and its extensions have no effect.
     ///
     /// - Parameters:
-    ///   - purpose: Decides the name and the allowed uses.
+    ///   - purpose: Decides the names and the allowed uses.
     ///   - request: The certificate signing request (PKCS #10), as PEM.
-    ///   - addresses: Host names and numeric addresses of the machine.
     /// - Returns: The certificate, and the pin of its key.
     /// - Throws: `TLSError.notIssued`.
-    package func issue(
-        _ purpose: CertificatePurpose,
-        request: String,
-        addresses: [String] = []
-    ) throws(TLSError) -> IssuedCertificate {
+    package func issue(_ purpose: CertificatePurpose, request: String) throws(TLSError) -> IssuedCertificate {
         let (publicKey, pin) = try Self.key(of: request)
         if case .host(let host) = purpose, host.text == Self.etcdRootUser {
             throw .notIssued(reason: "\(host) is the administrator of etcd; choose another name for the host")
         }
-        let names = try Self.names(of: purpose, addresses)
+        let names = try Self.names(of: purpose)
         do {
             let start = CertificateDates.start()
             let certificate = try Certificate(
@@ -103,6 +107,7 @@ extension CertificateAuthority {
         switch purpose {
         case .host(let host): try DistinguishedName { CommonName(host.text) }
         case .etcdServer: try DistinguishedName { OrganizationName("etcd") }
+        case .etcdPeer: try DistinguishedName { CommonName(etcdPeerName) }
         case .etcdRoot: try DistinguishedName { CommonName(etcdRootUser) }
         }
     }
@@ -112,22 +117,18 @@ extension CertificateAuthority {
         purpose == .etcdRoot ? try ExtendedKeyUsage([.clientAuth]) : try ExtendedKeyUsage([.serverAuth, .clientAuth])
     }
 
-    /// Returns the names of the machine. A node of etcd is also reached from its own machine.
-    private static func names(
-        of purpose: CertificatePurpose,
-        _ addresses: [String]
-    ) throws(TLSError) -> [GeneralName] {
-        let own: [String] =
-            switch purpose {
-            case .host(let host): [host.text]
-            case .etcdServer: ["localhost", "127.0.0.1", "::1"]
-            case .etcdRoot: []
-            }
+    /// Returns the names of a node of etcd, which is also reached from its own machine.
+    private static func names(of purpose: CertificatePurpose) throws(TLSError) -> [GeneralName] {
+        let addresses: [String]
+        switch purpose {
+        case .etcdServer(let own), .etcdPeer(let own): addresses = own
+        case .host, .etcdRoot: return []
+        }
         guard addresses.count <= nameLimit else {
             throw .notIssued(reason: "there are \(addresses.count) addresses, and at most \(nameLimit) are possible")
         }
         var names: [GeneralName] = []
-        for text in own + addresses {
+        for text in ["localhost", "127.0.0.1", "::1"] + addresses {
             guard let name = name(of: text) else {
                 throw .notIssued(reason: "\"\(SanitizedText(text))\" is not a host name or a numeric address")
             }

@@ -47,9 +47,7 @@ import Testing
         let answer = ScriptedBroker.json(try SampleDocuments.json(admission), status: "201 Created")
         try await ScriptedBroker.with(.pieces([answer])) { broker, client in
             let host = try #require(HostName("lab2"))
-            let found = try await client.team.admit(
-                TeamMemberSpec(invite: "pbi_x", host: host, request: "c", addresses: [])
-            )
+            let found = try await client.team.admit(TeamMemberSpec(invite: "pbi_x", host: host, request: "c"))
 
             #expect(found.etcd == admission.etcd && found.authorityHost == admission.authorityHost)
             #expect(broker.requests.first?.hasPrefix("POST /v1/team/members HTTP/1.1\r\n") == true)

@@ -77,5 +77,7 @@ import Testing
         #expect(files.etcdOptions.contains("--peer-key-file=certs/etcd1-key.pem"))
         #expect(files.etcdOptions.contains("--client-cert-auth"))
         #expect(files.etcdOptions.contains("--peer-trusted-ca-file=certs/ca.pem"))
+        #expect(files.etcdOptions.contains("--peer-cert-file=certs/etcd1-peer.pem"))
+        #expect(files.etcdOptions.contains("--peer-cert-allowed-cn=etcd.peer"))
     }
 }

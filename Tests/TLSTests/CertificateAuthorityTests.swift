@@ -13,11 +13,8 @@ import X509
 
     init() throws { team = try TeamFixture() }
 
-    private func issue(
-        _ purpose: CertificatePurpose,
-        _ addresses: [String] = []
-    ) throws -> Certificate {
-        let pem = try team.authority.issue(purpose, request: MemberKey().signingRequest(), addresses: addresses).pem
+    private func issue(_ purpose: CertificatePurpose) throws -> Certificate {
+        let pem = try team.authority.issue(purpose, request: MemberKey().signingRequest()).pem
         return try Certificate(pemEncoded: pem)
     }
 
@@ -32,28 +29,33 @@ import X509
         #expect(certificate.notValidAfter > Date(timeIntervalSinceNow: 19.9 * 365.25 * 86_400))
     }
 
-    @Test func `the certificate of a host has its name and its addresses, and is for servers and clients`() throws {
-        let certificate = try issue(.host(lab2()), ["10.0.0.7", "fd00::7", "lab2.example.com", "lab2"])
+    @Test func `the certificate of a host has its name, and is for servers and clients`() throws {
+        let certificate = try issue(.host(lab2()))
 
         #expect(certificate.subject.description == "CN=lab2")
         #expect(try certificate.extensions.extendedKeyUsage == ExtendedKeyUsage([.serverAuth, .clientAuth]))
         #expect(try certificate.extensions.basicConstraints == .notCertificateAuthority)
-        #expect(
-            try certificate.extensions.subjectAlternativeNames.map(Array.init) == [
-                .dnsName("lab2"), .ipAddress(ASN1OctetString(contentBytes: [10, 0, 0, 7])),
-                .ipAddress(ASN1OctetString(contentBytes: [0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7])),
-                .dnsName("lab2.example.com"),
-            ]
-        )
     }
 
     @Test func `the certificate of an etcd node has no common name, which etcd would take for a user`() throws {
-        let certificate = try issue(.etcdServer, ["10.0.0.7"])
+        let certificate = try issue(.etcdServer(addresses: ["10.0.0.7", "fd00::7", "a.example.com"]))
 
         #expect(certificate.subject.description == "O=etcd")
         #expect(try certificate.extensions.extendedKeyUsage == ExtendedKeyUsage([.serverAuth, .clientAuth]))
         let names = try #require(try certificate.extensions.subjectAlternativeNames)
         #expect(names.contains(.dnsName("localhost")))
+        #expect(names.contains(.ipAddress(ASN1OctetString(contentBytes: [10, 0, 0, 7]))))
+        let address: ArraySlice<UInt8> = [0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7]
+        #expect(names.contains(.ipAddress(ASN1OctetString(contentBytes: address))))
+        #expect(names.contains(.dnsName("a.example.com")))
+    }
+
+    @Test func `the certificate for the other etcd nodes has a name that no host can have`() throws {
+        let certificate = try issue(.etcdPeer(addresses: ["10.0.0.7"]))
+
+        #expect(certificate.subject.description == "CN=etcd.peer")
+        #expect(HostName(CertificateAuthority.etcdPeerName) == nil)
+        let names = try #require(try certificate.extensions.subjectAlternativeNames)
         #expect(names.contains(.ipAddress(ASN1OctetString(contentBytes: [10, 0, 0, 7]))))
     }
 
@@ -78,12 +80,15 @@ import X509
 
     @Test(arguments: ["", "10.0.0.256", "a b", "-a", "a..b", "10.0.0.0/8", "a\nb", "*.example.com"])
     func `an address that is no name and no number is refused`(address: String) throws {
-        #expect(throws: TLSError.self) { try issue(.host(lab2()), [address]) }
+        #expect(throws: TLSError.self) { try issue(.etcdServer(addresses: [address])) }
     }
 
     @Test func `the names and extensions that a request asks for have no effect`() throws {
         let key = Certificate.PrivateKey(P256.Signing.PrivateKey())
-        let wish = try Certificate.Extensions { Critical(BasicConstraints.isCertificateAuthority(maxPathLength: 3)) }
+        let wish = try Certificate.Extensions {
+            Critical(BasicConstraints.isCertificateAuthority(maxPathLength: 3))
+            SubjectAlternativeNames([.dnsName("etcd1"), .ipAddress(ASN1OctetString(contentBytes: [127, 0, 0, 1]))])
+        }
         let request = try CertificateSigningRequest(
             version: .v1,
             subject: DistinguishedName { CommonName("root") },
@@ -96,6 +101,7 @@ import X509
 
         #expect(certificate.subject.description == "CN=lab2")
         #expect(try certificate.extensions.basicConstraints == .notCertificateAuthority)
+        #expect(try certificate.extensions.subjectAlternativeNames == nil)
     }
 
     @Test func `a request that another key signed is refused`() throws {

@@ -34,14 +34,13 @@ package final class EtcdCertificates: Sendable {
 
     /// Creates a key and its certificate, valid for clients, and for servers with these addresses.
     ///
-    /// The user of etcd is the name.
+    /// The user of etcd is the name. Without addresses, the certificate has no alternative names, as that of a host.
     package func issue(_ name: String, addresses: Set<String> = []) async throws -> Credentials {
         let path = "\(folder)/\(name)-\(UInt32.random(in: 0 ... .max))"
-        let names = ["DNS:\(name)"] + addresses.sorted().map { "IP:\($0)" }
-        let extensions = """
-            subjectAltName=\(names.joined(separator: ","))
-            extendedKeyUsage=serverAuth,clientAuth
-            """
+        var extensions = "extendedKeyUsage=serverAuth,clientAuth"
+        if !addresses.isEmpty {
+            extensions += "\nsubjectAltName=" + addresses.sorted().map { "IP:\($0)" }.joined(separator: ",")
+        }
         try Data(extensions.utf8).write(to: URL(filePath: "\(path).extensions"))
         try await Program.run(
             "openssl",

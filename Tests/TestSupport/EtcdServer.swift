@@ -20,6 +20,7 @@ package final class EtcdServer: Sendable {
     private let place: Place
     private let folder: String
     private let credentials: EtcdCertificates.Credentials
+    private let peerCredentials: EtcdCertificates.Credentials
     private let authorityPath: String
     private let scratch: ScratchFolder
     private let program = Mutex<Program?>(nil)
@@ -35,9 +36,11 @@ package final class EtcdServer: Sendable {
         self.place = place
         self.scratch = scratch
         endpoint = "https://\(place.address):\(ports.client)"
-        peerURL = "http://\(place.address):\(ports.peer)"
+        peerURL = "https://\(place.address):\(ports.peer)"
         folder = try scratch.makeFolder("\(name)-\(ports.client)")
-        credentials = try await certificates.issue(name, addresses: ["127.0.0.1", place.address])
+        let addresses: Set = ["127.0.0.1", place.address]
+        credentials = try await certificates.issue(name, addresses: addresses)
+        peerCredentials = try await certificates.issue("etcd.peer", addresses: addresses)
         authorityPath = certificates.authorityPath
     }
 
@@ -52,6 +55,9 @@ package final class EtcdServer: Sendable {
                 "--listen-peer-urls", peerURL, "--initial-advertise-peer-urls", peerURL,
                 "--client-cert-auth", "--trusted-ca-file", authorityPath,
                 "--cert-file", credentials.certificatePath, "--key-file", credentials.keyPath,
+                "--peer-cert-file", peerCredentials.certificatePath, "--peer-key-file", peerCredentials.keyPath,
+                "--peer-client-cert-auth", "--peer-trusted-ca-file", authorityPath,
+                "--peer-cert-allowed-cn", "etcd.peer",
                 "--snapshot-count", "10000", "--quota-backend-bytes", "\(256 << 20)",
                 "--logger", "zap", "--log-outputs", "stderr",
             ],

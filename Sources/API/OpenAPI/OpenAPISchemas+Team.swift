@@ -33,9 +33,9 @@ extension OpenAPISchemas {
         "TeamInvite":{"type":"object","required":["pairing","expiresAt"],"properties":{
           "pairing":{"type":"string","description":"PATCHBAY-TEAM:1:HOST:PORT:PIN:INVITE, a secret"},
           "expiresAt":{"$ref":"#/components/schemas/Date"}}},
-        "TeamMemberSpec":{"type":"object","required":["invite","host","request","addresses"],"properties":{
+        "TeamMemberSpec":{"type":"object","required":["invite","host","request"],"properties":{
           "invite":{"$ref":"#/components/schemas/InviteToken"},"host":{"$ref":"#/components/schemas/HostName"},
-          "request":{"$ref":"#/components/schemas/PEM"},"addresses":{"type":"array","items":{"type":"string"}}}},
+          "request":{"$ref":"#/components/schemas/PEM"}}},
         "TeamMember":{"type":"object","required":["name","key","addedAt"],"properties":{
           "name":{"$ref":"#/components/schemas/HostName"},"key":{"$ref":"#/components/schemas/KeyPin"},
           "addedAt":{"$ref":"#/components/schemas/Date"}}},
@@ -48,7 +48,9 @@ extension OpenAPISchemas {
             "members":{"type":"array","items":{"$ref":"#/components/schemas/TeamMember"}}}},
         "TeamCertificateSpec":{"type":"object","required":["request","addresses"],"properties":{
           "request":{"$ref":"#/components/schemas/PEM"},"addresses":{"type":"array","items":{"type":"string"}}}},
-        "TeamCertificate":{"type":"object","required":["certificate","authority"],"properties":{
-          "certificate":{"$ref":"#/components/schemas/PEM"},"authority":{"$ref":"#/components/schemas/PEM"}}}
+        "TeamCertificate":{"type":"object","required":["certificate","peerCertificate","authority"],"properties":{
+          "certificate":{"$ref":"#/components/schemas/PEM"},
+          "peerCertificate":{"description":"for the other nodes","$ref":"#/components/schemas/PEM"},
+          "authority":{"$ref":"#/components/schemas/PEM"}}}
         """#
 }

@@ -15,7 +15,8 @@ import Testing
         "profiles list", "profiles check \(#filePath)",
         "remote on", "remote off", "remote status", "requests list", "requests approve WDJB-MJHT",
         "requests deny WDJB-MJHT",
-        "show x", "status", "team status", "team init lab", "team invite", "team join -", "tools x", "tunnels list", "tunnels show t1", "watch",
+        "show x", "status", "team status", "team init lab", "team invite", "team join -", "tools x", "tunnels list",
+        "tunnels show t1", "watch",
     ]
 
     private struct Report: Decodable {

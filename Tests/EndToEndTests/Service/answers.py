@@ -285,12 +285,13 @@ created = expect(201, "POST", "/v1/team", team)
 assert created["authority"] == "lab1" and created["restartNeeded"] and "unreachable" in created["problem"], created
 assert expect(200, "GET", "/v1/team")["etcd"][0]["problem"]
 expect(409, "POST", "/v1/team", team | {"team": "other"})
-assert expect(201, "POST", "/v1/team/certificates", node)["certificate"].startswith("-----BEGIN CERTIFICATE")
+issued = expect(201, "POST", "/v1/team/certificates", node)
+assert all(pem.startswith("-----BEGIN CERTIFICATE") for pem in issued.values()), issued
 expect(400, "POST", "/v1/team/certificates", node | {"request": "none"})
 expect(400, "POST", "/v1/team/certificates", node | {"addresses": ["10.0.0.256"]})
 # The team listener starts with the broker.
 expect(409, "POST", "/v1/team/invites", {})
-member = {"invite": "pbi_none", "host": "lab2", "request": request, "addresses": []}
+member = {"invite": "pbi_none", "host": "lab2", "request": request}
 expect(401, "POST", "/v1/team/members", member)
 expect(503, "DELETE", "/v1/team/members/lab2")
 expect(404, "DELETE", "/v1/team/members/LAB")

@@ -10,8 +10,8 @@ struct TeamCertificateCommand: AsyncParsableCommand {
         commandName: "certificate",
         abstract: "Create the certificate files of an etcd node.",
         discussion: """
-            Runs on the host with the certificate authority. Writes NAME.pem, NAME-key.pem and ca.pem to a folder, and \
-            prints the options of etcd that use them. An existing key is kept, so the command also renews a \
+            Runs on the host with the certificate authority. Writes NAME.pem, NAME-peer.pem, NAME-key.pem and ca.pem \
+            to a folder, and prints the options of etcd that use them. An existing key is kept, so the command also renews a \
             certificate. Copy the files to the node, where only etcd may read them.
 
               patchbay team certificate etcd1 10.0.0.5 --out etcd-certs
@@ -35,6 +35,7 @@ struct TeamCertificateCommand: AsyncParsableCommand {
             TeamCertificateSpec(request: request, addresses: addresses)
         )
         try files.write(certificate.certificate, to: files.certificatePath)
+        try files.write(certificate.peerCertificate, to: files.peerCertificatePath)
         try files.write(certificate.authority, to: files.authorityPath)
         for line in files.etcdOptions { try options.output.line(line) }
     }
@@ -46,16 +47,20 @@ struct EtcdNodeFiles {
     let name: String
 
     var certificatePath: String { "\(folder)/\(name).pem" }
+    /// The certificate for the other nodes.
+    var peerCertificatePath: String { "\(folder)/\(name)-peer.pem" }
     var keyPath: String { "\(folder)/\(name)-key.pem" }
     var authorityPath: String { "\(folder)/ca.pem" }
 
     /// The options with which etcd uses the files for its clients and for the other nodes.
+    ///
+    /// Without the allowed name, a host could connect as another node and write to the registry.
     var etcdOptions: [String] {
         [
             "--cert-file=\(certificatePath)", "--key-file=\(keyPath)", "--client-cert-auth",
             "--trusted-ca-file=\(authorityPath)",
-            "--peer-cert-file=\(certificatePath)", "--peer-key-file=\(keyPath)", "--peer-client-cert-auth",
-            "--peer-trusted-ca-file=\(authorityPath)",
+            "--peer-cert-file=\(peerCertificatePath)", "--peer-key-file=\(keyPath)", "--peer-client-cert-auth",
+            "--peer-trusted-ca-file=\(authorityPath)", "--peer-cert-allowed-cn=\(CertificateAuthority.etcdPeerName)",
         ]
     }
 
