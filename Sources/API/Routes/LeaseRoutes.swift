@@ -20,6 +20,9 @@ enum LeaseRoutes {
             throw Problem(.badRequest, "\"waitSeconds\" must be from 0 to \(LeaseSpec.maxWaitSeconds), not \(wait)")
         }
         let endpoint = try await request.endpoint(spec.endpoint)
+        guard allowsForwarding(to: endpoint.id.host, for: request.principal) else {
+            throw RegistryError.noSuchEndpoint(spec.endpoint.text)
+        }
         let (leases, principal) = (request.services.leases, request.principal)
         do {
             let lease = try await request.whileConnected {
@@ -44,11 +47,19 @@ enum LeaseRoutes {
     @Sendable static func end(_ request: APIRequest) async throws -> Response {
         let (id, host) = Lease.parts(ofID: try request.parameter("id"))
         if let host, host != request.principal.host {
+            guard allowsForwarding(to: host, for: request.principal) else {
+                throw AccessError.notFound("this broker has no lease \"\(SanitizedText(id)).\(host)\"")
+            }
             try await request.services.leases.end(id, on: host, by: request.principal)
             return request.noContent
         }
         let visible = request.visible(await request.services.registry.endpoints)
         try request.services.leases.end(id, among: visible, by: request.principal)
         return request.noContent
+    }
+
+    /// Returns false for the request of another host's client about a third host. Each broker asks the owning host itself.
+    static func allowsForwarding(to host: HostName?, for principal: Principal) -> Bool {
+        host == nil || host == principal.host || principal.member == nil
     }
 }

@@ -22,6 +22,9 @@ struct MemberAuthenticator: Sendable {
         let key: KeyPin
     }
 
+    /// The route of a host that has no certificate yet.
+    private static let joinPath = "/v1/team/members"
+
     private let security: any MemberTransportSecurity
     private let members: any MemberDirectory
     private let connections: MemberConnections
@@ -37,9 +40,10 @@ struct MemberAuthenticator: Sendable {
         (self.security, self.members, self.connections) = (security, members, connections)
     }
 
-    /// Returns the principal of a request. A client without a certificate is anonymous.
+    /// Returns the principal of a request. A client without a certificate is anonymous, and may only join.
     ///
-    /// - Throws: `Problem` for a host that is no member, for a token, and for an invalid header.
+    /// - Throws: `Problem` for a host that is no member, for a token, for an invalid header, and for any other request
+    ///   without a certificate.
     func authenticate(_ request: HTTPRequest, on channel: any Channel) async throws -> Principal {
         let source = RequestSource.remote(address: channel.remoteAddress?.ipAddress ?? "?")
         guard RequestValidator.values(of: "Authorization", in: request).isEmpty else {
@@ -50,6 +54,13 @@ struct MemberAuthenticator: Sendable {
             )
         }
         guard let peer = await peer(of: channel) else {
+            guard request.method == .post, request.path == Self.joinPath else {
+                throw Problem(
+                    .unauthorized,
+                    "the team listener is for the hosts of the team, and this client has no certificate of the team",
+                    hint: "use the remote listener: patchbay remote status; a host joins with patchbay team join"
+                )
+            }
             return Principal(.anonymous, source: source, actor: .anonymous)
         }
         guard members.accepts(peer.host, key: peer.key) else {

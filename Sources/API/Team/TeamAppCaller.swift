@@ -20,8 +20,9 @@ package struct TeamAppCaller: AppCaller {
         let answer = try await json(of: request, at: host, for: principal)
         guard let tools = answer["tools"]?.array else { throw Self.invalid(host) }
         var staleness: AppError?
-        if let reason = answer["reason"]?.string {
-            staleness = .refused(by: host, Problem(.unavailable, reason, hint: answer["hint"]?.string))
+        if let reason = answer["reason"]?.string.map(TeamProxy.sanitized) {
+            let hint = answer["hint"]?.string.map(TeamProxy.sanitized)
+            staleness = .refused(by: host, Problem(.unavailable, reason, hint: hint))
         }
         return AppToolList(
             tools: tools.compactMap(\.object),

@@ -19,6 +19,8 @@ package struct TeamProxy: Sendable {
     private static let bodyLimit = 64 << 20
     /// The size in bytes up to which head and body are written together.
     private static let shortBody = 64 << 10
+    /// The maximum length in bytes of a text of another broker. Those of Patchbay are shorter.
+    private static let textLimit = 1_000
 
     package init(_ connector: any HostConnector) { self.connector = connector }
 
@@ -67,6 +69,21 @@ package struct TeamProxy: Sendable {
         return bytes
     }
 
+    /// Closes the response and throws a problem unless its status can be passed on. A status of four digits is no status
+    /// of HTTP, and one below 200 begins no response (RFC 9110, section 15).
+    static func requireStatus(of response: any HostResponse, from host: HostName) throws(Problem) {
+        guard !(200...599).contains(response.status) else { return }
+        response.close()
+        throw Problem(
+            .unavailable,
+            "the host \(host) answers with the invalid status \(response.status)",
+            hint: "install the same version of Patchbay on all hosts of the team"
+        )
+    }
+
+    /// Returns the text of another broker, without characters that have an effect in a terminal or a prompt.
+    static func sanitized(_ text: String) -> String { SanitizedText(text, limit: textLimit).text }
+
     /// Returns the problem of another broker, with the name of its host.
     private static func problem(_ body: [UInt8], _ status: Int, of host: HostName) -> Problem {
         guard let problem = try? JSONCoding.decoder().decode(Problem.self, from: Data(body)) else {
@@ -74,8 +91,8 @@ package struct TeamProxy: Sendable {
         }
         return Problem(
             problem.code,
-            "on the host \(host): \(problem.detail)",
-            hint: problem.hint.map { "on \(host): \($0)" },
+            "on the host \(host): \(sanitized(problem.detail))",
+            hint: problem.hint.map { "on \(host): \(sanitized($0))" },
             reason: problem.reason
         )
     }
@@ -104,6 +121,7 @@ package struct TeamProxy: Sendable {
             body: method == .post ? try await request.bytes(upTo: MCPHTTPRequest.bodyLimit) : []
         )
         let response = try await request.whileConnected { try await send(hostRequest, to: host, for: principal) }
+        try Self.requireStatus(of: response, from: host)
         let type = response.headers.first { $0.name.lowercased() == "content-type" }?.value ?? ""
         if type.hasPrefix("application/problem+json") {
             _ = try await Self.bytes(of: response, from: host)

@@ -1,4 +1,5 @@
 import AccessControl
+import FoundationEssentials
 import HTTPTypes
 import Model
 import NIOCore
@@ -28,6 +29,8 @@ import Testing
         func host(of channel: any Channel) -> (host: HostName, key: KeyPin)? { peer }
     }
 
+    private static let joinPath = "/v1/team/members"
+
     private let lab1: HostName
     private let key: KeyPin
     private let otherKey: KeyPin
@@ -45,8 +48,9 @@ import Testing
         MemberAuthenticator(Security(peer: peer), members: members, connections: connections)
     }
 
-    private func request(_ fields: (String, String)...) -> HTTPRequest {
-        var request = HTTPRequest(method: .get, scheme: nil, authority: "lab2", path: "/v1/status")
+    private func request(_ fields: (String, String)..., for path: String = "/v1/status") -> HTTPRequest {
+        let method: HTTPRequest.Method = path == Self.joinPath ? .post : .get
+        var request = HTTPRequest(method: method, scheme: nil, authority: "lab2", path: path)
         for (name, value) in fields {
             if let name = HTTPField.Name(name) { request.headerFields.append(HTTPField(name: name, value: value)) }
         }
@@ -85,11 +89,42 @@ import Testing
 
     @Test func `without a certificate a caller is ignored`() async throws {
         let principal = try await authenticator(nil).authenticate(
-            request(try header([.registryRead])),
+            request(try header([.registryRead]), for: Self.joinPath),
             on: NIOAsyncTestingChannel()
         )
         guard case .anonymous = principal.role else { return #expect(Bool(false), "\(principal.role)") }
         #expect(!principal.may(.registryRead))
+    }
+
+    @Test func `a client without a certificate may only join`() async throws {
+        let others = RouteTable.all.filter { $0.method != .post || $0.path != Self.joinPath }
+        #expect(others.count == RouteTable.all.count - 1)
+        let targets =
+            others.map { ($0.method, $0.path) } + [
+                (.post, "\(Self.joinPath)/"), (.post, "\(Self.joinPath)?x=1"), (.post, "/v1/team/members/lab1"),
+            ]
+        for (method, path) in targets {
+            let request = HTTPRequest(method: method, scheme: nil, authority: "lab2", path: path)
+            let problem = await #expect(throws: Problem.self, "\(method) \(path)") {
+                try await authenticator(nil).authenticate(request, on: NIOAsyncTestingChannel())
+            }
+            #expect(problem?.code == .unauthorized && problem?.detail.contains("no certificate") == true)
+        }
+    }
+
+    @Test func `a lease of a third host is not forwarded for a client of another host`() async throws {
+        let (lab2, lab3) = (try #require(HostName("lab2")), try #require(HostName("lab3")))
+        var member = try await authenticator((lab1, key)).authenticate(
+            request(try header(Set(Scope.allCases))),
+            on: NIOAsyncTestingChannel()
+        )
+        var owner = Principal.broker
+        (member.host, owner.host) = (lab2, lab2)
+        #expect(LeaseRoutes.allowsForwarding(to: nil, for: member))
+        #expect(LeaseRoutes.allowsForwarding(to: lab2, for: member))
+        #expect(!LeaseRoutes.allowsForwarding(to: lab1, for: member))
+        #expect(!LeaseRoutes.allowsForwarding(to: lab3, for: member))
+        #expect(LeaseRoutes.allowsForwarding(to: lab3, for: owner))
     }
 
     @Test func `a host with another key, or of another name, is refused`() async throws {
@@ -169,6 +204,55 @@ import Testing
         ]
         let fields = HTTPFields(names.compactMap { HTTPField.Name($0).map { HTTPField(name: $0, value: "x") } })
         #expect(TeamProxy.forwarded(fields).isEmpty)
+    }
+
+    /// A response with a body of one part.
+    private final class Answer: HostResponse {
+        let status: Int
+        let headers: [(name: String, value: String)] = []
+        private let body: Mutex<ByteBuffer?>
+        private let closed = Mutex(false)
+
+        init(_ status: Int, _ body: String = "") {
+            self.status = status
+            self.body = Mutex(ByteBuffer(string: body))
+        }
+
+        var isClosed: Bool { closed.withLock { $0 } }
+
+        func next() async throws -> ByteBuffer? {
+            body.withLock { body in
+                defer { body = nil }
+                return body
+            }
+        }
+
+        func close() { closed.withLock { $0 = true } }
+    }
+
+    @Test func `a status that is none of HTTP is a problem that names the host`() throws {
+        let host = try #require(HostName("lab2"))
+        for status in [-1, 0, 99, 100, 101, 199, 600, 999, 1_000, Int.max] {
+            let answer = Answer(status)
+            let problem = #expect(throws: Problem.self) { try TeamProxy.requireStatus(of: answer, from: host) }
+            #expect(problem?.detail == "the host lab2 answers with the invalid status \(status)")
+            #expect(answer.isClosed)
+        }
+        for status in [200, 204, 304, 404, 599] { try TeamProxy.requireStatus(of: Answer(status), from: host) }
+    }
+
+    @Test func `the texts of another broker have no characters with an effect, and a limited length`() async throws {
+        let host = try #require(HostName("lab2"))
+        let bad = Problem(.conflict, "a\u{1B}[2J\n" + String(repeating: "x", count: 5_000), hint: "\u{202E}b")
+        let text = String(decoding: try JSONCoding.encoder().encode(bad), as: UTF8.self)
+
+        let problem = await #expect(throws: Problem.self) {
+            try await TeamProxy.bytes(of: Answer(409, text), from: host)
+        }
+
+        let detail = try #require(problem?.detail)
+        #expect(detail.hasPrefix("on the host lab2: a\u{FFFD}[2J\u{FFFD}xxx") && detail.utf8.count < 1_100)
+        #expect(problem?.hint == "on lab2: \u{FFFD}b" && problem?.code == .conflict)
     }
 
     @Test func `the headers of MCP are passed on`() {

@@ -33,8 +33,10 @@ import Testing
             #expect(silent.status == 403, "\(silent)")
             let forged = try await team.request("/v1/endpoints", to: address, certificate: nil, headers: [Self.caller])
             #expect(forged.status == 401, "\(forged)")
-            let health = try await team.request("/health", to: address, certificate: nil)
-            #expect(health.status == 200, "\(health)")
+            for path in ["/health", "/openapi.json", "/v1/team"] {
+                let refused = try await team.request(path, to: address, certificate: nil)
+                #expect(refused.status == 401 && refused.body.contains("no certificate of the team"), "\(refused)")
+            }
             let other = try await EtcdCertificates(in: scratch).issue("lab1")
             let foreign = try await team.request(
                 "/v1/endpoints",
