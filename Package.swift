@@ -247,8 +247,9 @@ let package = Package(
         tests(
             "PatchbaydTests",
             [
-                "AccessControl", "API", "DebugLink", "Discovery", "MCP", "Model", "patchbayd", "Profiles", "Registry",
-                "SystemIO", "Team", "TestSupport", "TLS", "TOML", "Tunnels", logging, lifecycle,
+                "AccessControl", "API", "Client", "DebugLink", "Discovery", "MCP", "Model", "patchbayd", "Profiles",
+                "Registry", "SystemIO", "Team", "TestSupport", "TLS", "TOML", "Tunnels", logging, lifecycle, nioCore,
+                nioPosix,
             ]
         ),
         tests(

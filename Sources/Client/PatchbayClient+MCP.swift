@@ -1,5 +1,4 @@
-package import JSON
-package import Model
+import Model
 import NIOCore
 import NIOHTTP1
 

@@ -53,7 +53,9 @@ final class HostConnection: Sendable {
                 close()
             }
         } catch {
-            throw ResponseReader.End.broken(error)
+            // TLS reports the reason before it closes the channel. The error of the write is then only the closed channel.
+            let end = try? await channel.eventLoop.submit { [reader] in reader.value.end }.get()
+            throw end.flatMap { $0 } ?? ResponseReader.End.broken(error)
         }
     }
 

@@ -19,7 +19,8 @@ final class ResponseReader: ChannelInboundHandler {
 
     private var parts: [HTTPClientResponsePart] = []
     private var bytes = 0
-    private var end: End?
+    /// The end of the connection; nil while it is open.
+    private(set) var end: End?
     private var waiter: EventLoopPromise<[HTTPClientResponsePart]>?
     private var isPaused = false
     private var hasReceived = false

@@ -30,7 +30,7 @@ struct HostBrokers: Sendable {
             return try await client.openStream(to: target, at: address, headers: [(TeamCaller.header, value)])
         } catch ClientError.refused(let problem) {
             let failure = DialError(ClientError.refused(problem))
-            throw DialError(failure.reason, "on the host \(host): \(failure)")
+            throw DialError(failure.reason, "on the host \(host): \(SanitizedText("\(failure)", limit: 1_000))")
         } catch let error as ClientError {
             throw Self.dialError(error.hostError(host, isSent: false))
         }
@@ -77,7 +77,7 @@ private final class MemberResponse: HostResponse {
 
 extension ClientError {
     /// The error of a request to the broker of another host.
-    fileprivate func hostError(_ host: HostName, isSent: Bool) -> HostError {
+    func hostError(_ host: HostName, isSent: Bool) -> HostError {
         switch self {
         case .connectionLost where isSent: .responseLost(host)
         case .connectionLost: .unreachable(host, reason: "it closed the connection")
@@ -86,7 +86,7 @@ extension ClientError {
         case .timedOut: .unreachable(host, reason: "it did not answer")
         case .keyRefused(let address): .unreachable(host, reason: "\(address) refused the certificate of this host")
         case .otherKey(let address):
-            .unreachable(host, reason: "the certificate at \(address) is not one of the team for \(host)")
+            .unreachable(host, reason: "another host answers at \(address); nothing was sent to it")
         case .tlsFailed(let address, let reason): .unreachable(host, reason: "TLS with \(address) failed: \(reason)")
         default: .unreachable(host, reason: description)
         }

@@ -21,9 +21,7 @@ private struct HostSecurity: ClientTransportSecurity {
     func secure(_ channel: any Channel, pin: KeyPin) throws { try tls.secure(channel, to: host, key: pin) }
 
     func failure(of error: any Error) -> TransportSecurityFailure? {
-        if case TLSError.notOfTeam(let reason) = error {
-            return .failed(reason: "its certificate is refused: \(reason)")
-        }
+        if case TLSError.notOfTeam = error { return .otherKey }
         return switch ClientFailure(error) {
         case .otherKey: .otherKey
         case .keyRefused: .keyRefused

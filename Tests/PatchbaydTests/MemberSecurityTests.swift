@@ -1,0 +1,115 @@
+import Client
+import Model
+import NIOCore
+import NIOPosix
+import Synchronization
+import TLS
+import Testing
+
+@testable import patchbayd
+
+/// Connections to other hosts whose addresses have changed, with the real TLS.
+@Suite(.timeLimit(.minutes(1))) struct MemberSecurityTests {
+    private let lab1: MemberIdentity
+    private let lab2: MemberIdentity
+    private let lab3: MemberIdentity
+
+    init() throws {
+        let authority = try CertificateAuthority(creatingFor: SanitizedText("lab"))
+        func identity(_ name: String) throws -> MemberIdentity {
+            let key = try MemberKey()
+            let host = try #require(HostName(name))
+            let certificate = try authority.issue(.host(host), request: key.signingRequest()).pem
+            return try MemberIdentity(key: key, certificate: certificate, authority: authority.certificatePEM)
+        }
+        (lab1, lab2, lab3) = (try identity("lab1"), try identity("lab2"), try identity("lab3"))
+    }
+
+    /// The number of bytes that a host received through TLS.
+    private final class Received: Sendable {
+        private let bytes = Mutex(0)
+
+        var count: Int { bytes.withLock { $0 } }
+        func add(_ count: Int) { bytes.withLock { $0 += count } }
+    }
+
+    /// Answers every request with an empty document.
+    private final class AnswerHandler: ChannelInboundHandler {
+        typealias InboundIn = ByteBuffer
+        typealias OutboundOut = ByteBuffer
+
+        private let received: Received
+
+        init(_ received: Received) { self.received = received }
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            received.add(unwrapInboundIn(data).readableBytes)
+            let answer = ByteBuffer(string: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            context.writeAndFlush(wrapOutboundOut(answer), promise: nil)
+        }
+
+        func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+    }
+
+    /// Runs the team listener of a host.
+    private func listen(as identity: MemberIdentity, _ received: Received) async throws -> any Channel {
+        let tls = try MemberServerTLS(identity: identity)
+        return try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(AnswerHandler(received))
+                    try tls.secure(channel)
+                }
+            }
+            .bind(host: "127.0.0.1", port: 0).get()
+    }
+
+    private func address(_ listeners: any Channel...) -> MemberAddress {
+        let addresses = listeners.map { "127.0.0.1:\($0.localAddress?.port ?? 0)" }
+        return MemberAddress(host: lab2.host, key: lab2.pin, addresses: addresses)
+    }
+
+    private func client() throws -> HostClient {
+        HostClient(security: MemberSecurity(tls: try MemberClientTLS(identity: lab1)))
+    }
+
+    private let request = HostHTTPRequest(
+        method: "POST",
+        target: "/v1/status",
+        headers: [],
+        body: Array("{}".utf8),
+        isIdempotent: false
+    )
+
+    @Test func `the next address is tried if another member answers at the first one`() async throws {
+        let (wrong, right) = (Received(), Received())
+        let (lab3, lab2) = (try await listen(as: lab3, wrong), try await listen(as: lab2, right))
+        let client = try client()
+        for _ in 0..<20 {
+            let response = try await client.send(request, to: address(lab3, lab2))
+            #expect(response.status == 200)
+            response.close()
+            client.closeAll()
+        }
+        #expect(wrong.count == 0 && right.count > 0)
+        for listener in [lab3, lab2] { try await listener.close().get() }
+    }
+
+    @Test func `another member at the last address is an error about the address, and gets nothing`() async throws {
+        let received = Received()
+        let listener = try await listen(as: lab3, received)
+        let address = address(listener)
+        let client = try client()
+        let expected = ClientError.otherKey(address: "127.0.0.1:\(listener.localAddress?.port ?? 0)")
+
+        await #expect(throws: expected) { _ = try await client.send(request, to: address) }
+        await #expect(throws: expected) {
+            let shop = try #require(EndpointID("shop"))
+            _ = try await client.openStream(to: .endpoint(shop), at: address, headers: [])
+        }
+
+        #expect(received.count == 0)
+        #expect("\(expected.hostError(lab2.host, isSent: true))".contains("another host answers at 127.0.0.1:"))
+        try await listener.close().get()
+    }
+}
