@@ -14,6 +14,7 @@ import Testing
 final class InMemoryRegistry: TeamRegistryConnector, TeamRegistryAdministration {
     let memory = InMemoryTeamStore()
     private let users = Mutex<[HostName]>([])
+    private let otherUsers = Mutex<Set<String>>([])
     private let connections = Mutex<[TeamRegistryConnection]>([])
 
     var hosts: [HostName] { users.withLock { $0.sorted() } }
@@ -37,8 +38,12 @@ final class InMemoryRegistry: TeamRegistryConnector, TeamRegistryAdministration 
 
     func prepare() async throws(TeamStoreError) { try check() }
 
+    /// Adds a user whom Patchbay did not create.
+    func addUser(_ name: String) { otherUsers.withLock { _ = $0.insert(name) } }
+
     func addHost(_ host: HostName) async throws(TeamStoreError) {
         try check()
+        guard !otherUsers.withLock({ $0.contains(host.text) }) else { throw .userExists(name: host.text) }
         users.withLock { users in
             if !users.contains(host) { users.append(host) }
         }

@@ -261,14 +261,28 @@ import Testing
         }
     }
 
-    @Test func `an etcd node gets a certificate for its own key`() async throws {
+    @Test func `a host with the name of another user of etcd does not join, and is told why`() async throws {
+        try await Self.withFixture { fixture in
+            _ = try await fixture.createTeam()
+            fixture.registry.addUser("lab2")
+            let problem = await #expect(throws: Problem.self) { try await fixture.join("lab2") }
+
+            #expect(problem?.detail == "etcd has another user with the name lab2")
+            #expect(problem?.hint == "choose another name with --host")
+            #expect(try await fixture.registry.members() == ["lab1"])
+        }
+    }
+
+    @Test func `an etcd node gets certificates for its own key`() async throws {
         try await Self.withFixture { fixture in
             let lab1 = try await fixture.createTeam()
             let key = try MemberKey()
             let spec = TeamCertificateSpec(request: try key.signingRequest(), addresses: ["10.0.0.5"])
             let issued = try await lab1.issue(spec)
 
-            #expect(throws: Never.self) { try EtcdClientCertificate(certificate: issued.certificate, key: key.pem) }
+            for pem in [issued.certificate, issued.peerCertificate] {
+                #expect(throws: Never.self) { try EtcdClientCertificate(certificate: pem, key: key.pem) }
+            }
             #expect(try issued.authority == fixture.folder("lab1").authority.load()?.certificatePEM)
         }
     }

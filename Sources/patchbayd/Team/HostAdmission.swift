@@ -75,17 +75,13 @@ struct HostAdmission: Sendable {
     private func admission(_ spec: TeamMemberSpec, _ membership: TeamMembership) async throws -> TeamAdmission {
         let (_, authority) = try await team.requiredAuthority()
         guard spec.host != membership.host else { throw TeamError.nameTaken(spec.host) }
-        let certificate = try authority.issue(
-            .host(spec.host),
-            request: spec.request,
-            addresses: spec.addresses.prefix(16).compactMap { TeamAddress($0)?.host }
-        )
+        let certificate = try authority.issue(.host(spec.host), request: spec.request)
         let member = TeamMember(name: spec.host, key: certificate.key, addedAt: Date())
         let administration = try team.administration(membership, authority)
         let entries = TeamAuthority(store: administration.store)
-        // Before the user of etcd, which a host with this name may have.
-        try await entries.add(member)
+        // The user comes first, because etcd may refuse the name. For a member with this name, it stays as it is.
         try await administration.addHost(member.name)
+        try await entries.add(member)
         let members = try await entries.members()
         team.logger.notice(
             "admitted a host to the team",

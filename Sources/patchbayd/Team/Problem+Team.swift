@@ -1,6 +1,5 @@
-import AccessControl
-import FoundationEssentials
 import Model
+import SystemIO
 import TLS
 import Team
 
@@ -17,6 +16,12 @@ extension Problem {
                 .conflict,
                 "the team has another host with the name \(host)",
                 hint: "choose another name with --host, or remove that host first: patchbay team remove \(host)"
+            )
+        } catch TeamStoreError.userExists(let name) {
+            throw Problem(
+                .conflict,
+                "etcd has another user with the name \(name)",
+                hint: "choose another name with --host"
             )
         } catch let error as TeamError {
             throw Problem(.unavailable, "\(error)", hint: "patchbay team")

@@ -79,11 +79,7 @@ struct TeamCreation: Sendable {
             return identity
         }
         let key = try team.folder.identity.loadOrCreateKey()
-        let certificate = try authority.issue(
-            .host(membership.host),
-            request: key.signingRequest(),
-            addresses: team.settings.addresses().compactMap { TeamAddress($0)?.host }
-        )
+        let certificate = try authority.issue(.host(membership.host), request: key.signingRequest())
         let identity = try MemberIdentity(
             key: key,
             certificate: certificate.pem,

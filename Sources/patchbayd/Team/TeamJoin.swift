@@ -42,12 +42,7 @@ struct TeamJoin: Sendable {
         key: MemberKey,
         _ pairing: TeamPairingString
     ) async throws -> TeamAdmission {
-        let spec = TeamMemberSpec(
-            invite: pairing.invite,
-            host: host,
-            request: try key.signingRequest(),
-            addresses: team.settings.addresses()
-        )
+        let spec = TeamMemberSpec(invite: pairing.invite, host: host, request: try key.signingRequest())
         return try await authority.admit(spec, at: pairing)
     }
 

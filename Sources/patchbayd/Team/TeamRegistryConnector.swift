@@ -22,9 +22,11 @@ protocol TeamRegistryAdministration: Sendable {
     func prepare() async throws(TeamStoreError)
 
     /// Creates the user and the role of a host. Does nothing if they exist.
+    ///
+    /// - Throws: `TeamStoreError.userExists` if the name is that of a user whom Patchbay did not create.
     func addHost(_ host: HostName) async throws(TeamStoreError)
 
-    /// Deletes the user and the role of a host. Does nothing if there are none.
+    /// Deletes the user and the role of a host. Does nothing if Patchbay created none.
     func removeHost(_ host: HostName) async throws(TeamStoreError)
 }
 

@@ -108,9 +108,14 @@ extension TeamSetup: TeamControl {
     func issue(_ spec: TeamCertificateSpec) async throws -> TeamCertificate {
         try await Problem.ofTeam {
             let (_, authority) = try await team.requiredAuthority()
-            let certificate = try authority.issue(.etcdServer, request: spec.request, addresses: spec.addresses)
-            team.logger.notice("issued the certificate of an etcd node", metadata: ["addresses": "\(spec.addresses)"])
-            return TeamCertificate(certificate: certificate.pem, authority: authority.certificatePEM)
+            let server = try authority.issue(.etcdServer(addresses: spec.addresses), request: spec.request)
+            let peer = try authority.issue(.etcdPeer(addresses: spec.addresses), request: spec.request)
+            team.logger.notice("issued the certificates of an etcd node", metadata: ["addresses": "\(spec.addresses)"])
+            return TeamCertificate(
+                certificate: server.pem,
+                peerCertificate: peer.pem,
+                authority: authority.certificatePEM
+            )
         }
     }
 
