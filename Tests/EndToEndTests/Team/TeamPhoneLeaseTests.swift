@@ -109,6 +109,30 @@ import Testing
         }
     }
 
+    @Test func `a broker that hangs loses its lease to a waiting client of the other host, and accepts that later`()
+        async throws
+    {
+        try await withScratchFolder { scratch in
+            let phone = try await SharedPhone(in: scratch)
+            let (team, lab1, lab2) = (phone.team, phone.team.lab1, phone.team.lab2)
+            _ = try await lab1.ask("lease", phone.ids[0], "--for", "30m")
+            try await team.waitUntil { try await lab2.leases().contains { $0.id.hasSuffix(".lab1") } }
+
+            lab1.daemon.freeze()
+            let wait = try await lab2.start("lease", phone.ids[1], "--wait", "1m")
+            #expect(try await wait.exitStatus(within: .seconds(60)) == .exited(0), "\(wait.log)")
+            lab1.daemon.thaw()
+
+            try await team.waitUntil { try await lab1.leases().map(\.id).allSatisfy { $0.hasSuffix(".lab2") } }
+            try await team.waitUntil { try await !lab1.leases().isEmpty }
+            let call = try await phone.tap(at: lab1)
+            #expect(call.log.contains("on the host lab2"), "\(call.log)")
+            #expect(!phone.app.program.output.contains("call: tap_element"))
+            #expect(try await lab2.leases().map(\.isOwn) == [true])
+            #expect(try await phone.tap(at: lab2).exitStatus() == .exited(0))
+        }
+    }
+
     @Test func `a claim of a phone that a host writes by hand only refuses, also its own clients at the other host`()
         async throws
     {
