@@ -74,6 +74,7 @@ package final class EtcdClient: Sendable {
                     throw error.asTeamStoreError
                 }
                 // A cancelled pause ends in the next attempt.
+                // The system's clock: the pause is a fraction of the limit of one call, and tests use a real etcd.
                 if pause > .zero { try? await Task.sleep(for: pause) }
             }
         }

@@ -12,9 +12,9 @@ package protocol TeamStore: Sendable {
 
     /// Returns the changes of keys that begin with `prefix`, after a revision, each revision once and in order.
     ///
-    /// The stream never ends without an error while it is read. It throws `TeamStoreError`: `.compacted` if the history
-    /// lacks a revision, after which the caller lists again, and `.unreachable` within 10 seconds after the server
-    /// stopped to answer, even if the connection is only silent.
+    /// The stream never ends without an error while it is read. It throws `TeamStoreError.compacted` if the history lacks
+    /// a revision; the caller then lists again. It throws `.unreachable` within 10 seconds after the server has stopped to
+    /// answer, also over a connection that is only silent.
     func changes(of prefix: String, after revision: Int64) -> AsyncThrowingStream<TeamStoreChanges, any Error>
 
     /// Makes all writes in one revision, if the condition is true. At most `TeamStoreWrite.limit` writes, each of another

@@ -315,8 +315,8 @@ extension LeaseTable {
 
     private func mayExtend(_ lease: Entry) -> Bool { !lease.holder.isAgent || waiting(for: lease.targets).isEmpty }
 
-    /// Gives free targets to the first client that waits for them, and grants a pending lease when its phone is claimed and
-    /// no changing call of another client runs.
+    /// Gives free targets to the first client that waits for them. Grants a pending lease when its phone is claimed and no
+    /// changing call of another client runs.
     mutating func advance(at now: Duration) {
         extendOverLinks()
         var claimed: Set<LeaseTarget> = []

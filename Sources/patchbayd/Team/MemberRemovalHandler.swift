@@ -7,8 +7,9 @@ import ServiceLifecycle
 import Team
 import Tunnels
 
-/// Closes every connection from and to a host, and ends the leases of its clients, when the host is removed from the
-/// team or its key is replaced.
+/// Closes every connection from and to a host that is removed from the team, and ends the leases of its clients.
+///
+/// A host whose key is replaced counts as removed.
 struct MemberRemovalHandler: Service {
     let members: TeamMembers
     let connections: MemberConnections
