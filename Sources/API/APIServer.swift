@@ -187,6 +187,7 @@ package final class APIServer: Service {
                         )
                     }
                     if let security {
+                        try channel.setKeepAlive()
                         let handshake = HandshakeHandler(limiter: security.unauthenticated, logger: logger)
                         try pipeline.addHandler(handshake, position: .first)
                         try security.transport.secure(channel)

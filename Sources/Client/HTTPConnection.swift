@@ -4,6 +4,7 @@ import Model
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import StreamBridge
 import SystemIO
 
 /// A connection to the broker for one request. Opens at the begin of the request and closes at its end.
@@ -134,8 +135,11 @@ struct HTTPConnection: Sendable {
             let initialize = { @Sendable [address, security] (channel: any Channel) in
                 channel.eventLoop.makeCompletedFuture {
                     let output = try initialize(channel)
-                    // TLS holds back every byte of the request until the broker has proved that it has the pinned key.
-                    if case .remote(_, _, let pin) = address { try security?.secure(channel, pin: pin) }
+                    if case .remote(_, _, let pin) = address {
+                        try channel.setKeepAlive()
+                        // TLS holds back every byte of the request until the broker has proved that it has the pinned key.
+                        try security?.secure(channel, pin: pin)
+                    }
                     return output
                 }
             }
