@@ -1,6 +1,5 @@
 import Logging
 package import Model
-import Synchronization
 import SystemIO
 
 /// The parts that all tunnels of a table share. Creates the counters and the listeners of new tunnels.
@@ -15,7 +14,6 @@ struct TunnelDependencies: Sendable {
     let logger: Logger
     let totals = RelayTotals()
     let feed = Broadcast<TunnelChange>(slow: .ends(after: 256))
-    let routeGeneration = RouteGenerationCounter()
     /// The events of the listeners, with the ID of their tunnel.
     let events = AsyncStream.makeStream(of: (String, TunnelEvent).self)
 
@@ -27,18 +25,6 @@ struct TunnelDependencies: Sendable {
             totals: totals,
             feed: feed
         )
-    }
-
-    /// Returns the target's facts with the policy of a tunnel.
-    ///
-    /// - Throws: The reason why the target cannot be reached.
-    func target(of entry: TunnelEntry) async throws(DialError) -> TargetSnapshot {
-        let owner = TunnelOwner(user: entry.owner, holder: entry.holder)
-        var target = try await planner.snapshot(of: entry.spec.target, for: owner)
-        if let policy {
-            target.refusal = await policy.check(of: entry.spec.target, for: entry.holder, owner: entry.owner)
-        }
-        return target
     }
 }
 
@@ -52,13 +38,4 @@ package protocol ConnectionPolicy: Sendable {
     ///   - owner: The UID of the tunnel's owner.
     /// - Returns: A function that returns the reason for a refusal; nil if the connection may be made.
     func check(of target: TunnelTarget, for holder: String?, owner: UInt32) async -> @Sendable () -> DialError?
-}
-
-/// Counts possible changes of the tunnels' routes. A result with an older count is outdated.
-final class RouteGenerationCounter: Sendable {
-    private let counter = Atomic<UInt64>(0)
-
-    var current: UInt64 { counter.load(ordering: .acquiring) }
-
-    func increment() { counter.wrappingAdd(1, ordering: .releasing) }
 }

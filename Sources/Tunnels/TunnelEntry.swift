@@ -21,30 +21,22 @@ struct TunnelEntry: Sendable {
     /// The port assigned to `tcp:0` in an earlier run.
     var port: UInt16?
 
-    /// Creates a planned tunnel. It listens unless `listeners` is empty.
-    init(id: String, plan: TunnelPlan, listeners: [Listener], dependencies: TunnelDependencies) {
-        self.id = id
-        spec = plan.spec
-        owner = plan.owner
-        holder = plan.holder
-        since = Date()
-        metrics = dependencies.metrics(of: id)
-        state = .unresolved
-        if !listeners.isEmpty {
-            listener = TunnelListener(for: self, on: listeners, dependencies: dependencies)
-        }
-    }
-
-    /// Restores a tunnel of the state file. It does not listen yet.
-    init(_ persisted: PersistedTunnels.Entry, dependencies: TunnelDependencies) {
+    /// Creates a tunnel of a plan or of the state file. Without sockets it does not listen yet.
+    init(
+        _ persisted: PersistedTunnels.Entry,
+        holder: String? = nil,
+        sockets: [Listener] = [],
+        dependencies: TunnelDependencies
+    ) {
         id = persisted.id
         spec = persisted.spec
         owner = persisted.owner ?? geteuid()
-        holder = nil
+        self.holder = holder
         since = persisted.createdAt
         metrics = dependencies.metrics(of: persisted.id)
-        state = .failed(reason: "it is being restored")
         port = persisted.port
+        state = sockets.isEmpty ? .failed(reason: "it is being restored") : .unresolved
+        if !sockets.isEmpty { listener = TunnelListener(for: self, on: sockets, dependencies: dependencies) }
     }
 
     var tunnel: Tunnel {

@@ -69,7 +69,8 @@ struct TunnelIndex: Sendable {
 
     /// Adds a planned tunnel under a new ID. The tunnel listens unless `listeners` is empty.
     mutating func insert(_ plan: TunnelPlan, listeners: [Listener], dependencies: TunnelDependencies) -> TunnelEntry {
-        let entry = TunnelEntry(id: Self.id(next), plan: plan, listeners: listeners, dependencies: dependencies)
+        let persisted = plan.persisted(id: Self.id(next))
+        let entry = TunnelEntry(persisted, holder: plan.holder, sockets: listeners, dependencies: dependencies)
         next += 1
         entries[entry.id] = entry
         return entry

@@ -52,18 +52,15 @@ package struct TunnelStore: Sendable {
     /// - Throws: `TunnelError.notRead`; the file is then unchanged.
     func load() async throws(TunnelError) -> PersistedTunnels {
         do {
-            return try await read()
+            let tunnels = try await file.read { data in
+                // The recognizable IDs of a damaged file are not assigned to other tunnels.
+                let words = String(decoding: data, as: UTF8.self).split(separator: "\"")
+                return PersistedTunnels(next: (words.compactMap(PersistedTunnels.number).max() ?? 0) &+ 1)
+            }
+            return tunnels ?? PersistedTunnels()
         } catch {
             throw .notRead("\(error)")
         }
-    }
-
-    private func read() async throws(StateError) -> PersistedTunnels {
-        try await file.read { data in
-            // The recognizable IDs of a damaged file are not assigned to other tunnels.
-            let words = String(decoding: data, as: UTF8.self).split(separator: "\"")
-            return PersistedTunnels(next: (words.compactMap(PersistedTunnels.number).max() ?? 0) &+ 1)
-        } ?? PersistedTunnels()
     }
 
     /// Replaces the saved tunnels. Returns after the file is on disk.

@@ -22,9 +22,7 @@ enum TunnelSocketBinder {
     ) throws(TunnelError) -> [Listener] {
         switch local {
         case .unix(let path):
-            do { return [try Listener(on: .unix(path: path), access: access)] } catch {
-                throw tunnelError(from: error, for: local)
-            }
+            return [try listener(.unix(path: path), access: access, for: local)]
         case .tcp(nil, let asked), .tcp("localhost"?, let asked):
             let wanted = asked == 0 ? port ?? 0 : asked
             return wanted == 0 ? try onFreePort(for: local) : try onBoth(wanted, for: local)
@@ -42,7 +40,7 @@ enum TunnelSocketBinder {
     /// Listens on 127.0.0.1 and ::1, or on 127.0.0.1 alone if the kernel has no IPv6.
     private static func onBoth(_ port: UInt16, for local: ListenAddress) throws(TunnelError) -> [Listener] {
         let first = try listener(.ipv4(INADDR_LOOPBACK, port: port), for: local)
-        return [first] + (try listenOnIPv6(first.address.port ?? port, for: local).map { [$0] } ?? [])
+        return [first] + (try listenOnIPv6(first.address.port ?? port, for: local))
     }
 
     /// Listens on a port that is free on both loopback addresses.
@@ -52,7 +50,7 @@ enum TunnelSocketBinder {
         for _ in 0..<attempts {
             let first = try listener(.ipv4(INADDR_LOOPBACK, port: 0), for: local)
             do {
-                return [first] + (try listenOnIPv6(first.address.port ?? 0, for: local).map { [$0] } ?? [])
+                return [first] + (try listenOnIPv6(first.address.port ?? 0, for: local))
             } catch .inUse {
                 unusable.append(first)
             }
@@ -60,20 +58,24 @@ enum TunnelSocketBinder {
         throw .cannotListen(local, "no port is free on both 127.0.0.1 and ::1")
     }
 
-    /// Listens on ::1; nil if the kernel has no IPv6.
-    private static func listenOnIPv6(_ port: UInt16, for local: ListenAddress) throws(TunnelError) -> Listener? {
+    /// Listens on ::1; empty if the kernel has no IPv6.
+    private static func listenOnIPv6(_ port: UInt16, for local: ListenAddress) throws(TunnelError) -> [Listener] {
         do {
-            return try Listener(on: .ipv6(1, port: port, scope: 0))
+            return [try Listener(on: .ipv6(1, port: port, scope: 0))]
         } catch SocketError.failed(_, _, let code) where [EAFNOSUPPORT, EADDRNOTAVAIL].contains(code) {
-            return nil  // The kernel has no IPv6, or sysctl disables it.
+            return []  // The kernel has no IPv6, or sysctl disables it.
         } catch {
             throw tunnelError(from: error, for: local)
         }
     }
 
-    private static func listener(_ address: SocketAddress, for local: ListenAddress) throws(TunnelError) -> Listener {
+    private static func listener(
+        _ address: SocketAddress,
+        access: UnixSocketAccess = .private,
+        for local: ListenAddress
+    ) throws(TunnelError) -> Listener {
         do {
-            return try Listener(on: address)
+            return try Listener(on: address, access: access)
         } catch {
             throw tunnelError(from: error, for: local)
         }

@@ -10,7 +10,7 @@ extension TunnelTable: Service {
         await withDiscardingTaskGroup { group in
             for await (id, event) in dependencies.events.stream.cancelOnGracefulShutdown() {
                 switch event {
-                case .dial(let request): group.addTask { await self.dial(request, for: id) }
+                case .fallback(let request): group.addTask { await self.connect(request, for: id) }
                 case .retry: group.addTask { await self.retry(id) }
                 default: await handle(event, for: id)
                 }
@@ -24,28 +24,28 @@ extension TunnelTable: Service {
     ///
     /// Calls during a refresh cause one more refresh, however many there are.
     package func refreshTargets() async {
-        dependencies.routeGeneration.increment()
+        routeGeneration += 1
         guard !isRefreshing else { return }
         isRefreshing = true
         defer { isRefreshing = false }
         var done: UInt64
         repeat {
-            done = dependencies.routeGeneration.current
+            done = routeGeneration
             for id in records.ids { await refreshTarget(of: id) }
             await streams.closeForbidden()
-        } while done != dependencies.routeGeneration.current
+        } while done != routeGeneration
     }
 
     /// Resolves a tunnel's target and sets its state accordingly.
     func refreshTarget(of id: String) async {
-        guard let record = records[id], record.listener != nil else { return }
-        let asked = dependencies.routeGeneration.current
+        guard let listener = records[id]?.listener else { return }
+        let asked = routeGeneration
         let state: Tunnel.State
         var target: TargetSnapshot?
         // The revoked routes may still have open connections.
         var revoked = RevokedRoutes.addresses([])
         do {
-            target = try await dependencies.target(of: record)
+            target = try await listener.target()
             target?.generation = asked
             revoked = .addresses(target?.refused ?? [])
             state = .active
@@ -54,10 +54,10 @@ extension TunnelTable: Service {
             if error.reason == .forbidden { revoked = .network }
         }
         // An older result must not overwrite a newer one. The newer refresh sets the state.
-        guard asked == dependencies.routeGeneration.current else { return }
-        record.listener?.setTarget(target)
+        guard asked == routeGeneration else { return }
+        listener.setTarget(target)
         if records[id]?.acceptError == nil { set(id, state) }
-        if !revoked.isEmpty { await record.listener?.closeConnections(over: revoked) }
+        if !revoked.isEmpty { await listener.closeConnections(over: revoked) }
     }
 
     /// Sets a tunnel's state and publishes a change.
@@ -75,12 +75,12 @@ extension TunnelTable: Service {
         } while await !reopenListener(of: id)
     }
 
-    /// Makes a dial and sets the tunnel's state by its result, which is more reliable than the resolver.
-    private func dial(_ request: DialRequest, for id: String) async {
+    /// Connects for a client and sets the tunnel's state by the result, which is more reliable than the resolver.
+    private func connect(_ request: FallbackRequest, for id: String) async {
         guard let listener = records[id]?.listener else { return }
-        let generation = dependencies.routeGeneration.current
+        let generation = routeGeneration
         do {
-            try await listener.dial(request)
+            try await listener.connect(request)
             // The last facts about the target led to a failure, or there were none.
             if request.attempt != nil || records[id]?.state != .active { await refreshTarget(of: id) }
         } catch let failure as DialError {
@@ -88,7 +88,7 @@ extension TunnelTable: Service {
             // During a race the first connect goes on.
             let isAbsent =
                 request.racing == nil && [.deviceAbsent, .usbmuxdAbsent, .noRoute].contains(failure.reason)
-            guard isAbsent, generation == dependencies.routeGeneration.current, records[id]?.acceptError == nil else {
+            guard isAbsent, generation == routeGeneration, records[id]?.acceptError == nil else {
                 return
             }
             set(id, .waiting(reason: failure.description))
@@ -104,14 +104,14 @@ extension TunnelTable: Service {
             records[id]?.acceptError = nil
             await refreshTarget(of: id)
         case .connected(let generation):
-            guard generation == dependencies.routeGeneration.current, records[id]?.acceptError == nil else { return }
+            guard generation == routeGeneration, records[id]?.acceptError == nil else { return }
             set(id, .active)
         case .outOfDescriptors(let reason):
             dependencies.logger.warning(
                 "out of descriptors; clients wait in the accept queue",
                 metadata: ["tunnel": "\(id)", "reason": "\(reason)"]
             )
-        case .dial, .retry: break
+        case .fallback, .retry: break
         }
     }
 }

@@ -16,6 +16,8 @@ package actor TunnelTable {
 
     var records: TunnelIndex
     var isRefreshing = false
+    /// The number of possible changes of the tunnels' routes. A result with an older number is outdated.
+    var routeGeneration: UInt64 = 0
     nonisolated let dependencies: TunnelDependencies
 
     private let store: TunnelStore?

@@ -14,14 +14,14 @@ import Testing
 
     @Test func `at most four connects wait for one server, and the others follow in order`() {
         var queue = ConnectQueue()
-        var places: [ConnectQueue.Place] = []
-        for index in 0..<4 { places += queue.enter(token(index), key(UInt32(index))).map { [$0] } ?? [] }
+        var slots: [ConnectQueue.Slot] = []
+        for index in 0..<4 { slots += queue.enter(token(index), key(UInt32(index))).map { [$0] } ?? [] }
 
-        #expect(places.count == 4)
+        #expect(slots.count == 4)
         #expect(queue.enter(token(4), key(4))?.key == nil)
         #expect(queue.enter(token(5), key(5))?.key == nil)
         #expect(queue.next()?.token == nil)
-        queue.release(places.removeFirst())
+        queue.release(slots.removeFirst())
         #expect(queue.next()?.token == token(4))
         #expect(queue.next()?.token == nil)
     }
@@ -29,11 +29,11 @@ import Testing
     @Test func `a device that never answers delays only connects to itself`() {
         var queue = ConnectQueue()
         for index in 0..<4 {
-            guard var place = queue.enter(token(index), key(1)) else {
-                Issue.record("there is no place")
+            guard var slot = queue.enter(token(index), key(1)) else {
+                Issue.record("there is no slot")
                 return
             }
-            queue.releaseServer(&place)
+            queue.releaseServer(&slot)
         }
 
         #expect(queue.enter(token(4), key(1))?.key == nil)
@@ -41,30 +41,30 @@ import Testing
         #expect(queue.next()?.token == nil)
     }
 
-    @Test func `a connection that leaves the queue gets no place`() {
+    @Test func `a connection that leaves the queue gets no slot`() {
         var queue = ConnectQueue()
-        let places = (0..<4).compactMap { queue.enter(token($0), key(1)) }
+        let slots = (0..<4).compactMap { queue.enter(token($0), key(1)) }
         _ = queue.enter(token(4), key(1))
         _ = queue.enter(token(5), key(1))
 
         queue.leave(token(4))
-        for place in places { queue.release(place) }
+        for slot in slots { queue.release(slot) }
 
         #expect(queue.next()?.token == token(5))
         #expect(queue.next()?.token == nil)
     }
 
-    @Test func `released places leave nothing behind`() {
+    @Test func `a slot is released once, and then every slot is free again`() {
         var queue = ConnectQueue()
-        guard var place = queue.enter(token(0), key(1)) else {
-            Issue.record("there is no place")
-            return
+        let slots = (0..<4).compactMap { queue.enter(token($0), key(1)) }
+        for var slot in slots {
+            queue.releaseServer(&slot)
+            queue.releaseServer(&slot)
+            queue.release(slot)
         }
 
-        queue.releaseServer(&place)
-        queue.releaseServer(&place)
-        queue.release(place)
+        let again = (0..<5).compactMap { queue.enter(token($0), key(2)) }
 
-        #expect(queue.isEmpty)
+        #expect(slots.count == 4 && again.count == 4)
     }
 }

@@ -7,7 +7,7 @@ import Testing
 /// The state machine of a connection, from the accept to the handover. The tests make no system call.
 @Suite struct ConnectionStateTests {
     private let start = MonotonicInstant.now
-    private let timeouts = InspectionTimeouts(firstByte: .milliseconds(20), drain: .milliseconds(500))
+    private let firstByteTimeout = Duration.milliseconds(20)
     private let failure = DialError(.foreignUser, "another user")
 
     private func at(_ milliseconds: Int) -> MonotonicInstant { start + .milliseconds(milliseconds) }
@@ -17,7 +17,7 @@ import Testing
         inspects: Bool = true,
         after events: ConnectionState.Event...
     ) -> ConnectionState {
-        var state = ConnectionState(inspects: inspects, timeouts: timeouts)
+        var state = ConnectionState(firstByteTimeout: inspects ? firstByteTimeout : nil)
         for event in [.accepted] + events { _ = state.handle(event, now: start) }
         return state
     }
@@ -28,16 +28,16 @@ import Testing
             inspects: false,
             after: .checked(.passes),
             .planned(timeout: .seconds(1), hasOtherRoutes: hasOtherRoutes),
-            .placeFree
+            .slotFree
         )
     }
 
     @Test func `a client passes the stations in order`() {
-        var state = ConnectionState(inspects: true, timeouts: timeouts)
+        var state = ConnectionState(firstByteTimeout: firstByteTimeout)
 
         let steps: [(ConnectionState.Event, ConnectionState.Action)] = [
             (.accepted, .checkClient), (.checked(.passes), .inspect), (.inspected(.passes), .selectPlan),
-            (.planned(timeout: .seconds(1), hasOtherRoutes: false), .awaitPlace), (.placeFree, .connect),
+            (.planned(timeout: .seconds(1), hasOtherRoutes: false), .awaitSlot), (.slotFree, .connect),
             (.connected(hasHandshake: true), .sendRequest), (.verified, .relay),
         ]
         for (event, action) in steps { #expect(state.handle(event, now: start) == action) }
@@ -45,7 +45,7 @@ import Testing
 
     @Test func `a client that fails the check is never inspected and never dialed`() {
         var refused = machine(after: .checked(.refused(failure)))
-        var gone = ConnectionState(inspects: true, timeouts: timeouts)
+        var gone = ConnectionState(firstByteTimeout: firstByteTimeout)
         _ = gone.handle(.accepted, now: start)
 
         #expect(refused.phase == .ended)
@@ -56,10 +56,10 @@ import Testing
     @Test func `a silent client is dialed after its time, and the relay continues the inspection`() {
         var state = machine(after: .checked(.passes))
 
-        #expect(state.handle(.inspected(.silent), now: at(0)) == .wait)
+        #expect(state.handle(.inspected(.undecided(until: nil)), now: at(0)) == .wait)
         #expect(state.deadline == at(20))
         #expect(state.handle(.deadlineReached, now: at(20)) == .inspect)
-        #expect(state.handle(.inspected(.silent), now: at(20)) == .selectPlan)
+        #expect(state.handle(.inspected(.undecided(until: nil)), now: at(20)) == .selectPlan)
     }
 
     @Test func `an incomplete request is awaited, and inspected again with each byte`() {
@@ -70,15 +70,12 @@ import Testing
         #expect(state.handle(.clientReadable, now: at(2)) == .inspect)
     }
 
-    @Test func `a rejected client gets the response, and is closed when it closes or after the limit`() {
+    @Test func `a rejected client goes to the relay without a target`() {
         var state = machine(after: .checked(.passes))
 
-        #expect(state.handle(.inspected(.refused(.origin)), now: start) == .respond(.origin))
-        #expect(state.handle(.clientReadable, now: at(1)) == .discardInput)
-        #expect(state.deadline == at(500))
-        var other = state
-        #expect(state.handle(.clientDisconnected, now: at(2)) == .end(nil))
-        #expect(other.handle(.deadlineReached, now: at(500)) == .end(nil))
+        #expect(state.handle(.inspected(.refused(.origin)), now: start) == .reject(.origin))
+        #expect(state.phase == .ended && state.deadline == nil)
+        #expect(state.handle(.clientReadable, now: at(1)) == .wait)
     }
 
     @Test func `a full accept queue is tried again with growing delays until the timeout`() {
@@ -101,27 +98,27 @@ import Testing
 
         #expect(delays.prefix(3) == [.milliseconds(1), .milliseconds(2), .milliseconds(4)])
         #expect(delays.allSatisfy { $0 <= .milliseconds(50) })
-        #expect(state.handle(.deadlineReached, now: now) == .dial)
+        #expect(state.handle(.deadlineReached, now: now) == .startFallback)
     }
 
-    @Test func `a connection without a permit asks for a permit and a place again`() {
+    @Test func `a connection without a permit asks for a permit and a slot again`() {
         var state = machine(inspects: false, after: .checked(.passes))
-        #expect(state.handle(.planned(timeout: .seconds(10), hasOtherRoutes: false), now: start) == .awaitPlace)
+        #expect(state.handle(.planned(timeout: .seconds(10), hasOtherRoutes: false), now: start) == .awaitSlot)
         #expect(state.handle(.queueFull, now: start) == .wait)
         #expect(state.deadline == at(1))
-        #expect(state.handle(.deadlineReached, now: at(1)) == .awaitPlace)
+        #expect(state.handle(.deadlineReached, now: at(1)) == .awaitSlot)
         #expect(state.phase == .queued)
     }
 
-    @Test func `without a plan, and after a failed one, the target is dialed on a task`() {
+    @Test func `without a plan, and after a failed one, a task plans again and connects`() {
         var unknown = machine(inspects: false, after: .checked(.passes))
         var failed = connecting()
 
-        #expect(unknown.handle(.notPlanned, now: start) == .dial)
-        #expect(failed.handle(.planFailed, now: start) == .dial)
+        #expect(unknown.handle(.notPlanned, now: start) == .startFallback)
+        #expect(failed.handle(.planFailed, now: start) == .startFallback)
         var other = failed
-        #expect(failed.handle(.dialed, now: start) == .relay)
-        #expect(other.handle(.dialFailed(failure), now: start) == .end(failure))
+        #expect(failed.handle(.fallbackConnected, now: start) == .relay)
+        #expect(other.handle(.fallbackFailed(failure), now: start) == .end(failure))
     }
 
     @Test func `a slow network address races with the other routes, and the first stream is used`() {
@@ -129,24 +126,24 @@ import Testing
         var several = connecting(hasOtherRoutes: true)
 
         #expect(single.deadline == at(1_000))
-        #expect(single.handle(.dialed, now: start) == .wait)
+        #expect(single.handle(.fallbackConnected, now: start) == .wait)
         #expect(several.deadline == at(250))
         #expect(several.handle(.deadlineReached, now: at(250)) == .race)
         #expect(several.deadline == at(1_000))
         var (own, other, failed) = (several, several, several)
         #expect(own.handle(.connected(hasHandshake: false), now: at(300)) == .relay)
-        #expect(other.handle(.dialed, now: at(300)) == .relay)
+        #expect(other.handle(.fallbackConnected, now: at(300)) == .relay)
         #expect(failed.handle(.planFailed, now: at(300)) == .abandonPlan)
-        #expect(failed.handle(.dialed, now: at(400)) == .relay)
+        #expect(failed.handle(.fallbackConnected, now: at(400)) == .relay)
     }
 
     @Test func `a race that the other routes lose leaves the connect as it is`() {
         var state = connecting(hasOtherRoutes: true)
         _ = state.handle(.deadlineReached, now: at(250))
 
-        #expect(state.handle(.dialFailed(failure), now: at(300)) == .wait)
+        #expect(state.handle(.fallbackFailed(failure), now: at(300)) == .wait)
         #expect(state.phase == .connecting && state.deadline == at(1_000))
-        #expect(state.handle(.deadlineReached, now: at(1_000)) == .dial)
+        #expect(state.handle(.deadlineReached, now: at(1_000)) == .startFallback)
     }
 
     @Test func `a device that does not answer the request is a timeout`() {
@@ -154,24 +151,24 @@ import Testing
         _ = state.handle(.connected(hasHandshake: true), now: at(1))
 
         #expect(state.phase == .handshaking && state.deadline == at(1_000))
-        #expect(state.handle(.deadlineReached, now: at(1_000)) == .dial)
+        #expect(state.handle(.deadlineReached, now: at(1_000)) == .startFallback)
     }
 
     @Test func `a client that disconnects ends the connection in every phase, without a failure`() {
-        var held = machine(after: .checked(.passes))
+        var inspected = machine(after: .checked(.passes))
         var queued = machine(
             inspects: false,
             after: .checked(.passes),
             .planned(timeout: .seconds(1), hasOtherRoutes: false)
         )
         var connecting = connecting()
-        var dialing = machine(inspects: false, after: .checked(.passes), .notPlanned)
+        var fallback = machine(inspects: false, after: .checked(.passes), .notPlanned)
 
-        #expect(held.handle(.clientDisconnected, now: start) == .end(nil))
+        #expect(inspected.handle(.clientDisconnected, now: start) == .end(nil))
         #expect(queued.handle(.clientDisconnected, now: start) == .end(nil))
         #expect(connecting.handle(.clientDisconnected, now: start) == .end(nil))
-        #expect(dialing.handle(.clientDisconnected, now: start) == .end(nil))
-        #expect(dialing.handle(.dialed, now: start) == .wait)
+        #expect(fallback.handle(.clientDisconnected, now: start) == .end(nil))
+        #expect(fallback.handle(.fallbackConnected, now: start) == .wait)
     }
 
     @Test func `a revoked approval and a refusal of the policy end the connection`() {

@@ -104,10 +104,21 @@ package func withTimeout<Value: Sendable>(
     clock: any Clock<Duration>,
     _ body: @escaping @Sendable () async throws -> Value
 ) async throws -> Value? {
+    try await withCancellation(when: { try await clock.sleep(for: limit) }, body)
+}
+
+/// Runs `body` and cancels it when `end` returns.
+///
+/// - Returns: The result of `body`. Nil if `end` returned first; `body` has then been cancelled and has ended.
+/// - Throws: The first error of `body` or `end`; `CancellationError`.
+package func withCancellation<Value: Sendable>(
+    when end: @escaping @Sendable () async throws -> Void,
+    _ body: @escaping @Sendable () async throws -> Value
+) async throws -> Value? {
     try await withThrowingTaskGroup(of: Value?.self) { group in
         group.addTask { try await body() }
         group.addTask {
-            try await clock.sleep(for: limit)
+            try await end()
             return nil
         }
         defer { group.cancelAll() }

@@ -9,7 +9,7 @@ package final class ThreadExecutor: SerialExecutor {
     /// The executor for file access: fsync(2) may block for long.
     package static let files = ThreadExecutor(named: "patchbay-files")
 
-    private let jobs = JobQueue()
+    private let jobs = Mutex<[UnownedJob]>([])
     private let wake: Descriptor
 
     /// Starts the thread.
@@ -24,38 +24,23 @@ package final class ThreadExecutor: SerialExecutor {
     }
 
     package func enqueue(_ job: consuming ExecutorJob) {
-        if jobs.add(job) { eventfd_write(wake.number, 1) }
+        let job = UnownedJob(job)
+        let isFirst = jobs.withLock { jobs in
+            jobs.append(job)
+            return jobs.count == 1
+        }
+        if isFirst { eventfd_write(wake.number, 1) }
     }
 
     private func run() -> Never {
         while true {
             var count: eventfd_t = 0
             eventfd_read(wake.number, &count)
-            for job in jobs.drain() { job.runSynchronously(on: asUnownedSerialExecutor()) }
-        }
-    }
-}
-
-/// A FIFO queue of jobs for an executor thread.
-struct JobQueue: ~Copyable, Sendable {
-    private let jobs = Mutex<[UnownedJob]>([])
-
-    /// Appends a job.
-    ///
-    /// - Returns: True if the queue was empty, so that the thread may have to be woken.
-    func add(_ job: consuming ExecutorJob) -> Bool {
-        let job = UnownedJob(job)
-        return jobs.withLock { jobs in
-            jobs.append(job)
-            return jobs.count == 1
-        }
-    }
-
-    /// Removes and returns all jobs. The caller must run them.
-    func drain() -> [UnownedJob] {
-        jobs.withLock { jobs in
-            defer { jobs = [] }
-            return jobs
+            let batch = jobs.withLock { jobs in
+                defer { jobs = [] }
+                return jobs
+            }
+            for job in batch { job.runSynchronously(on: asUnownedSerialExecutor()) }
         }
     }
 }
@@ -90,44 +75,4 @@ package func startThread(named name: String, _ body: @escaping @Sendable () -> V
     )
     precondition(started == 0, "no thread could be started: errno \(started)")
     pthread_detach(thread)
-}
-
-/// A thread that runs blocking calls one at a time, in order.
-///
-/// Unlike on a `ThreadExecutor`, a call can be abandoned: after a cancellation, the caller continues at once. The
-/// thread lives as long as the process; store instances in a `static let`.
-package final class BlockingCallThread: Sendable {
-    private let queue = Mutex<[@Sendable () -> Void]>([])
-    private let wake: CInt
-
-    package init(named name: String) {
-        wake = eventfd(0, CInt(EFD_CLOEXEC))
-        precondition(wake >= 0, "eventfd failed: errno \(errno)")
-        startThread(named: name) { [self] in run() }
-    }
-
-    /// Runs a call on the thread. If the task is cancelled before the call starts, the call is skipped. If it is
-    /// cancelled later, the result is dropped.
-    package func call<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
-        let promise = Promise<Value>()
-        queue.withLock { queue in
-            queue.append {
-                if !promise.isCompleted { promise.complete(Result(catching: body)) }
-            }
-        }
-        eventfd_write(wake, 1)
-        return try await promise.value()
-    }
-
-    private func run() -> Never {
-        while true {
-            var count: eventfd_t = 0
-            eventfd_read(wake, &count)
-            let calls = queue.withLock { queue in
-                defer { queue = [] }
-                return queue
-            }
-            for call in calls { call() }
-        }
-    }
 }

@@ -10,7 +10,7 @@ package enum AtomicFile {
         let temporaryPath = "\(path).new"
         do {
             try create(temporaryPath, with: content)
-            try check(rename(temporaryPath, path), "rename", on: path)
+            try SocketError.check(rename(temporaryPath, path), "rename", on: path)
             try syncFolder(of: path)
         } catch {
             unlink(temporaryPath)
@@ -25,9 +25,9 @@ package enum AtomicFile {
         let name = path.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
         let folder = String(path.dropLast(name.count))
         let number = open(folder.isEmpty ? "." : folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        try check(number, "open", on: folder)
+        try SocketError.check(number, "open", on: folder)
         let descriptor = Descriptor(owning: number)
-        try check(fsync(descriptor.number), "fsync", on: folder)
+        try SocketError.check(fsync(descriptor.number), "fsync", on: folder)
     }
 
     /// Creates a file with mode 0600 in place of a temporary file that a crash may have left.
@@ -36,21 +36,15 @@ package enum AtomicFile {
     static func create(_ path: String, with content: Data) throws(SocketError) {
         unlink(path)
         let number = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        try check(number, "open", on: path)
+        try SocketError.check(number, "open", on: path)
         let file = Descriptor(owning: number)
         var rest = content[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Glibc.write(file.number, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
-            try check(CInt(clamping: count), "write", on: path)
+            try SocketError.check(CInt(clamping: count), "write", on: path)
             rest = rest.dropFirst(count)
         }
-        try check(fsync(file.number), "fsync", on: path)
-    }
-
-    /// Throws the errno of a failed system call.
-    static func check(_ result: CInt, _ call: String, on path: String) throws(SocketError) {
-        guard result < 0 else { return }
-        throw .failed(call: call, on: path, code: errno)
+        try SocketError.check(fsync(file.number), "fsync", on: path)
     }
 }

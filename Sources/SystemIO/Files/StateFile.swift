@@ -61,7 +61,7 @@ package actor StateFile<Value: Codable & Sendable> {
         let number = open(path, O_RDONLY | O_CLOEXEC)
         if number < 0, errno == ENOENT { return nil }
         do {
-            try AtomicFile.check(number, "open", on: path)
+            try SocketError.check(number, "open", on: path)
             let file = Descriptor(owning: number)
             var data = Data()
             let chunk = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1_024, alignment: 16)
@@ -69,7 +69,7 @@ package actor StateFile<Value: Codable & Sendable> {
             while true {
                 let count = Glibc.read(file.number, chunk.baseAddress, chunk.count)
                 if count < 0, errno == EINTR { continue }
-                try AtomicFile.check(CInt(clamping: count), "read", on: path)
+                try SocketError.check(CInt(clamping: count), "read", on: path)
                 if count == 0 { return data }
                 data.append(contentsOf: chunk[..<count])
             }

@@ -92,9 +92,7 @@ package final class ChildProcess: Sendable {
 
     private static func pipe() throws(SocketError) -> (read: CInt, write: CInt) {
         var ends: [CInt] = [-1, -1]
-        guard pipe2(&ends, O_CLOEXEC) == 0 else {
-            throw SocketError.failed(call: "pipe2", on: "a pipe to a program", code: errno)
-        }
+        try SocketError.check(pipe2(&ends, O_CLOEXEC), "pipe2", on: "a pipe to a program")
         return (ends[0], ends[1])
     }
 

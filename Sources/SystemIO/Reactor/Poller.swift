@@ -28,7 +28,7 @@ package final class Poller: Sendable {
 
     private let epoll: CInt
     private let wake: CInt
-    private let waiters = Mutex(PollerWaiters())
+    let waiters = Mutex(PollerWaiters())
 
     private init() {
         epoll = epoll_create1(CInt(EPOLL_CLOEXEC))
@@ -82,9 +82,6 @@ package final class Poller: Sendable {
             if isFirst { wakeUp() }
         }
     }
-
-    /// The number of timers, including cancelled ones that are not removed yet.
-    var timerCount: Int { waiters.withLock { $0.timerCount } }
 
     /// Wakes the poller thread.
     private func wakeUp() { eventfd_write(wake, 1) }
@@ -144,7 +141,7 @@ package final class Poller: Sendable {
     private func run() -> Never {
         var events = [epoll_event](repeating: epoll_event(), count: 64)
         while true {
-            let count = epoll_wait(epoll, &events, CInt(events.count), waiters.withLock { $0.epollTimeout })
+            let count = epoll_wait(epoll, &events, CInt(events.count), waiters.withLock { $0.timers.epollTimeout })
             for event in events.prefix(Int(max(count, 0))) {
                 if event.data.u64 == Self.wakeToken {
                     var count: eventfd_t = 0
@@ -163,7 +160,7 @@ package final class Poller: Sendable {
         while true {
             typealias Ended = (isOver: Bool, isAsleep: Bool, continuation: PollerWaiters.Continuation?)
             let (isOver, isAsleep, continuation) = waiters.withLock { waiters -> Ended in
-                guard waiters.earliest != nil, let token = waiters.popDueTimer(at: .now) else {
+                guard waiters.timers.earliest != nil, let token = waiters.timers.popDue(at: .now) else {
                     return (true, false, nil)
                 }
                 let ended = waiters.end(token)

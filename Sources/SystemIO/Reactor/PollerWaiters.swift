@@ -13,14 +13,8 @@ struct PollerWaiters {
     /// Tokens are never reused; 0 is not a wait's token.
     private var nextToken: UInt64 = 1
     private var waits: [UInt64: Wait] = [:]
-    private var timers = TimerHeap()
-
-    /// The number of timers, including cancelled ones that are not removed yet.
-    var timerCount: Int { timers.count }
-    /// The timeout of epoll_wait(2) until the first timer, which may be cancelled.
-    var epollTimeout: CInt { timers.epollTimeout }
-    /// The deadline of the first timer, which may be cancelled.
-    var earliest: MonotonicInstant? { timers.earliest }
+    /// The deadlines of the waits. Those of ended waits are not removed at once.
+    var timers = TimerHeap()
 
     /// Adds a wait that is neither armed nor asleep.
     mutating func begin() -> UInt64 {
@@ -60,9 +54,6 @@ struct PollerWaiters {
         if timers.count > 2 * waits.count + 64 { timers.prune { [waits] in waits[$0] != nil } }
         return isFirst
     }
-
-    /// Removes and returns the next timer that is due. Its wait may have ended already.
-    mutating func popDueTimer(at now: MonotonicInstant) -> UInt64? { timers.popDue(at: now) }
 
     /// Removes a wait that is armed or asleep.
     ///

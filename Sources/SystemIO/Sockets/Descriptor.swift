@@ -37,34 +37,3 @@ package struct Descriptor: ~Copyable, Sendable {
     /// Closes the descriptor; a TCP peer receives RST.
     package consuming func reset() { makeAbortive() }
 }
-
-/// The limit of open descriptors for this process (RLIMIT_NOFILE).
-package struct FileDescriptorLimit: Hashable, Sendable {
-    /// The limit in force.
-    package let soft: UInt64
-    /// The highest limit that the process can set by itself.
-    package let hard: UInt64
-
-    /// Returns the current limit.
-    package static func current() throws -> FileDescriptorLimit {
-        var raw = rlimit()
-        guard CLinux_get_descriptor_limit(&raw) == 0 else {
-            throw SocketError.failed(call: "getrlimit", on: "the limit of open files", code: errno)
-        }
-        return FileDescriptorLimit(soft: UInt64(raw.rlim_cur), hard: UInt64(raw.rlim_max))
-    }
-
-    /// Raises the soft limit to the hard limit. The usual soft limit of 1024 is enough for about 500 connections.
-    ///
-    /// - Returns: The new limit.
-    @discardableResult
-    package static func raise() throws -> FileDescriptorLimit {
-        let limit = try current()
-        guard limit.soft < limit.hard else { return limit }
-        var raw = rlimit(rlim_cur: rlim_t(limit.hard), rlim_max: rlim_t(limit.hard))
-        guard CLinux_set_descriptor_limit(&raw) == 0 else {
-            throw SocketError.failed(call: "setrlimit", on: "the limit of open files", code: errno)
-        }
-        return try current()
-    }
-}

@@ -61,7 +61,7 @@ package final class Listener: Sendable {
     /// - Throws: `SocketError`.
     package func duplicate() throws -> Descriptor {
         let copy = CLinux_duplicate(number)
-        guard copy >= 0 else { throw SocketError.failed(call: "fcntl", on: "\(address)", code: errno) }
+        try SocketError.check(copy, "fcntl", on: "\(address)")
         return Descriptor(owning: copy)
     }
 
@@ -94,10 +94,16 @@ package final class Listener: Sendable {
     }
 }
 
-/// The process at the other end of a unix socket.
+/// The process at the other end of a unix socket (SO_PEERCRED, unix(7)).
 package enum UnixPeer {
     /// Returns the user of the process that connected; `UInt32.max` if the kernel does not know it.
     package static func user(of descriptor: CInt) -> UInt32 { CLinux_peer_user(descriptor) }
+
+    /// Returns the process that called listen(2) on the peer of a connected socket; nil for TCP and for an unknown one.
+    package static func listener(of descriptor: CInt) -> CInt? {
+        var process: CInt = 0
+        return CLinux_peer_process(descriptor, &process) == 0 && process > 0 ? process : nil
+    }
 }
 
 /// The mode and the group of the file of a unix socket.
@@ -117,8 +123,8 @@ package struct UnixSocketAccess: Hashable, Sendable {
 /// The file of a unix socket, with the identifying device and inode.
 struct UnixSocketFile: Sendable {
     private let path: String
-    private let device: dev_t
-    private let inode: ino_t
+    private let device: UInt64
+    private let inode: UInt64
 
     /// Binds and listens at a path, with the mode from the start.
     ///
@@ -134,13 +140,14 @@ struct UnixSocketFile: Sendable {
             try removeStaleFile(address, path)
             try Listener.check(address.withRaw { Glibc.bind(number, $0, $1) }, call: "bind", on: address)
             // The folder is still locked here: a socket that is bound but not listening looks like a stale one.
-            guard access == .private || set(access, path), listen(number, backlog) == 0, let status = Self.status(path)
+            guard access == .private || set(access, path), listen(number, backlog) == 0,
+                let status = FileStatus(atPath: path, followsLinks: false)
             else {
                 let code = errno
                 unlink(path)
                 throw SocketError.failed(call: "listen", on: path, code: code)
             }
-            return UnixSocketFile(path: path, device: status.st_dev, inode: status.st_ino)
+            return UnixSocketFile(path: path, device: status.device, inode: status.inode)
         }
     }
 
@@ -154,8 +161,8 @@ struct UnixSocketFile: Sendable {
     /// Removes the file unless another file has replaced it.
     func remove() {
         Self.withFolderLock(of: path) {
-            guard let status = Self.status(path), status.st_dev == device, status.st_ino == inode else { return }
-            unlink(path)
+            let status = FileStatus(atPath: path, followsLinks: false)
+            if status?.device == device, status?.inode == inode { unlink(path) }
         }
     }
 
@@ -163,27 +170,15 @@ struct UnixSocketFile: Sendable {
     ///
     /// - Throws: `SocketError.inUse`, `.notASocket`, `.failed`.
     private static func removeStaleFile(_ address: SocketAddress, _ path: String) throws {
-        guard let status = status(path) else { return }
-        guard status.st_mode & S_IFMT == S_IFSOCK else { throw SocketError.notASocket(path: path) }
+        guard let status = FileStatus(atPath: path, followsLinks: false) else { return }
+        guard status.type == .socket else { throw SocketError.notASocket(path: path) }
         let probe = try address.makeSocket()
-        let number = probe.number
-        let answer = try address.withRaw { Glibc.connect(number, $0, $1) }
+        let code = try address.startConnect(probe.number)
         // Only ECONNREFUSED means that no process listens. EAGAIN (a full queue) and EACCES do not.
-        guard answer != 0, errno == ECONNREFUSED else {
-            throw SocketError.inUse(address, by: answer == 0 ? listenerProcess(behind: number) : nil)
+        guard code == ECONNREFUSED else {
+            throw SocketError.inUse(address, by: code == 0 ? UnixPeer.listener(of: probe.number) : nil)
         }
         try Listener.check(unlink(path), call: "unlink", on: address)
-    }
-
-    /// The process that called listen(2) on the peer of a connected socket (SO_PEERCRED, unix(7)).
-    private static func listenerProcess(behind number: CInt) -> pid_t? {
-        var process: pid_t = 0
-        return CLinux_peer_process(number, &process) == 0 && process > 0 ? process : nil
-    }
-
-    private static func status(_ path: String) -> stat? {
-        var status = stat()
-        return lstat(path, &status) == 0 ? status : nil
     }
 
     /// Locks the folder, so that two brokers cannot find the same stale file and remove each other's new socket.

@@ -16,24 +16,18 @@ package struct LoopbackSocketPair: ~Copyable, Sendable {
     ///
     /// - Throws: `SocketError`.
     package init() throws {
-        let address = SocketAddress.ipv4(INADDR_LOOPBACK, port: 0)
-        let listener = try address.makeSocket()
-        let number = listener.number
-        try Listener.check(address.withRaw { bind(number, $0, $1) }, call: "bind", on: address)
-        try Listener.check(listen(number, CInt(Self.attempts)), call: "listen", on: address)
-        guard let bound = SocketAddress.local(of: number) else {
-            throw SocketError.failed(call: "getsockname", on: "\(address)", code: errno)
-        }
+        let listener = try Listener(on: .ipv4(INADDR_LOOPBACK, port: 0), backlog: CInt(Self.attempts))
+        let bound = listener.address
         let client = try bound.makeSocket()
-        let started = try bound.withRaw { connect(client.number, $0, $1) }
-        guard started == 0 || errno == EINPROGRESS else {
-            throw SocketError.failed(call: "connect", on: "\(bound)", code: errno)
+        let code = try bound.startConnect(client.number)
+        guard code == 0 || code == EINPROGRESS else {
+            throw SocketError.failed(call: "connect", on: "\(bound)", code: code)
         }
         let own = SocketAddress.local(of: client.number)
         for _ in 0..<Self.attempts {
             // The connection is in the queue when connect(2) returns, because both ends are on this machine.
-            let accepted = CLinux_accept(number)
-            guard accepted >= 0 else { throw SocketError.failed(call: "accept4", on: "\(bound)", code: errno) }
+            let accepted = CLinux_accept(listener.number)
+            try SocketError.check(accepted, "accept4", on: "\(bound)")
             let server = Descriptor(owning: accepted)
             // Another local program may have found the port in this moment.
             guard let own, SocketAddress.peer(of: accepted) == own else { continue }

@@ -5,40 +5,46 @@ extension SocketAddress {
     /// Opens a non-blocking, close-on-exec stream socket of this address's family.
     package func makeSocket() throws -> Descriptor {
         let number = CLinux_socket(family)
-        guard number >= 0 else { throw SocketError.failed(call: "socket", on: "\(self)", code: errno) }
+        try SocketError.check(number, "socket", on: "\(self)")
         return Descriptor(owning: number)
     }
+
+    /// Starts to connect a non-blocking socket.
+    ///
+    /// - Returns: 0 for a connected socket, otherwise the errno of connect(2). EINPROGRESS also for an interrupted connect,
+    ///   which continues in the background.
+    /// - Throws: `SocketError.malformed`.
+    package func startConnect(_ descriptor: CInt) throws -> CInt {
+        guard try withRaw({ Glibc.connect(descriptor, $0, $1) }) != 0 else { return 0 }
+        return errno == EINTR ? EINPROGRESS : errno
+    }
+
+    /// True if a socket is connected to itself, so that no process listens.
+    ///
+    /// A connect to an unused local port connects to itself if the kernel chooses the same local port (simultaneous open,
+    /// RFC 9293, section 3.5).
+    package static func isSelfConnected(_ descriptor: CInt) -> Bool { local(of: descriptor) == peer(of: descriptor) }
 
     /// Connects to this address.
     ///
     /// - Returns: A connected, non-blocking socket.
     /// - Throws: `SocketError` with the errno of connect(2); `CancellationError`.
-    package func connect(
-        within limit: Duration,
-        clock: any Clock<Duration> = PollerClock()
-    ) async throws -> Descriptor {
+    package func connect(within limit: Duration) async throws -> Descriptor {
         let socket = try makeSocket()
         let number = socket.number
-        let started = try withRaw { Glibc.connect(number, $0, $1) }
-        if started != 0 {
-            // An interrupted connect continues in the background (connect(2)).
-            guard errno == EINPROGRESS || errno == EINTR else {
-                throw SocketError.failed(call: "connect", on: "\(self)", code: errno)
-            }
+        var code = try startConnect(number)
+        if code == EINPROGRESS {
             // A connect to a local address is complete when the call returns, without a wait.
             if !SocketOption.isWritable(number) {
-                guard try await Poller.shared.wait(for: .writable, of: number, atMost: limit, by: clock) else {
+                let deadline = MonotonicInstant.now + limit
+                guard try await Poller.shared.wait(for: .writable, of: number, until: deadline) else {
                     throw SocketError.timedOut(self)
                 }
             }
-            let code = SocketOption.pendingError(of: number)
-            guard code == 0 else { throw SocketError.failed(call: "connect", on: "\(self)", code: code) }
+            code = SocketOption.pendingError(of: number)
         }
-        // A connect to an unused local port can connect to itself if the kernel chooses the same local port
-        // (simultaneous open, RFC 9293, section 3.5). No process listens there then.
-        if port != nil, Self.local(of: number) == Self.peer(of: number) {
-            throw SocketError.failed(call: "connect", on: "\(self)", code: ECONNREFUSED)
-        }
+        if code == 0, port != nil, Self.isSelfConnected(number) { code = ECONNREFUSED }
+        guard code == 0 else { throw SocketError.failed(call: "connect", on: "\(self)", code: code) }
         return socket
     }
 }
@@ -84,22 +90,25 @@ package enum SocketOption {
 
     /// The result of an asynchronous connect (SO_ERROR); reading clears it.
     package static func pendingError(of descriptor: CInt) -> CInt {
-        var code: CInt = 0
-        var length = socklen_t(MemoryLayout<CInt>.size)
-        return getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &length) == 0 ? code : errno
+        value(of: SO_ERROR, on: descriptor) ?? errno
     }
 
     /// True for a listening socket; false for any other descriptor, and for a closed one.
     static func isListening(_ descriptor: CInt) -> Bool {
-        var value: CInt = 0
-        var length = socklen_t(MemoryLayout<CInt>.size)
-        return getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &value, &length) == 0 && value != 0
+        (value(of: SO_ACCEPTCONN, on: descriptor) ?? 0) != 0
     }
 
     /// The number of sent bytes that the peer has not acknowledged (tcp(7)) or not read (unix(7)); 0 if unknown.
     package static func unsent(by descriptor: CInt) -> Int {
         var count: CInt = 0
         return ioctl(descriptor, UInt(TIOCOUTQ), &count) == 0 ? Int(count) : 0
+    }
+
+    /// Reads an option of all sockets; nil after an error, which is in `errno`.
+    private static func value(of option: CInt, on descriptor: CInt) -> CInt? {
+        var value: CInt = 0
+        var length = socklen_t(MemoryLayout<CInt>.size)
+        return getsockopt(descriptor, SOL_SOCKET, option, &value, &length) == 0 ? value : nil
     }
 
     @discardableResult

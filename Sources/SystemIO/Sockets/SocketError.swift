@@ -26,6 +26,12 @@ package enum SocketError: Error, Hashable, Sendable {
         return Self.message(for: code)
     }
 
+    /// Throws the errno of a system call that returned a negative number.
+    static func check(_ result: CInt, _ call: String, on thing: @autoclosure () -> String) throws(SocketError) {
+        let code = errno
+        if result < 0 { throw .failed(call: call, on: thing(), code: code) }
+    }
+
     /// The message of an errno (strerror(3), thread-safe since glibc 2.32).
     package static func message(for code: CInt) -> String { String(cString: strerror(code)) }
 }

@@ -76,7 +76,7 @@ package final class SocketOwnerLookup: Sendable {
                     number = socket
                 } else {
                     number = CLinux_diag_socket()
-                    guard number >= 0 else { throw SocketError.failed(call: "socket", on: Self.subject, code: errno) }
+                    try SocketError.check(number, "socket", on: Self.subject)
                     state.socket = Descriptor(owning: number)
                 }
                 var request = try Self.request(from: local, to: remote, sequence: state.sequence)

@@ -5,16 +5,17 @@ import SystemIO
 ///
 /// The bytes stay in the kernel's receive queue. An idle connection therefore costs only this value.
 package struct RelayInspector: Sendable {
-    enum Decision {
+    enum Decision: Hashable, Sendable {
         case passes
         case refused(BrowserGuard.Refusal)
-        case undecided
+        /// The bytes may become a request. They are inspected again when more arrive, and at this time. Nil before the
+        /// first byte.
+        case undecided(until: MonotonicInstant?)
     }
 
     private var browserGuard: BrowserGuard
     private let limits: InspectionTimeouts
     private var seen = 0
-    private var stage = RequestLineStage.silent
     private var began: MonotonicInstant?
     private var lastCame: MonotonicInstant?
 
@@ -26,34 +27,29 @@ package struct RelayInspector: Sendable {
 
     var drainTimeout: Duration { limits.drain }
 
-    /// True if the decision may depend on a timeout.
-    var needsTimer: Bool { began != nil }
-
     /// The time of the next decision without more bytes; nil before the first byte.
-    var deadline: MonotonicInstant? {
-        guard let began, let lastCame else { return nil }
-        return stage == .begun ? began + limits.head : lastCame + limits.timeout(at: stage)
-    }
+    private(set) var deadline: MonotonicInstant?
 
     /// Peeks at the client's receive queue.
-    mutating func inspect(_ client: inout RelaySocket, pool: RelayBufferPool, now: MonotonicInstant)
-        -> Decision
-    {
+    mutating func inspect(_ client: inout RelaySocket, pool: RelayBufferPool, now: MonotonicInstant) -> Decision {
         let buffer = UnsafeMutableRawBufferPointer(rebasing: pool.scratch[..<BrowserGuard.limit])
         let count = client.peek(into: buffer)
         // At EOF and after an error, no bytes are left to inspect. The next read reports which.
-        guard count > 0 else { return count < 0 && errno == EAGAIN ? .undecided : .passes }
+        guard count > 0 else { return count < 0 && errno == EAGAIN ? .undecided(until: deadline) : .passes }
+        let stage: RequestLineStage
         switch browserGuard.evaluate(UnsafeRawBufferPointer(rebasing: buffer[..<count]), isComplete: client.isEnding) {
         case .passes: return .passes
         case .refused(let refusal): return .refused(refusal)
-        case .undecided(let stage): self.stage = stage
+        case .undecided(let current): stage = current
         }
         if count > seen { lastCame = now }
         seen = count
         let began = began ?? now
         self.began = began
-        if stage == .begun { return now - began < limits.head ? .undecided : .refused(.unfinished) }
-        return now - (lastCame ?? now) < limits.timeout(at: stage) ? .undecided : .passes
+        let end = stage == .begun ? began + limits.head : (lastCame ?? now) + limits.timeout(at: stage)
+        deadline = end
+        if now < end { return .undecided(until: end) }
+        return stage == .begun ? .refused(.unfinished) : .passes
     }
 
     /// True if the target's first bytes are not HTTP. The target then expects no HTTP request.

@@ -1,12 +1,20 @@
 import Model
+import Synchronization
 import SystemIO
 
 /// A connect by plan for a task, which then owns the stream.
 final class ConnectRequest: Sendable {
     let plan: ConnectPlan
+    private let tokenNumber = Atomic<UInt64>(0)
     private let promise = Promise<RelayTarget>()
 
     init(_ plan: ConnectPlan) { self.plan = plan }
+
+    /// The connection in the event loop, which sets the token at the start.
+    var token: ConnectionToken {
+        get { ConnectionToken(tokenNumber.load(ordering: .relaxed)) }
+        set { tokenNumber.store(newValue.number, ordering: .relaxed) }
+    }
 
     /// Waits for the stream.
     ///
@@ -19,8 +27,8 @@ final class ConnectRequest: Sendable {
     }
 }
 
-/// A request of the event loop for a connection that its plan did not connect.
-final class DialRequest: Sendable {
+/// A request of the event loop to plan the routes again and to connect on a task, because a plan did not connect.
+final class FallbackRequest: Sendable {
     /// The connection in the event loop.
     let token: ConnectionToken
     /// The route of the plan, and the reason why it failed. Nil without a plan.
@@ -37,24 +45,9 @@ final class DialRequest: Sendable {
         (self.token, self.attempt, self.racing) = (token, attempt, racing)
     }
 
-    /// Ends the dial, because the client is gone or has a stream.
+    /// Ends the request, because the client is gone or has a stream.
     func abandon() { abandoned.complete(.success(())) }
 
-    /// Runs `body` until it returns or the dial is abandoned.
-    ///
-    /// - Throws: The error of `body`; `CancellationError` if the dial was abandoned.
-    func run(_ body: @escaping @Sendable () async throws -> RelayTarget) async throws -> RelayTarget {
-        try await withThrowingTaskGroup(of: RelayTarget?.self) { group in
-            group.addTask { try await body() }
-            group.addTask { [abandoned] in
-                try? await abandoned.value()
-                return nil
-            }
-            defer { group.cancelAll() }
-            if let target = try await group.next() ?? nil { return target }
-            group.cancelAll()
-            while let result = await group.nextResult() { try? result.get()?.reject() }
-            throw CancellationError()
-        }
-    }
+    /// Waits until the request is abandoned; may be called once. Throws `CancellationError`.
+    func waitForAbandonment() async throws { try await abandoned.value() }
 }

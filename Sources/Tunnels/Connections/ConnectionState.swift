@@ -12,27 +12,17 @@ struct ConnectionState {
         /// The client's user is looked up.
         case checking
         /// The client's first bytes are awaited.
-        case holding
+        case inspecting
         /// Too many connects are in flight, or no permit is free.
         case queued
         /// The socket connects, or waits to try again.
         case connecting
         /// The peer has the request and has not replied.
         case handshaking
-        /// The routes are planned again and connected on a task.
-        case dialing
-        /// The client has the response of a rejection. Its close is awaited.
-        case rejecting
+        /// A task plans the routes again and connects.
+        case fallback
+        /// The connection has ended, or the relay rejects the client.
         case ended
-    }
-
-    enum Inspection: Hashable, Sendable {
-        case passes
-        case refused(BrowserGuard.Refusal)
-        /// The client sent nothing yet.
-        case silent
-        /// The bytes may become a request. They are inspected again when more arrive, and at this time.
-        case undecided(until: Instant)
     }
 
     enum Event {
@@ -41,21 +31,21 @@ struct ConnectionState {
         case clientReadable
         /// The client closed both directions and left no bytes.
         case clientDisconnected
-        case inspected(Inspection)
+        case inspected(RelayInspector.Decision)
         /// The target has a plan. A slow network address does not delay its other routes.
         case planned(timeout: Duration, hasOtherRoutes: Bool)
         /// The target has no plan for the event loop, or the plan is outdated.
         case notPlanned
         /// The policy refuses the connection.
         case refused(DialError)
-        case placeFree
+        case slotFree
         case connected(hasHandshake: Bool)
         /// The server's accept queue is full (EAGAIN of connect(2)), or no permit is free.
         case queueFull
         case planFailed
         case verified
-        case dialed
-        case dialFailed(DialError)
+        case fallbackConnected
+        case fallbackFailed(DialError)
         /// The approval of the network route was revoked.
         case networkRevoked
         case deadlineReached
@@ -65,18 +55,18 @@ struct ConnectionState {
         case checkClient
         case inspect
         case selectPlan
-        case awaitPlace
+        case awaitSlot
         case connect
         case sendRequest
-        case dial
-        /// Connect the other routes too, on a task.
+        case startFallback
+        /// Connect the other routes too, by the fallback.
         case race
-        /// Give up the plan, because a task connects the other routes.
+        /// Give up the plan, because the fallback connects the other routes.
         case abandonPlan
         /// Hand both sockets to the relay.
         case relay
-        case respond(BrowserGuard.Refusal)
-        case discardInput
+        /// Hand the client to the relay, which sends the response and awaits the close.
+        case reject(BrowserGuard.Refusal)
         /// Close the connection; with an error the failure is counted and reported.
         case end(DialError?)
         case wait
@@ -86,24 +76,18 @@ struct ConnectionState {
     /// The time at which the machine needs `deadlineReached`; nil if it needs none.
     private(set) var deadline: Instant?
 
-    private let inspects: Bool
-    private let timeouts: InspectionTimeouts
+    private let firstByteTimeout: Duration?
     private var connectDeadline: Instant?
     /// The time at which the other routes are tried too; nil if there are none, or if they are.
     private var raceStart: Instant?
     /// The time of the next attempt at a full accept queue.
     private var retryTime: Instant?
-    /// True while a task connects the other routes.
+    /// True while the fallback connects the other routes.
     private var isRacing = false
     private var retryDelay = Backoff.queueFull
 
-    /// - Parameters:
-    ///   - inspects: True if the client's first bytes are inspected before the dial.
-    ///   - timeouts: The timeouts of the inspection.
-    init(inspects: Bool, timeouts: InspectionTimeouts) {
-        self.inspects = inspects
-        self.timeouts = timeouts
-    }
+    /// - Parameter firstByteTimeout: The time for the client's first byte; nil if its bytes are not inspected.
+    init(firstByteTimeout: Duration?) { self.firstByteTimeout = firstByteTimeout }
 
     /// Handles an event.
     ///
@@ -112,38 +96,36 @@ struct ConnectionState {
         switch (phase, event) {
         case (.ended, _): return .wait
         case (.checking, .accepted): return .checkClient
-        case (.checking, .checked(.passes)): return inspects ? hold(now) : select()
+        case (.checking, .checked(.passes)): return inspect(now)
         case (.checking, .checked(.disconnected)): return end(nil)
         case (.checking, .checked(.refused(let failure))): return end(failure)
-        case (.holding, _): return handleWhileHolding(event, now)
-        case (.rejecting, .clientReadable): return .discardInput
-        case (.rejecting, .clientDisconnected), (.rejecting, .deadlineReached): return end(nil)
+        case (.inspecting, _): return handleWhileInspecting(event, now)
         case (_, .clientDisconnected): return end(nil)
         case (_, .networkRevoked): return end(Self.revoked)
-        case (_, .refused(let failure)), (.dialing, .dialFailed(let failure)): return end(failure)
-        case (.dialing, .dialed): return .relay
-        case (.dialing, _): return .wait
+        case (_, .refused(let failure)), (.fallback, .fallbackFailed(let failure)): return end(failure)
+        case (.fallback, .fallbackConnected): return .relay
+        case (.fallback, _): return .wait
         default: return handleWhileConnecting(event, now)
         }
     }
 
-    private mutating func hold(_ now: Instant) -> Action {
-        phase = .holding
-        deadline = now + timeouts.firstByte
+    private mutating func inspect(_ now: Instant) -> Action {
+        guard let firstByteTimeout else { return select() }
+        phase = .inspecting
+        deadline = now + firstByteTimeout
         return .inspect
     }
 
-    private mutating func handleWhileHolding(_ event: Event, _ now: Instant) -> Action {
+    private mutating func handleWhileInspecting(_ event: Event, _ now: Instant) -> Action {
         switch event {
         case .inspected(.passes): return select()
         case .inspected(.refused(let refusal)):
-            phase = .rejecting
-            deadline = now + timeouts.drain
-            return .respond(refusal)
-        case .inspected(.silent):
+            (phase, deadline) = (.ended, nil)
+            return .reject(refusal)
+        case .inspected(.undecided(nil)):
             // The server may speak first. The relay continues the inspection.
             return deadline.map { now >= $0 } == true ? select() : .wait
-        case .inspected(.undecided(let end)):
+        case .inspected(.undecided(let end?)):
             deadline = end
             return .wait
         case .clientReadable, .deadlineReached: return .inspect
@@ -163,8 +145,8 @@ struct ConnectionState {
         case .planned(let timeout, let hasOtherRoutes):
             connectDeadline = now + timeout
             raceStart = hasOtherRoutes ? now + Relay.attemptDelay : nil
-            return wait(.awaitPlace)
-        case .placeFree:
+            return wait(.awaitSlot)
+        case .slotFree:
             phase = .connecting
             return .connect
         case .queueFull:
@@ -174,25 +156,25 @@ struct ConnectionState {
             phase = .handshaking
             return wait(.sendRequest)
         case .connected(false), .verified: return .relay
-        case .dialed where isRacing: return .relay
-        case .dialFailed:
+        case .fallbackConnected where isRacing: return .relay
+        case .fallbackFailed:
             isRacing = false
             return .wait
-        case .notPlanned, .planFailed: return dial()
+        case .notPlanned, .planFailed: return fallBack()
         case .deadlineReached: return handleDeadline(now)
         default: return .wait
         }
     }
 
     private mutating func handleDeadline(_ now: Instant) -> Action {
-        if let connectDeadline, now >= connectDeadline { return dial() }
+        if let connectDeadline, now >= connectDeadline { return fallBack() }
         if let raceStart, now >= raceStart {
             (self.raceStart, isRacing) = (nil, true)
             return wait(.race)
         }
         guard let retryTime, now >= retryTime else { return wait(.wait) }
         self.retryTime = nil
-        return wait(phase == .queued ? .awaitPlace : .connect)
+        return wait(phase == .queued ? .awaitSlot : .connect)
     }
 
     /// Sets the next deadline.
@@ -203,10 +185,10 @@ struct ConnectionState {
         return action
     }
 
-    private mutating func dial() -> Action {
-        phase = .dialing
+    private mutating func fallBack() -> Action {
+        phase = .fallback
         deadline = nil
-        return isRacing ? .abandonPlan : .dial
+        return isRacing ? .abandonPlan : .startFallback
     }
 
     private mutating func end(_ failure: DialError?) -> Action {

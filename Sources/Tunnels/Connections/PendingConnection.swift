@@ -7,8 +7,8 @@ import SystemIO
 /// thread.
 final class PendingConnection {
     let token: ConnectionToken
-    /// The listener that accepted the client; nil for a connect request.
-    let listener: LoopListener?
+    /// Nil for a connect request.
+    let acceptor: Acceptor?
     /// Nil for an accepted client.
     let request: ConnectRequest?
     var state: ConnectionState
@@ -18,105 +18,99 @@ final class PendingConnection {
     var inspector: RelayInspector?
     var plan: ConnectPlan?
     var permit: (any Sendable)?
-    var place: ConnectQueue.Place?
-    /// The time at which the place at the server is released.
-    var placeRelease: MonotonicInstant?
-    var dialRequest: DialRequest?
+    var slot: ConnectQueue.Slot?
+    /// The time at which the slot of the server is released.
+    var slotRelease: MonotonicInstant?
+    var fallback: FallbackRequest?
     /// The reason why the plan failed; nil before that, and after its timeout.
-    private var failure: ConnectPlan.Failure?
+    private(set) var failure: ConnectPlan.Failure?
     /// The target whose plan was selected; nil before that.
     private var selectedTarget: TargetSnapshot?
-    /// The routes that were revoked since the connection began to dial.
+    /// The routes that were revoked since the connection began to connect.
     private var revoked: [RevokedRoutes] = []
-    /// True if the client has the response of a rejection.
-    private(set) var isRejected = false
     /// The deadline of the timer in the loop's heap; nil if there is none.
     var timer: MonotonicInstant?
-    var dialStart: MonotonicInstant
+    var connectStart: MonotonicInstant
 
     private let peer: SocketAddress?
 
     init(
         _ client: consuming Descriptor,
         peer: SocketAddress?,
-        on listener: LoopListener,
+        on acceptor: Acceptor,
         token: ConnectionToken,
         now: MonotonicInstant
     ) {
         self.token = token
-        self.listener = listener
+        self.acceptor = acceptor
         request = nil
         self.peer = peer
-        dialStart = now
-        let configuration = listener.tunnel.configuration
-        let inspects = configuration.inspects(on: listener.socket.address)
-        state = ConnectionState(inspects: inspects, timeouts: configuration.limits.inspection)
-        let local = Self.local(of: client.number, on: listener)
+        connectStart = now
+        let listener = acceptor.tunnel.listener
+        let inspects = listener.inspects(on: acceptor.socket.address)
+        let limits = listener.limits.inspection
+        state = ConnectionState(firstByteTimeout: inspects ? limits.firstByte : nil)
         if inspects {
-            inspector = RelayInspector(BrowserGuard(address: local), limits: configuration.limits.inspection)
+            let local = Self.local(of: client.number, on: acceptor)
+            inspector = RelayInspector(BrowserGuard(address: local), limits: limits)
         }
-        self.client = RelaySocket(connected: client, isTCP: listener.socket.address.port != nil)
+        self.client = RelaySocket(connected: client, isTCP: acceptor.socket.address.port != nil)
     }
 
     /// Creates a connection without a client.
     init(_ request: ConnectRequest, token: ConnectionToken, now: MonotonicInstant) {
         self.token = token
         self.request = request
-        (listener, peer) = (nil, nil)
+        (acceptor, peer) = (nil, nil)
         plan = request.plan
-        dialStart = now
-        state = ConnectionState(inspects: false, timeouts: InspectionTimeouts())
+        connectStart = now
+        state = ConnectionState(firstByteTimeout: nil)
     }
 
     /// Prevents the handover over these routes. A connection that has not selected a route yet will not select one of them.
     func revoke(_ routes: RevokedRoutes) {
-        if plan != nil || dialRequest != nil { revoked.append(routes) }
+        if plan != nil || fallback != nil { revoked.append(routes) }
     }
 
-    /// True if the route was revoked since the connection began to dial.
+    /// True if the route was revoked since the connection began to connect.
     func isRevoked(_ route: Route?) -> Bool {
         guard route?.isNetwork == true else { return false }
-        // A result of a dial on a task has no snapshot: its plans were made after the approval was read.
+        // A result of the fallback has no snapshot: its plans were made after the approval was read.
         return revoked.contains { $0.contains(route) } || plan != nil && selectedTarget?.isCurrent() == false
     }
 
     /// Nil for a connect request.
-    var tunnel: LoopTunnel? { listener?.tunnel }
+    var tunnel: LoopTunnel? { acceptor?.tunnel }
 
     /// The next time at which the connection needs a timer.
     var deadline: MonotonicInstant? {
-        guard let placeRelease, place?.holdsServer == true else { return state.deadline }
-        return state.deadline.map { min($0, placeRelease) } ?? placeRelease
+        guard let slotRelease, slot?.includesServer == true else { return state.deadline }
+        return state.deadline.map { min($0, slotRelease) } ?? slotRelease
     }
 
-    /// The local address of an accepted socket, which is that of its listener unless that one has every address.
-    private static func local(of client: CInt, on listener: LoopListener) -> SocketAddress? {
-        let address = listener.socket.address
+    /// The local address of an accepted socket, which is that of its acceptor unless that one has every address.
+    private static func local(of client: CInt, on acceptor: Acceptor) -> SocketAddress? {
+        let address = acceptor.socket.address
         return address.isUnspecified ? SocketAddress.local(of: client) : address
     }
 
     func checkClient() -> ClientOwnerCheck.Decision {
-        guard let listener, let number = client?.number else { return .passes }
-        let configuration = listener.tunnel.configuration
-        guard configuration.checksOwner(on: listener.socket.address) else { return .passes }
-        if listener.socket.address.port == nil {
-            return ClientOwnerCheck.evaluate(user: UnixPeer.user(of: number), owner: configuration.owner)
+        guard let acceptor, let number = client?.number else { return .passes }
+        let listener = acceptor.tunnel.listener
+        guard listener.checksOwner(on: acceptor.socket.address) else { return .passes }
+        if acceptor.socket.address.port == nil {
+            return ClientOwnerCheck.evaluate(user: UnixPeer.user(of: number), owner: listener.owner)
         }
-        guard let peer, let local = Self.local(of: number, on: listener) else { return .disconnected }
-        return configuration.ownerCheck.evaluate(number, from: peer, to: local, owner: configuration.owner)
+        guard let peer, let local = Self.local(of: number, on: acceptor) else { return .disconnected }
+        return listener.ownerCheck.evaluate(number, from: peer, to: local, owner: listener.owner)
     }
 
-    func inspect(_ pool: RelayBufferPool, _ now: MonotonicInstant) -> ConnectionState.Inspection {
+    func inspect(_ pool: RelayBufferPool, _ now: MonotonicInstant) -> RelayInspector.Decision {
         guard var client = client.take(), var inspector = inspector.take() else { return .passes }
         let decision = inspector.inspect(&client, pool: pool, now: now)
         self.client = consume client
-        switch decision {
-        case .passes: return .passes
-        case .refused(let refusal): return .refused(refusal)
-        case .undecided:
-            self.inspector = inspector
-            return inspector.deadline.map { .undecided(until: $0) } ?? .silent
-        }
+        if case .undecided = decision { self.inspector = inspector }
+        return decision
     }
 
     /// Handles readiness of the client's socket.
@@ -131,27 +125,6 @@ final class PendingConnection {
         return .clientReadable
     }
 
-    /// Sends the response of a rejection.
-    func respond(to refusal: BrowserGuard.Refusal) {
-        isRejected = true
-        // The send buffer of a new connection has room for the response.
-        _ = ForbiddenResponse.response(to: refusal).withUnsafeBytes { client?.send($0) }
-        client?.shutdownWrite()
-    }
-
-    /// Discards what a rejected client sends.
-    ///
-    /// - Returns: True if the client has closed.
-    func discardInput(_ pool: RelayBufferPool) -> Bool {
-        while client?.isReadable == true, client?.isAtEnd == false {
-            guard client?.discard(into: pool.scratch) == true else { break }
-        }
-        return client?.isAtEnd ?? true
-    }
-
-    /// The reason why the plan failed.
-    var planFailure: ConnectPlan.Failure { failure ?? .timedOut }
-
     /// Returns the connected target of a plan, with its permits. The result owns the descriptor only if `target` was
     /// released.
     func connectedTarget(_ number: CInt, of plan: ConnectPlan) -> RelayTarget {
@@ -160,7 +133,7 @@ final class PendingConnection {
         return target
     }
 
-    /// Gives up what an attempt by plan holds, before a dial on a task.
+    /// Gives up what an attempt by plan holds, before the fallback.
     func abandonPlan() {
         plan = nil
         target = nil
@@ -168,7 +141,7 @@ final class PendingConnection {
     }
 }
 
-/// The connector's plan and its place in the queue.
+/// The connector's plan and its slot.
 extension PendingConnection {
     /// Takes the plan of the target, if it still holds.
     func selectPlan() -> ConnectionState.Event {
@@ -180,36 +153,36 @@ extension PendingConnection {
         return .planned(timeout: plan.timeout, hasOtherRoutes: plan.usesNetwork && target.plans.count > 1)
     }
 
-    /// Takes a permit and a place, or waits for one of them. A connection without a permit takes no place from others.
+    /// Takes a permit and a slot, or waits for one of them. A connection without a permit takes no slot from others.
     func enter(_ queue: inout ConnectQueue, _ now: MonotonicInstant) -> ConnectionState.Event? {
         if permit == nil, let acquirePermit = plan?.acquirePermit {
             permit = acquirePermit()
             failure = permit == nil ? .noPermit : nil
             if permit == nil { return .queueFull }
         }
-        guard let key = plan?.limitKey else { return .placeFree }
-        guard let place = queue.enter(token, key) else { return nil }
-        hold(place, now)
-        return .placeFree
+        guard let key = plan?.limitKey else { return .slotFree }
+        guard let slot = queue.enter(token, key) else { return nil }
+        take(slot, now)
+        return .slotFree
     }
 
-    func hold(_ place: ConnectQueue.Place, _ now: MonotonicInstant) {
-        self.place = place
-        placeRelease = now + ConnectQueue.serverHoldTime
+    func take(_ slot: ConnectQueue.Slot, _ now: MonotonicInstant) {
+        self.slot = slot
+        slotRelease = now + ConnectQueue.serverSlotTime
     }
 
-    /// Gives up the place at the server when its time is over.
+    /// Releases the slot of the server when its time is over.
     func releaseServer(_ queue: inout ConnectQueue, _ now: MonotonicInstant) {
-        guard let placeRelease, now >= placeRelease, var place = place.take() else { return }
-        queue.releaseServer(&place)
-        (self.place, self.placeRelease) = (place, nil)
+        guard let slotRelease, now >= slotRelease, var slot = slot.take() else { return }
+        queue.releaseServer(&slot)
+        (self.slot, self.slotRelease) = (slot, nil)
     }
 
-    /// Gives up the place, or the wait for one.
+    /// Releases the slot, or ends the wait for one.
     func leave(_ queue: inout ConnectQueue) {
         guard plan?.limitKey != nil else { return }
-        placeRelease = nil
-        if let place = place.take() { queue.release(place) } else { queue.leave(token) }
+        slotRelease = nil
+        if let slot = slot.take() { queue.release(slot) } else { queue.leave(token) }
     }
 }
 
@@ -224,12 +197,8 @@ extension PendingConnection {
         guard plan.isAllowed?() != false else { return failed(.forbidden) }
         guard let socket = try? address.makeSocket() else { return failed(.system(errno)) }
         let number = socket.number
-        guard let result = try? address.withRaw({ Glibc.connect(number, $0, $1) }) else {
-            return failed(.system(EINVAL))
-        }
-        let code = result == 0 ? 0 : errno
-        // An interrupted connect continues in the background (connect(2)).
-        guard [0, EINPROGRESS, EINTR].contains(code) else { return code == EAGAIN ? .queueFull : failed(.system(code)) }
+        guard let code = try? address.startConnect(number) else { return failed(.system(EINVAL)) }
+        guard code == 0 || code == EINPROGRESS else { return code == EAGAIN ? .queueFull : failed(.system(code)) }
         let isTCP = address.port != nil
         if isTCP { RelaySocket.setOptions(number) }
         target = RelaySocket(connected: socket, isTCP: isTCP, isConnecting: code != 0)
@@ -255,11 +224,7 @@ extension PendingConnection {
             return failed(.closed)
         }
         guard handshake == nil else { return .connected(hasHandshake: true) }
-        // A connect to an unused local port can connect to itself if the kernel chooses the same local port
-        // (simultaneous open, RFC 9293, section 3.5). No process listens there then.
-        if address.port != nil, SocketAddress.local(of: number) == SocketAddress.peer(of: number) {
-            return failed(.system(ECONNREFUSED))
-        }
+        if address.port != nil, SocketAddress.isSelfConnected(number) { return failed(.system(ECONNREFUSED)) }
         // A listener of this process may have opened since the first check.
         return plan.isAllowed?() == false ? failed(.forbidden) : .connected(hasHandshake: false)
     }

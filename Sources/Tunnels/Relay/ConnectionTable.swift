@@ -1,35 +1,50 @@
+import CLinux
+import Glibc
 import SystemIO
 
-/// The identity of a connection in the event loop. A later connection may get the same index, never both.
+/// The identity of a connection or an acceptor in the event loop. A later connection may get the same index, never both.
 struct ConnectionToken: Hashable, Sendable {
+    private static let acceptorBit = 1 << 30
+
     let index: Int
     let generation: UInt32
 
-    /// The form for timers and commands.
-    var number: UInt64 { UInt64(generation) << 32 | UInt64(index) }
+    /// The form for timers and epoll: `generation << 32 | index << 1`. In epoll, the lowest bit is set for a target.
+    var number: UInt64 { UInt64(generation) << 32 | UInt64(index) << 1 }
+
+    /// The index of an acceptor; nil for a connection.
+    var acceptor: Int? { index & Self.acceptorBit == 0 ? nil : index & ~Self.acceptorBit }
 
     init(index: Int, generation: UInt32) {
         self.index = index
         self.generation = generation
     }
 
-    init(_ number: UInt64) { self.init(index: Int(number & 0xFFFF_FFFF), generation: UInt32(number >> 32)) }
+    init(acceptor index: Int) { self.init(index: index | Self.acceptorBit, generation: 0) }
+
+    init(_ number: UInt64) { self.init(index: Int(number >> 1 & 0x7FFF_FFFF), generation: UInt32(number >> 32)) }
 }
 
-/// The connections of an event loop.
-struct ConnectionTable {
+/// The connections of an event loop, with their registrations, timers and memory. Belongs to the loop's thread.
+final class ConnectionTable {
     /// A connection before and after its handover to the relay. It keeps its token.
     enum Entry {
         case vacant
         case pending(PendingConnection)
+        /// Its sockets close with the last reference, so no one else holds one while the connection may end.
         case relayed(RelayConnection)
     }
 
+    let epoll = Epoll()
+    let pool = RelayBufferPool()
     private var entries: [Entry] = []
     private var vacant: [Int] = []
     private var nextGeneration: UInt32 = 0
+    /// Indices of relayed connections that are new, had an event, or have more bytes to move than their budget.
+    private var ready: [Int] = []
+    /// The deadlines of connections and acceptors.
+    private var timers = TimerHeap()
 
-    var count: Int { entries.count }
     var indices: Range<Int> { entries.indices }
 
     subscript(index: Int) -> Entry {
@@ -51,62 +66,23 @@ struct ConnectionTable {
         return pending
     }
 
-    /// True for a relayed connection of one of these observers over one of these routes.
+    /// Changes the relayed connection with a token. The caller holds no reference to it and may close it afterwards.
     ///
-    /// The caller holds no reference to the connection, because its sockets close with the last one.
-    func belongs(_ index: Int, to observers: Set<ObjectIdentifier>, over routes: RevokedRoutes) -> Bool {
-        guard case .relayed(let connection) = entries[index] else { return false }
-        return observers.contains(ObjectIdentifier(connection.observer)) && routes.contains(connection.route)
-    }
-
-    /// Replaces a connection that has both sockets by its relayed form.
-    ///
-    /// The caller gets no reference to it, because its sockets close with the last one.
-    /// - Returns: False if a socket is missing.
-    mutating func relay(
-        _ pending: PendingConnection,
-        _ target: RelayTarget,
-        observer: any RelayObserver,
-        _ pool: RelayBufferPool,
-        _ now: MonotonicInstant
-    ) -> Bool {
-        guard let client = pending.client.take(), let socket = pending.target.take() else { return false }
-        let connection = RelayConnection(
-            client: client,
-            target: socket,
-            target,
-            inspector: pending.inspector,
-            observer: observer,
-            generation: pending.token.generation,
-            pool: pool,
-            now: now
-        )
-        entries[pending.token.index] = .relayed(connection)
+    /// - Returns: False if the connection has ended.
+    func update(_ token: ConnectionToken, _ change: (RelayConnection) -> Void) -> Bool {
+        guard let connection = relayed(token) else { return false }
+        change(connection)
         return true
     }
 
-    /// Stores a connection that another thread has made.
-    mutating func relay(
-        _ token: ConnectionToken,
-        _ new: RelayCommandQueue.NewConnection,
-        _ pool: RelayBufferPool,
-        _ now: MonotonicInstant
-    ) {
-        let connection = RelayConnection(
-            client: RelaySocket(Descriptor(owning: new.client)),
-            target: RelaySocket(Descriptor(owning: new.target.number)),
-            new.target,
-            inspector: new.inspector,
-            observer: new.observer,
-            generation: token.generation,
-            pool: pool,
-            now: now
-        )
-        entries[token.index] = .relayed(connection)
+    /// True for a relayed connection of an observer over one of these routes. The caller holds no reference to it.
+    func belongs(_ index: Int, to observer: ObjectIdentifier, over routes: RevokedRoutes) -> Bool {
+        guard case .relayed(let connection) = entries[index] else { return false }
+        return ObjectIdentifier(connection.observer) == observer && routes.contains(connection.route)
     }
 
     /// Reserves an index for a new connection.
-    mutating func reserve() -> ConnectionToken {
+    func reserve() -> ConnectionToken {
         nextGeneration &+= 1
         let index = vacant.popLast() ?? entries.count
         if index == entries.count { entries.append(.vacant) }
@@ -114,8 +90,50 @@ struct ConnectionTable {
     }
 
     /// Removes a connection. Its sockets close with the last reference to it.
-    mutating func remove(_ index: Int) {
+    func remove(_ index: Int) {
         entries[index] = .vacant
         vacant.append(index)
+    }
+
+    /// Stores the relayed form of a connection, which is processed in this turn or the next one.
+    func relay(_ token: ConnectionToken, _ connection: RelayConnection) {
+        entries[token.index] = .relayed(connection)
+        queue(connection, token.index)
+    }
+
+    /// Registers a socket of a connection with epoll.
+    func watch(_ number: CInt, of token: ConnectionToken, isTarget: Bool) -> Bool {
+        epoll.watch(number, events: RelaySocket.interest, token: token.number | (isTarget ? 1 : 0))
+    }
+
+    /// Adds a relayed connection to the ready list, once.
+    func queue(_ connection: RelayConnection, _ index: Int) {
+        guard !connection.isQueued else { return }
+        connection.isQueued = true
+        ready.append(index)
+    }
+
+    /// Removes and returns the ready list.
+    func takeReady() -> [Int] {
+        defer { ready = [] }
+        return ready
+    }
+
+    /// The timeout of epoll_wait(2).
+    var epollTimeout: CInt { ready.isEmpty ? timers.epollTimeout : 0 }
+
+    /// Starts a timer for a connection or an acceptor.
+    func schedule(_ token: ConnectionToken, at deadline: MonotonicInstant) {
+        timers.add(token.number, until: deadline)
+        guard timers.count > 2 * entries.count + 1_024 else { return }
+        timers.prune { number in
+            let token = ConnectionToken(number)
+            return token.acceptor != nil || pending(token) != nil || relayed(token) != nil
+        }
+    }
+
+    /// Removes and returns the next timer that is due.
+    func popDueTimer(at now: MonotonicInstant) -> ConnectionToken? {
+        timers.popDue(at: now).map { ConnectionToken($0) }
     }
 }

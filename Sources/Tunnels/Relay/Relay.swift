@@ -1,6 +1,6 @@
 import CLinux
 import Glibc
-import Model
+package import Model
 import Synchronization
 package import SystemIO
 
@@ -54,33 +54,16 @@ package final class Relay: Sendable {
         if !commands.enqueue(.adopt(connection)) { connection.reject() }
     }
 
-    /// Closes every connection of these observers that was adopted before the call.
+    /// Closes the connections of an observer over these routes that were adopted before the call.
     ///
-    /// When it returns, the connections are closed and relay no more bytes.
-    package func closeConnections(of observers: any RelayObserver...) async {
-        await close(observers, .all)
-    }
-
-    /// Closes the connections of an observer whose routes were revoked. A connection that is being made over such a route
-    /// is closed instead of being relayed.
-    func closeConnections(of observer: any RelayObserver, over routes: RevokedRoutes) async {
-        await close([observer], routes)
-    }
-
-    private func close(_ observers: [any RelayObserver], _ routes: RevokedRoutes) async {
-        let groups = Set(observers.map { ObjectIdentifier($0) })
-        await withCheckedContinuation { continuation in
-            let command = RelayCommandQueue.Command.closeConnections(
-                groups,
-                over: routes,
-                continuation
-            )
-            if !commands.enqueue(command) { continuation.resume() }
-        }
+    /// A connection that is being made over such a route is closed instead of being relayed. When the call returns, the
+    /// connections are closed and relay no more bytes.
+    package func closeConnections(of observer: any RelayObserver, over routes: RevokedRoutes = .all) async {
+        await execute { .closeConnections(ObjectIdentifier(observer), over: routes, $0) }
     }
 
     /// Accepts clients for a tunnel until `stopListening`.
-    func listen(_ tunnel: TunnelConfiguration) { _ = commands.enqueue(.listen(tunnel)) }
+    func listen(_ tunnel: TunnelListener) { _ = commands.enqueue(.listen(tunnel)) }
 
     /// Sets the target of the tunnel with these counters.
     func setTarget(_ target: TargetSnapshot?, of metrics: TunnelMetrics) {
@@ -90,9 +73,7 @@ package final class Relay: Sendable {
     /// Ends `listen`, and resets the clients that are not relayed yet. When it returns, the listening sockets may be
     /// closed.
     func stopListening(_ metrics: TunnelMetrics) async {
-        await withCheckedContinuation { continuation in
-            if !commands.enqueue(.stopListening(ObjectIdentifier(metrics), continuation)) { continuation.resume() }
-        }
+        await execute { .stopListening(ObjectIdentifier(metrics), $0) }
     }
 
     /// Starts a connect by plan.
@@ -103,15 +84,18 @@ package final class Relay: Sendable {
     /// Ends a connect, because its task was cancelled.
     func abandon(_ request: ConnectRequest) { _ = commands.enqueue(.abandon(request)) }
 
-    /// Gives a connection the result of its dial.
-    func dialed(_ connection: ConnectionToken, _ result: Result<RelayTarget, DialError>) {
-        if !commands.enqueue(.dialed(connection: connection, result)) { try? result.get().reject() }
+    /// Gives a connection the result of its fallback.
+    func fallbackEnded(_ connection: ConnectionToken, _ result: Result<RelayTarget, DialError>) {
+        if !commands.enqueue(.fallbackEnded(connection, result)) { try? result.get().reject() }
     }
 
     /// Closes every connection, stops the thread, and returns after both have ended.
-    package func stop() async {
+    package func stop() async { await execute { .stop($0) } }
+
+    /// Returns when the relay thread has executed a command, or has stopped.
+    private func execute(_ command: (CheckedContinuation<Void, Never>) -> RelayCommandQueue.Command) async {
         await withCheckedContinuation { continuation in
-            if !commands.enqueue(.stop(continuation)) { continuation.resume() }
+            if !commands.enqueue(command(continuation)) { continuation.resume() }
         }
     }
 }
@@ -171,7 +155,7 @@ extension RelayOutcome {
 }
 
 /// The routes of the connections that are closed.
-enum RevokedRoutes: Sendable {
+package enum RevokedRoutes: Sendable {
     case all
     /// Every route over the network, and every stream through another broker. USB connections stay.
     case network
@@ -239,7 +223,7 @@ final class RelayCommandQueue: Sendable {
     enum Command: Sendable {
         case adopt(NewConnection)
         /// Accept clients for a tunnel.
-        case listen(TunnelConfiguration)
+        case listen(TunnelListener)
         /// The target of a tunnel has changed; nil if it has to be looked up for each connection.
         case setTarget(ObjectIdentifier, TargetSnapshot?)
         /// Close the connections of a tunnel that are not relayed yet, and accept no more.
@@ -247,12 +231,11 @@ final class RelayCommandQueue: Sendable {
         /// Connect by a plan for a task, or end such a connect.
         case connect(ConnectRequest)
         case abandon(ConnectRequest)
-        /// The result of a dial on a task.
-        case dialed(connection: ConnectionToken, Result<RelayTarget, DialError>)
+        case fallbackEnded(ConnectionToken, Result<RelayTarget, DialError>)
         /// The result of a link check.
         case linkChecked(connection: ConnectionToken, isReachable: Bool)
         /// Close relayed connections over these routes, and mark those that are not relayed yet.
-        case closeConnections(Set<ObjectIdentifier>, over: RevokedRoutes, CheckedContinuation<Void, Never>)
+        case closeConnections(ObjectIdentifier, over: RevokedRoutes, CheckedContinuation<Void, Never>)
         case stop(CheckedContinuation<Void, Never>)
     }
 
@@ -300,12 +283,16 @@ final class RelayCommandQueue: Sendable {
         return isOpen
     }
 
-    /// Removes and returns all commands. Called by the relay thread only.
-    func drain() -> [Command] {
+    /// Removes all commands. Called by the relay thread only.
+    ///
+    /// - Parameter isLast: True to reject later commands.
+    /// - Returns: The commands, in order.
+    func drain(isLast: Bool = false) -> [Command] {
         var count: eventfd_t = 0
         eventfd_read(wake.number, &count)
         return state.withLock { state in
             hasPending.store(false, ordering: .relaxed)
+            state.isClosed = isLast
             defer { state.commands = [] }
             return state.commands
         }
@@ -313,13 +300,4 @@ final class RelayCommandQueue: Sendable {
 
     /// True if the queue has commands. Cheap enough for frequent polling; true at the latest when `wake` is readable.
     var hasCommands: Bool { hasPending.load(ordering: .acquiring) }
-
-    /// Closes the queue and returns the last commands. Later commands are rejected.
-    func close() -> [Command] {
-        state.withLock { state in
-            state.isClosed = true
-            defer { state.commands = [] }
-            return state.commands
-        }
-    }
 }

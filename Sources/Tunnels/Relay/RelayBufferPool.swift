@@ -9,11 +9,12 @@ struct RelayBuffer: ~Copyable {
     private var taken = 0
     private var end: Int
 
-    /// Takes ownership of `base`; its first `count` bytes are pending.
-    init(_ base: UnsafeMutableRawPointer, capacity: Int, count: Int) {
-        self.base = base
-        self.capacity = capacity
-        end = count
+    /// Copies bytes into `base`, which the buffer owns from now on; nil for new memory.
+    init(copying bytes: UnsafeRawBufferPointer, to base: UnsafeMutableRawPointer? = nil, capacity: Int? = nil) {
+        self.capacity = capacity ?? bytes.count
+        self.base = base ?? .allocate(byteCount: self.capacity, alignment: 4_096)
+        end = bytes.count
+        UnsafeMutableRawBufferPointer(start: self.base, count: end).copyMemory(from: bytes)
     }
 
     deinit { base.deallocate() }
@@ -50,12 +51,9 @@ final class RelayBufferPool {
         for ends in pipes { _ = SplicePipe(owning: ends) }
     }
 
-    /// Copies bytes into a buffer of the pool.
+    /// Copies bytes, at most `size`, into a buffer of the pool.
     func buffer(holding bytes: UnsafeRawBufferPointer) -> RelayBuffer {
-        let capacity = max(bytes.count, Self.size)
-        let base = (capacity == Self.size ? spare.popLast() : nil) ?? .allocate(byteCount: capacity, alignment: 4_096)
-        UnsafeMutableRawBufferPointer(start: base, count: capacity).copyMemory(from: bytes)
-        return RelayBuffer(base, capacity: capacity, count: bytes.count)
+        RelayBuffer(copying: bytes, to: spare.popLast(), capacity: Self.size)
     }
 
     /// Returns a buffer to the pool, or frees the memory.

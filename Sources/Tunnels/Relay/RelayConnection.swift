@@ -54,7 +54,6 @@ final class RelayConnection {
         inspector: RelayInspector?,
         observer: any RelayObserver,
         generation: UInt32,
-        pool: RelayBufferPool,
         now: MonotonicInstant
     ) {
         self.client = client
@@ -65,12 +64,34 @@ final class RelayConnection {
         route = new.route
         eofClassifier = EOFClassifier(of: new.linkChecker)
         self.generation = generation
-        up = RelayDirection(in: pool)
-        down = RelayDirection(initialBytes: new.initialBytes, in: pool)
+        up = RelayDirection()
+        down = RelayDirection(initialBytes: new.initialBytes)
         lastMoved = now
         lastUp = now
         let speaksFirst = new.initialBytes.withUnsafeBytes { !$0.isEmpty && RelayInspector.isNotHTTP($0) }
         self.inspector = speaksFirst ? nil : inspector
+    }
+
+    /// Creates a connection that sends the response of a rejection and awaits the client's close. Its target is a closed
+    /// socket.
+    convenience init(
+        rejecting client: consuming RelaySocket,
+        _ refusal: BrowserGuard.Refusal,
+        drainTimeout: Duration,
+        observer: any RelayObserver,
+        generation: UInt32,
+        now: MonotonicInstant
+    ) {
+        self.init(
+            client: client,
+            target: RelaySocket(connected: Descriptor(owning: -1), isTCP: false),
+            RelayTarget(number: -1, halfClose: .propagates),
+            inspector: nil,
+            observer: observer,
+            generation: generation,
+            now: now
+        )
+        reject(refusal, until: now + drainTimeout)
     }
 
     func handleEvents(_ events: UInt32, onClient: Bool) {
@@ -116,7 +137,7 @@ final class RelayConnection {
             return client.isAtEnd || now >= rejection.end ? .over(.refused(rejection.refusal)) : .timed
         }
         let status = checkStreams(idle: idle, owners: owners, now: now)
-        if case .open = status, inspector?.needsTimer == true { return .timed }
+        if case .open = status, inspector?.deadline != nil { return .timed }
         return status
     }
 
@@ -189,10 +210,15 @@ final class RelayConnection {
         case .passes: self.inspector = nil
         case .refused(let refusal):
             self.inspector = nil
-            rejection = (refusal, now + inspector.drainTimeout)
-            _ = ForbiddenResponse.response(to: refusal).withUnsafeBytes { client.send($0) }
-            client.shutdownWrite()
+            reject(refusal, until: now + inspector.drainTimeout)
         }
+    }
+
+    /// Sends the response of a rejection. It fits into the send buffer, which a client without a request leaves empty.
+    private func reject(_ refusal: BrowserGuard.Refusal, until end: MonotonicInstant) {
+        rejection = (refusal, end)
+        _ = ForbiddenResponse.response(to: refusal).withUnsafeBytes { client.send($0) }
+        client.shutdownWrite()
     }
 
     /// Checks for completion after the target's EOF, or after the client stopped accepting bytes.

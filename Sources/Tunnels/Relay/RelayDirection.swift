@@ -21,13 +21,9 @@ struct RelayDirection: ~Copyable {
     /// True if the source sends large chunks. Small chunks are cheaper to copy.
     private var isBulk = false
 
-    /// Creates a direction.
-    ///
-    /// - Parameters:
-    ///   - initialBytes: Bytes already read from the source.
-    ///   - pool: Provides the buffer for them.
-    init(initialBytes: [UInt8] = [], in pool: RelayBufferPool) {
-        initialBytes.withUnsafeBytes { if !$0.isEmpty { pending = pool.buffer(holding: $0) } }
+    /// `initialBytes` were already read from the source.
+    init(initialBytes: [UInt8] = []) {
+        initialBytes.withUnsafeBytes { if !$0.isEmpty { pending = RelayBuffer(copying: $0) } }
     }
 
     var isEmpty: Bool { pending == nil && pipeIsEmpty }
