@@ -175,7 +175,7 @@ let package = Package(
         // Test infrastructure: starts real daemons in private directories. A separate Makefile builds the C part.
         .target(
             name: "TestSupport",
-            dependencies: ["CLinux", "Model", "SystemIO", "Tunnels"],
+            dependencies: ["CLinux", "Devices", "Model", "SystemIO", "Tunnels"],
             path: "Tests/TestSupport",
             exclude: [
                 "appdebug.py", "dartvm.py", "debugbridge.py", "demo", "devicekit.py", "lineapp.py", "lockdownd.py",

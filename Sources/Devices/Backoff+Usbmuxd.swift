@@ -12,24 +12,14 @@ extension Backoff {
 
     /// Waits for the next pause or a change. Returns true if the watch reported a change. Ends early when cancelled.
     mutating func wait(orChangeOf watcher: DirectoryWatcher?, clock: any Clock<Duration>) async -> Bool {
-        let length = watcher == nil ? min(next(), Self.unwatchedPause) : next()
-        return await withTaskGroup(of: Bool.self) { group in
-            group.addTask {
-                try? await clock.sleep(for: length)
-                return false
-            }
-            if let watcher {
-                group.addTask {
-                    do {
-                        try await watcher.change()
-                        return true
-                    } catch {
-                        return false
-                    }
-                }
-            }
-            defer { group.cancelAll() }
-            return await group.next() ?? false
+        guard let watcher else {
+            try? await clock.sleep(for: min(next(), Self.unwatchedPause))
+            return false
         }
+        let hasChanged = try? await withTimeout(next(), clock: clock) {
+            try await watcher.change()
+            return true
+        }
+        return hasChanged ?? false
     }
 }

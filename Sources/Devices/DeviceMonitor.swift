@@ -15,7 +15,7 @@ import SystemIO
 package actor DeviceMonitor: Service {
     /// The information needed to open a stream to a device.
     package struct Handle: Sendable {
-        let deviceID: UInt32
+        package let deviceID: UInt32
         /// The run of usbmuxd in which the DeviceID is valid.
         let session: UsbmuxdInstance
         /// Classifies the end of a stream: normal close or lost link.

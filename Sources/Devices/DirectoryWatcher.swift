@@ -6,51 +6,41 @@ import SystemIO
 ///
 /// libusbmuxd tries to connect before it watches and misses changes in between. Here `arm` comes first. If inotify(7)
 /// or the directory is unavailable, `change` never returns, so the caller needs a timeout.
-struct DirectoryWatcher: Sendable {
+final class DirectoryWatcher: Sendable {
     private static let mask = UInt32(IN_CREATE | IN_MOVED_TO | IN_ATTRIB)
-
-    private final class Queue: Sendable {
-        let descriptor: Descriptor
-        init(_ number: CInt) { descriptor = Descriptor(owning: number) }
-    }
 
     private let directory: String
     private let name: [UInt8]
-    private let queue: Queue?
+    /// The queue of inotify(7); negative if there is none.
+    private let queue: Descriptor
 
     init(path: String) {
         let slash = path.lastIndex(of: "/") ?? path.startIndex
         directory = slash == path.startIndex ? "/" : String(path[..<slash])
         name = Array(path[slash...].drop { $0 == "/" }.utf8)
-        let number = inotify_init1(CInt(IN_NONBLOCK) | CInt(IN_CLOEXEC))
-        queue = number >= 0 ? Queue(number) : nil
+        queue = Descriptor(owning: inotify_init1(CInt(IN_NONBLOCK) | CInt(IN_CLOEXEC)))
     }
 
     /// Starts watching, again if the directory was removed and recreated.
     ///
     /// - Returns: True if the name changed since the last call; nil if the directory cannot be watched.
     func arm() -> Bool? {
-        guard let queue else { return nil }
-        let happened = drain(queue)
-        return inotify_add_watch(queue.descriptor.number, directory, Self.mask) >= 0 ? happened : nil
+        let happened = drain()
+        return inotify_add_watch(queue.number, directory, Self.mask) >= 0 ? happened : nil
     }
 
     /// Returns when the name changes. Only one task may wait at a time. Throws `CancellationError`.
     func change() async throws {
-        guard let queue else {
-            return try await Promise<Void>().value()
-        }
-        repeat {
-            try await Poller.shared.wait(for: .readable, of: queue.descriptor.number)
-        } while !drain(queue)
+        guard queue.number >= 0 else { return try await Promise<Void>().value() }
+        repeat { try await Poller.shared.wait(for: .readable, of: queue.number) } while !drain()
     }
 
     /// Reads all pending events. Returns true if one of them concerns the name.
-    private func drain(_ queue: Queue) -> Bool {
+    private func drain() -> Bool {
         var isFound = false
         var buffer = [UInt8](repeating: 0, count: 4096)
         while true {
-            let count = read(queue.descriptor.number, &buffer, buffer.count)
+            let count = read(queue.number, &buffer, buffer.count)
             guard count > 0 else { return isFound }
             var offset = 0
             // struct inotify_event: four words, then the name padded with zeros. The last word is the length of the

@@ -58,7 +58,7 @@ package struct UsbmuxPlanner: ConnectPlanner {
             )
         case .noPermit, .forbidden:
             let error = UsbmuxError.tooManyConnections(client.connectionLimit.limit)
-            return DialError(.limit, "\(phone) was not dialled: \(error)")
+            return DialError(.limit, "\(phone) was not dialed: \(error)")
         case .closed where session.isAlive:
             return DialError(
                 .failed,

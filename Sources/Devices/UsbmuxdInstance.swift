@@ -16,7 +16,7 @@ package final class UsbmuxdInstance: Sendable {
     let address: SocketAddress
 
     private let socket: Descriptor
-    private let daemon: pid_t?
+    private let daemon: CInt?
     private let isInvalidated = Atomic(false)
     /// The reply "ok" to Connect as this run of usbmuxd writes it; empty before the first one.
     private let acceptance = Mutex<[UInt8]>([])
@@ -26,7 +26,7 @@ package final class UsbmuxdInstance: Sendable {
     ///   - path: The path of a unix socket; nil for TCP.
     init(listeningOn socket: consuming Descriptor, path: String?) {
         address = path.map { .unix(path: $0) } ?? SocketAddress.peer(of: socket.number) ?? .unix(path: "")
-        daemon = Self.daemon(behind: socket.number)
+        daemon = UnixPeer.listener(of: socket.number)
         self.socket = socket
     }
 
@@ -43,7 +43,7 @@ package final class UsbmuxdInstance: Sendable {
 
     /// Evaluates the reply to Connect.
     func evaluate(_ reply: UnsafeRawBufferPointer) -> ConnectPlan.Handshake.Result {
-        UsbmuxConnectMessage.evaluate(reply, known: acceptance)
+        UsbmuxConnectReply.evaluate(reply, known: acceptance)
     }
 
     /// Ends the session when Patchbay stops listening.
@@ -52,16 +52,7 @@ package final class UsbmuxdInstance: Sendable {
     /// Returns true if this run of usbmuxd opened the stream. Valid only after the reply to Connect.
     func owns(connection stream: CInt) -> Bool {
         // Check the process first and `isAlive` last: it must hold at a time after the reply.
-        Self.daemon(behind: stream) == daemon && isAlive
-    }
-
-    /// The process that listens on a unix socket (SO_PEERCRED, unix(7)); nil for TCP.
-    private static func daemon(behind number: CInt) -> pid_t? {
-        // struct ucred has pid, uid and gid. glibc declares it only with _GNU_SOURCE.
-        var credentials: [CInt] = [0, 0, 0]
-        var size = socklen_t(3 * MemoryLayout<CInt>.size)
-        let status = getsockopt(number, SOL_SOCKET, SO_PEERCRED, &credentials, &size)
-        return status == 0 && credentials[0] != 0 ? credentials[0] : nil
+        UnixPeer.listener(of: stream) == daemon && isAlive
     }
 }
 

@@ -8,12 +8,6 @@ import SystemIO
 /// A child task cannot return a noncopyable `Connection`, so the task stores the connection here. An unused connection
 /// is closed with this object.
 final class PendingDial: Sendable {
-    private enum Event: Sendable {
-        case dialled(DialError?)
-        case clientDisconnected
-        case clientConnected
-    }
-
     private let stored = Mutex<Connection?>(nil)
 
     init() {}
@@ -39,35 +33,28 @@ final class PendingDial: Sendable {
         for client: CInt,
         _ dial: @escaping @Sendable () async throws -> Connection
     ) async -> DialError? {
-        await withTaskGroup(of: Event.self) { group in
-            group.addTask { [self] in
-                do {
-                    put(try await dial())
-                    return .dialled(nil)
-                } catch let failure as DialError {
-                    return .dialled(failure)
-                } catch is CancellationError {
-                    return .dialled(nil)
-                } catch {
-                    return .dialled(DialError(.failed, "the target could not be reached: \(error)"))
-                }
-            }
-            group.addTask {
-                guard (try? await Poller.shared.wait(for: .hungUp, of: client)) != nil else { return .clientConnected }
-                // The client closed. Bytes that it sent before still have to be delivered: a unix client may write and
-                // close at once.
-                var byte: UInt8 = 0
-                return recv(client, &byte, 1, CInt(MSG_PEEK)) > 0 ? .clientConnected : .clientDisconnected
-            }
-            defer { group.cancelAll() }
-            for await event in group {
-                switch event {
-                case .dialled(let failure): return failure
-                case .clientDisconnected: return nil
-                case .clientConnected: continue
-                }
+        do {
+            _ = try await withCancellation(when: { try await Self.waitForDisconnect(of: client) }) { [self] in
+                put(try await dial())
             }
             return nil
+        } catch let failure as DialError {
+            return failure
+        } catch is CancellationError {
+            return nil
+        } catch {
+            return DialError(.failed, "the target could not be reached: \(error)")
         }
+    }
+
+    /// Returns when the client has closed and left no bytes. Waits for cancellation if it has left some.
+    private static func waitForDisconnect(of client: CInt) async throws {
+        if (try? await Poller.shared.wait(for: .hungUp, of: client)) != nil {
+            // Bytes that the client sent before its close still have to be delivered: a unix client may write and close at
+            // once.
+            var byte: UInt8 = 0
+            if recv(client, &byte, 1, CInt(MSG_PEEK)) <= 0 { return }
+        }
+        try await Promise<Void>().value()
     }
 }

@@ -23,6 +23,8 @@ struct UsbmuxServerConnection: Sendable {
             guard let connection = pendingDial?.take() else { return }
             statistics.beginStream()
             relay.adopt(client: socket, target: connection, observer: statistics)
+        } catch ByteStream.Failure.closed {
+            // The usual end.
         } catch {
             logger.debug("a usbmuxd client disconnected", metadata: ["client": "\(number)", "reason": "\(error)"])
         }
@@ -32,14 +34,14 @@ struct UsbmuxServerConnection: Sendable {
     ///
     /// - Returns: The dial that the client was told succeeded; nil when the connection ends.
     private func handleRequests(over socket: CInt) async throws -> PendingDial? {
+        let stream = ByteStream(over: socket, to: "a usbmuxd client")
         var session = UsbmuxServerSession()
         while true {
             switch try session.nextAction(in: await eventHub.snapshot) {
             case nil:
-                let bytes = try await receive(upTo: session.bytesNeeded, from: socket)
-                if bytes.isEmpty { return nil }
-                session.append(bytes)
-            case .send(let bytes): try await send(bytes, to: socket)
+                // At most 16 KiB at a time, so that memory grows only with received data.
+                session.append(try await stream.receive(atMost: min(session.bytesNeeded, 16 << 10)))
+            case .send(let bytes): try await stream.send(bytes)
             case .dial(let device, let port):
                 let pendingDial = PendingDial()
                 let udid = device.device.udid
@@ -49,16 +51,16 @@ struct UsbmuxServerConnection: Sendable {
                     return try await dialer.dial(.usb(USBRoute(udid: udid, port: port)))
                 }
                 guard failure != nil || pendingDial.isFilled else { return nil }
-                try await send(session.connectCompleted(failure), to: socket)
+                try await stream.send(session.connectCompleted(failure))
                 guard let failure else { return pendingDial }
                 logger.debug("a dial failed", metadata: ["client": "\(number)", "reason": "\(failure)"])
             case .forward(let propertyList, let name):
                 let reply = await forward(propertyList, for: name)
-                try await send(session.upstreamReplied(reply), to: socket)
+                try await stream.send(session.upstreamReplied(reply))
             case .listen(let program):
                 let subscription = await eventHub.subscribe(number, as: program)
                 do {
-                    try await send(session.listenResponse(subscription.devices), to: socket)
+                    try await stream.send(session.listenResponse(subscription.devices))
                     try await streamEvents(subscription.changes, to: socket, encodedBy: session)
                 } catch {
                     await eventHub.unsubscribe(number)
@@ -103,44 +105,6 @@ struct UsbmuxServerConnection: Sendable {
             }
             defer { group.cancelAll() }
             try await group.next()
-        }
-    }
-
-    /// Receives the next bytes.
-    ///
-    /// - Returns: At least one byte; an empty array at the end of the stream.
-    private func receive(upTo room: Int, from socket: CInt) async throws -> [UInt8] {
-        // Reads at most 16 KiB at a time, so that memory grows only with received data.
-        let room = min(room, 16 << 10)
-        while true {
-            var failure: CInt = 0
-            let bytes = [UInt8](unsafeUninitializedCapacity: room) { buffer, count in
-                let received = recv(socket, buffer.baseAddress, room, 0)
-                count = max(0, received)
-                if received < 0 { failure = errno }
-            }
-            switch failure {
-            case 0, ECONNRESET: return bytes
-            case EAGAIN: try await Poller.shared.wait(for: .readable, of: socket)
-            case EINTR: continue
-            default: throw SocketError.failed(call: "recv", on: "a usbmuxd client", code: failure)
-            }
-        }
-    }
-
-    private func send(_ bytes: [UInt8], to socket: CInt) async throws {
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let sent = rest.withUnsafeBytes { Glibc.send(socket, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL)) }
-            if sent >= 0 {
-                rest = rest.dropFirst(sent)
-                continue
-            }
-            switch errno {
-            case EAGAIN: try await Poller.shared.wait(for: .writable, of: socket)
-            case EINTR: continue
-            case let code: throw SocketError.failed(call: "send", on: "a usbmuxd client", code: code)
-            }
         }
     }
 }

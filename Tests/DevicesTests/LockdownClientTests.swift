@@ -25,9 +25,9 @@ import Testing
 
         #expect(dialer.routes == [.usb(USBRoute(udid: udid, port: 62_078))])
         for (key, request) in zip(Self.keys, requests) {
-            #expect(request.contains("<key>Key</key>\n\t<string>\(key)</string>"), "\(request)")
-            #expect(request.contains("<key>Request</key>\n\t<string>GetValue</string>"), "\(request)")
-            #expect(request.contains("<key>Label</key>\n\t<string>patchbay</string>"), "\(request)")
+            #expect(request.contains("<key>Key</key><string>\(key)</string>"), "\(request)")
+            #expect(request.contains("<key>Request</key><string>GetValue</string>"), "\(request)")
+            #expect(request.contains("<key>Label</key><string>patchbay</string>"), "\(request)")
         }
         let expected = LockdownValues(
             name: SanitizedText("Anna’s iPhone"),

@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    @Test func `a device is dialled by its UDID`() async throws {
+    @Test func `a device is dialed by its UDID`() async throws {
         try await withScratchFolder { scratch in
             let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [(41, Phones.one)], welcome: "hello") }
             try await withMonitor(at: fake.address) { monitor in
@@ -176,7 +176,7 @@ import Testing
             let first = try FakeUsbmuxd(at: path) { $0.behave(phones: [(1, Phones.one)], welcome: "right") }
             // Restarts usbmuxd between the lookup of the DeviceID and its use, which is the worst moment.
             let native = NativeUsbmuxClient(address: .unix(path: path))
-            let client = InterruptedClient(native) {
+            let client = InterruptedUsbmuxClient(native) {
                 first.stop()
                 let second = try FakeUsbmuxd(at: path) { $0.behave(phones: [(1, Phones.two)], welcome: "wrong") }
                 scratch.atEnd { second.stop() }
@@ -196,7 +196,7 @@ import Testing
         try await withScratchFolder { scratch in
             let path = scratch.file("usbmuxd")
             let first = try FakeUsbmuxd(at: path) { $0.behave(phones: [(1, Phones.one)], welcome: "first") }
-            let client = InterruptedClient(NativeUsbmuxClient(address: .unix(path: path))) {
+            let client = InterruptedUsbmuxClient(NativeUsbmuxClient(address: .unix(path: path))) {
                 first.stop()
                 let second = try FakeUsbmuxd(at: path) { client in
                     client.behave(phones: [(1, Phones.two), (2, Phones.one)], welcome: "second")
@@ -213,63 +213,6 @@ import Testing
                 #expect(try await connection.receive(6) == Array("second".utf8))
                 #expect(client.lastDeviceID == 2)
             }
-        }
-    }
-}
-
-/// A client that runs a closure right before its first Connect.
-private final class InterruptedClient: UsbmuxClient {
-    private struct State {
-        var connected = 0
-        var lastDeviceID: UInt32 = 0
-        var interruption: (@Sendable () throws -> Void)?
-    }
-
-    private let client: any UsbmuxClient
-    private let state: Mutex<State>
-
-    init(_ client: any UsbmuxClient, _ interruption: @escaping @Sendable () throws -> Void) {
-        self.client = client
-        state = Mutex(State(interruption: interruption))
-    }
-
-    /// The number of Connects that usbmuxd accepted.
-    var connected: Int { state.withLock { $0.connected } }
-    var lastDeviceID: UInt32 { state.withLock { $0.lastDeviceID } }
-
-    func listDevices() async throws -> [UsbmuxDeviceRecord] { try await client.listDevices() }
-    func readBUID() async throws -> String { try await client.readBUID() }
-
-    var connectionLimit: UsbmuxConnectionLimiter { client.connectionLimit }
-
-    func plan(for route: USBRoute, to handle: DeviceMonitor.Handle, recover: @escaping ConnectPlan.Recovery)
-        -> ConnectPlan
-    {
-        let plan = client.plan(for: route, to: handle, recover: recover)
-        guard case .socket(let address, let handshake?) = plan.method else { return plan }
-        let counting = ConnectPlan(
-            route: plan.route,
-            method: .socket(
-                address,
-                ConnectPlan.Handshake(request: handshake.request, evaluate: handshake.evaluate) { [self] number in
-                    state.withLock { state in
-                        state.connected += 1
-                        state.lastDeviceID = handle.deviceID
-                    }
-                    return handshake.verify(number)
-                }
-            ),
-            halfClose: plan.halfClose,
-            timeout: plan.timeout,
-            recover: recover
-        )
-        return ConnectPlan(route: plan.route) { [self] in
-            let interruption = state.withLock { state in
-                defer { state.interruption = nil }
-                return state.interruption
-            }
-            try interruption?()
-            return try await FixedPlanner(counting).dial(.usb(route))
         }
     }
 }

@@ -14,17 +14,19 @@ import Testing
     }
 
     private static func plist(of request: UsbmuxRequest) throws -> Wire? {
-        guard case .propertyList(let bytes) = try request.message(tag: 1).body else { return nil }
+        guard case .propertyList(let bytes) = request.message.body else { return nil }
         try PropertyListValidator.validate(bytes)
         return try PropertyListDecoder().decode(Wire.self, from: Data(bytes))
     }
 
-    @Test func `the port of a Connect is in network byte order`() throws {
-        let plist = try #require(try Self.plist(of: .connect(deviceID: 7, port: 62078)))
+    @Test(arguments: [(1, 1), (7, 62_078), (.max, .max)] as [(UInt32, UInt16)])
+    func `a Connect has the DeviceID, and the port in network byte order`(deviceID: UInt32, port: UInt16) throws {
+        let plist = try #require(try Self.plist(of: .connect(deviceID: deviceID, port: port)))
 
-        #expect(plist.MessageType == "Connect")
-        #expect(plist.DeviceID == 7)
-        #expect(plist.PortNumber == 32498)
+        #expect(plist.MessageType == "Connect" && plist.ProgName == "patchbay" && plist.kLibUSBMuxVersion == 3)
+        #expect(plist.DeviceID == Int(deviceID))
+        #expect(plist.PortNumber == Int(port.bigEndian))
+        #expect(port != 62_078 || plist.PortNumber == 32_498)
     }
 
     @Test(arguments: [("Listen", UsbmuxRequest.listen), ("ListDevices", .listDevices), ("ReadBUID", .readBUID)])
@@ -33,7 +35,7 @@ import Testing
 
         #expect(plist.MessageType == name)
         #expect(plist.kLibUSBMuxVersion == 3)
-        #expect(plist.ProgName == "patchbay")
+        #expect(plist.ProgName == "patchbay" && plist.ClientVersionString == "patchbay")
         #expect(plist.DeviceID == nil)
     }
 }

@@ -53,7 +53,7 @@ package final class NativeUsbmuxClient: UsbmuxClient {
         -> ConnectPlan
     {
         let handshake = ConnectPlan.Handshake(
-            request: UsbmuxConnectMessage.request(deviceID: handle.deviceID, port: route.port),
+            request: UsbmuxRequest.connect(deviceID: handle.deviceID, port: route.port).message.encoded,
             evaluate: handle.session.evaluate,
             verify: { handle.session.owns(connection: $0) }
         )
@@ -75,7 +75,8 @@ package final class NativeUsbmuxClient: UsbmuxClient {
     ///
     /// - Throws: `UsbmuxError` if there is no reply; `CancellationError`.
     package func forward(_ propertyList: [UInt8], for request: String) async throws -> UsbmuxMessage.Body {
-        try await exchange(request) { try await $0.exchange(.propertyList(propertyList), for: request).body }
+        let message = UsbmuxMessage(tag: UsbmuxConnection.tag, body: .propertyList(propertyList))
+        return try await exchange(request) { try await $0.exchange(message, for: request).body }
     }
 
     /// Sends a request that usbmuxd answers without the device.

@@ -105,7 +105,7 @@ extension UsbmuxAddress {
         var backoff = Backoff.queueFull
         while true {
             do {
-                return try await address.connect(within: .seconds(30), clock: clock)
+                return try await address.connect(within: .seconds(30))
             } catch SocketError.failed(_, _, EAGAIN) {
                 // usbmuxd's accept queue is full.
                 try await backoff.wait(clock: clock)
@@ -129,33 +129,33 @@ extension UsbmuxAddress {
 
 /// Resolves the host name of a usbmuxd that listens on TCP.
 ///
-/// getaddrinfo(3) may query the network and blocks, so it runs on its own thread.
+/// getaddrinfo(3) may query the network and blocks, so each lookup runs on a thread of its own. A cancelled caller continues
+/// at once.
 enum HostResolver {
-    private static let thread = BlockingCallThread(named: "patchbay-lookup")
-
     /// The addresses in getaddrinfo(3)'s order of preference; never empty.
     static func addresses(of host: String, port: UInt16) async throws -> [SocketAddress] {
         if let address = SocketAddress(numeric: host, port: port) { return [address] }
-        return try await thread.call {
-            var hints = addrinfo()
-            hints.ai_socktype = CInt(SOCK_STREAM.rawValue)
-            var list: UnsafeMutablePointer<addrinfo>?
-            let status = getaddrinfo(host, String(port), &hints, &list)
-            guard status == 0 else {
-                throw UsbmuxError.failed(
-                    call: "the lookup of \(host)",
-                    message: String(cString: gai_strerror(status))
-                )
-            }
-            defer { freeaddrinfo(list) }
-            let found = sequence(first: list) { $0?.pointee.ai_next }.prefix { $0 != nil }.compactMap { entry in
-                entry.flatMap { address(in: $0.pointee) }
-            }
-            guard !found.isEmpty else {
-                throw UsbmuxError.failed(call: "the lookup of \(host)", message: "no IPv4 or IPv6 address")
-            }
-            return found
+        let addresses = Promise<[SocketAddress]>()
+        startThread(named: "patchbay-lookup") { addresses.complete(Result { try lookUp(host, port) }) }
+        return try await addresses.value()
+    }
+
+    private static func lookUp(_ host: String, _ port: UInt16) throws -> [SocketAddress] {
+        var hints = addrinfo()
+        hints.ai_socktype = CInt(SOCK_STREAM.rawValue)
+        var list: UnsafeMutablePointer<addrinfo>?
+        let status = getaddrinfo(host, String(port), &hints, &list)
+        guard status == 0 else {
+            throw UsbmuxError.failed(call: "the lookup of \(host)", message: String(cString: gai_strerror(status)))
         }
+        defer { freeaddrinfo(list) }
+        let found = sequence(first: list) { $0?.pointee.ai_next }.prefix { $0 != nil }.compactMap { entry in
+            entry.flatMap { address(in: $0.pointee) }
+        }
+        guard !found.isEmpty else {
+            throw UsbmuxError.failed(call: "the lookup of \(host)", message: "no IPv4 or IPv6 address")
+        }
+        return found
     }
 
     private static func address(in entry: addrinfo) -> SocketAddress? {

@@ -39,7 +39,7 @@ private struct LockdownConnection: Sendable {
     private var decoder = LockdownFrameDecoder()
 
     init(over number: CInt, after initialBytes: [UInt8]) {
-        stream = ByteStream(over: number)
+        stream = ByteStream(over: number, to: "lockdownd")
         decoder.append(initialBytes)
     }
 
@@ -47,7 +47,7 @@ private struct LockdownConnection: Sendable {
     mutating func value(of key: LockdownRequest.Key) async throws -> SanitizedText? {
         let request = LockdownRequest(key: key)
         do {
-            try await stream.send(request.encoded())
+            try await stream.send(request.encoded)
             let value = try await LockdownReply(receive(), to: request).value
             return value?.text.allSatisfy(\.isWhitespace) == true ? nil : value
         } catch ByteStream.Failure.closed {

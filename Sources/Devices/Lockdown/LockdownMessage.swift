@@ -4,8 +4,8 @@ import Model
 /// A request to lockdownd for one value. An iPhone answers it without pairing.
 ///
 /// On the wire, requests and replies are XML property lists, each after its length in four big-endian bytes.
-struct LockdownRequest: Hashable, Sendable, Encodable {
-    enum Key: String, Sendable, Encodable {
+struct LockdownRequest: Hashable, Sendable {
+    enum Key: String, Sendable {
         case deviceName = "DeviceName"
         case productType = "ProductType"
         case productVersion = "ProductVersion"
@@ -15,24 +15,15 @@ struct LockdownRequest: Hashable, Sendable, Encodable {
 
     let key: Key
 
-    private enum Keys: String, CodingKey {
-        case label = "Label"
-        case request = "Request"
-        case key = "Key"
-    }
-
-    func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: Keys.self)
-        try container.encode("patchbay", forKey: .label)
-        try container.encode(Self.name, forKey: .request)
-        try container.encode(key, forKey: .key)
-    }
-
     /// The length and the property list.
-    func encoded() throws -> [UInt8] {
-        let encoder = PropertyListEncoder()
-        encoder.outputFormat = .xml
-        let body = try encoder.encode(self)
+    var encoded: [UInt8] {
+        let body = PropertyListDocument.bytes(
+            keys: """
+                <key>Label</key><string>patchbay</string>
+                <key>Request</key><string>\(Self.name)</string>
+                <key>Key</key><string>\(key.rawValue)</string>
+                """
+        )
         return (0..<4).reversed().map { UInt8(truncatingIfNeeded: body.count >> ($0 * 8)) } + body
     }
 }
@@ -68,19 +59,11 @@ struct LockdownReply: Hashable, Sendable {
         let error: String?
         let value: String?
 
-        private enum Keys: String, CodingKey {
+        private enum CodingKeys: String, CodingKey {
             case request = "Request"
             case key = "Key"
             case error = "Error"
             case value = "Value"
-        }
-
-        init(from decoder: any Decoder) throws {
-            let container = try decoder.container(keyedBy: Keys.self)
-            request = try container.decode(String.self, forKey: .request)
-            key = try container.decodeIfPresent(String.self, forKey: .key)
-            error = try container.decodeIfPresent(String.self, forKey: .error)
-            value = try container.decodeIfPresent(String.self, forKey: .value)
         }
     }
 }

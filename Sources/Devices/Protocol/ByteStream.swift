@@ -2,21 +2,23 @@ import Glibc
 import SystemIO
 
 /// Sends and receives bytes over a connected, non-blocking socket. The caller owns the socket.
-struct ByteStream: Sendable {
-    enum Failure: Error, Hashable {
+package struct ByteStream: Sendable {
+    package enum Failure: Error, Hashable {
         /// The peer closed or reset the connection.
         case closed
         case failed(call: String, errno: CInt)
     }
 
-    let number: CInt
+    private let number: CInt
+    private let peer: String
 
-    init(over number: CInt) { self.number = number }
+    /// `peer` names the other end in failures.
+    package init(over number: CInt, to peer: String) { (self.number, self.peer) = (number, peer) }
 
     /// Receives the available bytes: at least one, and at most `limit`.
     ///
     /// - Throws: `Failure`; `CancellationError`.
-    func receive(atMost limit: Int) async throws -> [UInt8] {
+    package func receive(atMost limit: Int) async throws -> [UInt8] {
         while true {
             var failure: CInt = 0
             let bytes = [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
@@ -29,7 +31,7 @@ struct ByteStream: Sendable {
             case 0: return bytes
             case EAGAIN: try await Poller.shared.wait(for: .readable, of: number)
             case EINTR: continue
-            default: throw Failure.failed(call: "reading from usbmuxd", errno: failure)
+            default: throw Failure.failed(call: "reading from \(peer)", errno: failure)
             }
         }
     }
@@ -37,7 +39,7 @@ struct ByteStream: Sendable {
     /// Sends all bytes.
     ///
     /// - Throws: `Failure`; `CancellationError`.
-    func send(_ bytes: [UInt8]) async throws {
+    package func send(_ bytes: [UInt8]) async throws {
         var rest = bytes[...]
         while !rest.isEmpty {
             let sent = rest.withUnsafeBytes {
@@ -51,7 +53,7 @@ struct ByteStream: Sendable {
             case EAGAIN: try await Poller.shared.wait(for: .writable, of: number)
             case EINTR: continue
             case EPIPE, ECONNRESET: throw Failure.closed
-            default: throw Failure.failed(call: "writing to usbmuxd", errno: errno)
+            default: throw Failure.failed(call: "writing to \(peer)", errno: errno)
             }
         }
     }

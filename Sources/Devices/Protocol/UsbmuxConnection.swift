@@ -10,36 +10,34 @@ struct UsbmuxConnection: Sendable {
     /// A connection carries one request, so the tag only has to differ from 0, the tag of unsolicited messages.
     static let tag: UInt32 = 1
 
-    init(over number: CInt) { stream = ByteStream(over: number) }
+    init(over number: CInt) { stream = ByteStream(over: number, to: "usbmuxd") }
 
     /// Sends a request and waits for the reply. Has no timeout: the caller sets one and cancels.
     ///
     /// - Throws: `UsbmuxError`, also for every result other than "ok"; `CancellationError`.
     mutating func request(_ request: UsbmuxRequest) async throws -> UsbmuxReply {
-        let body = try request.message(tag: Self.tag).body
-        let reply = try UsbmuxReply(await exchange(body, for: request.name))
+        let reply = try UsbmuxReply(await exchange(request.message, for: request.name))
         if case .result(let result) = reply, result != .ok {
             throw UsbmuxError.result(result, request: request.name)
         }
         return reply
     }
 
-    /// Sends a property list written by another client and waits for the reply, whatever its content.
+    /// Sends a message and waits for the reply, whatever its content.
     ///
     /// - Throws: `UsbmuxError`, also if the reply belongs to another request; `CancellationError`.
-    mutating func exchange(_ body: UsbmuxMessage.Body, for request: String) async throws -> UsbmuxMessage {
-        let bytes = UsbmuxMessage(tag: Self.tag, body: body).encoded
+    mutating func exchange(_ message: UsbmuxMessage, for request: String) async throws -> UsbmuxMessage {
         do {
-            try await stream.send(bytes)
+            try await stream.send(message.encoded)
         } catch let failure as ByteStream.Failure {
             throw UsbmuxError(failure, during: request)
         }
-        let message = try await receive(for: request)
-        if case .result(.badVersion) = message.body { throw UsbmuxError.result(.badVersion, request: request) }
-        guard message.tag == Self.tag else {
-            throw UsbmuxError.malformedMessage("an answer with tag \(message.tag) to a request with tag \(Self.tag)")
+        let reply = try await receive(for: request)
+        if case .result(.badVersion) = reply.body { throw UsbmuxError.result(.badVersion, request: request) }
+        guard reply.tag == message.tag else {
+            throw UsbmuxError.malformedMessage("an answer with tag \(reply.tag) to a request with tag \(message.tag)")
         }
-        return message
+        return reply
     }
 
     /// Receives the next message. `request` names the request in errors.

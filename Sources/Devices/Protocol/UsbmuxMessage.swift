@@ -1,5 +1,3 @@
-import FoundationEssentials
-
 /// One message of usbmuxd's protocol: a header of four little-endian words and a body.
 package struct UsbmuxMessage: Hashable, Sendable {
     package enum Body: Hashable, Sendable {
@@ -30,12 +28,12 @@ package struct UsbmuxMessage: Hashable, Sendable {
     }
 }
 
-/// A request to usbmuxd, encoded as the property list that usbmuxd reads.
-struct UsbmuxRequest: Hashable, Sendable, Encodable {
+/// A request to usbmuxd.
+struct UsbmuxRequest: Hashable, Sendable {
     /// The message type: `Listen`, `ListDevices`, `Connect` or `ReadBUID`. Also used in errors.
     let name: String
-    private var deviceID: UInt32?
-    private var portNumber: UInt16?
+    /// The keys that only this message type has.
+    private var keys = ""
 
     static let listen = UsbmuxRequest(name: "Listen")
     static let listDevices = UsbmuxRequest(name: "ListDevices")
@@ -43,39 +41,27 @@ struct UsbmuxRequest: Hashable, Sendable, Encodable {
 
     /// The port is sent as an integer in network byte order: 62078 becomes 32498 on little-endian machines.
     static func connect(deviceID: UInt32, port: UInt16) -> UsbmuxRequest {
-        UsbmuxRequest(name: "Connect", deviceID: deviceID, portNumber: port.bigEndian)
+        UsbmuxRequest(
+            name: "Connect",
+            keys: """
+                <key>DeviceID</key><integer>\(deviceID)</integer>
+                <key>PortNumber</key><integer>\(port.bigEndian)</integer>
+                """
+        )
     }
 
-    private init(name: String, deviceID: UInt32? = nil, portNumber: UInt16? = nil) {
-        self.name = name
-        self.deviceID = deviceID
-        self.portNumber = portNumber
-    }
-
-    private enum Keys: String, CodingKey {
-        case messageType = "MessageType"
-        case clientVersion = "ClientVersionString"
-        case program = "ProgName"
-        case libraryVersion = "kLibUSBMuxVersion"
-        case deviceID = "DeviceID"
-        case portNumber = "PortNumber"
-    }
-
-    func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: Keys.self)
-        try container.encode(name, forKey: .messageType)
-        try container.encode("patchbay", forKey: .clientVersion)
-        try container.encode("patchbay", forKey: .program)
-        // The version of the property list protocol. Without it usbmuxd omits network devices.
-        try container.encode(3, forKey: .libraryVersion)
-        try container.encodeIfPresent(deviceID, forKey: .deviceID)
-        try container.encodeIfPresent(portNumber, forKey: .portNumber)
-    }
-
-    func message(tag: UInt32) throws -> UsbmuxMessage {
-        let encoder = PropertyListEncoder()
-        encoder.outputFormat = .xml
-        return UsbmuxMessage(tag: tag, body: .propertyList(Array(try encoder.encode(self))))
+    /// The version of the property list protocol is 3. Without it usbmuxd omits network devices.
+    var message: UsbmuxMessage {
+        let document = PropertyListDocument.bytes(
+            keys: """
+                <key>MessageType</key><string>\(name)</string>
+                <key>ClientVersionString</key><string>patchbay</string>
+                <key>ProgName</key><string>patchbay</string>
+                <key>kLibUSBMuxVersion</key><integer>3</integer>
+                \(keys)
+                """
+        )
+        return UsbmuxMessage(tag: UsbmuxConnection.tag, body: .propertyList(document))
     }
 }
 

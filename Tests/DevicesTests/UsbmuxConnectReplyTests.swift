@@ -1,4 +1,3 @@
-import FoundationEssentials
 import Model
 import Synchronization
 import SystemIO
@@ -7,40 +6,11 @@ import Testing
 
 @testable import Devices
 
-/// The Connect message and its reply, as bytes.
-@Suite struct UsbmuxConnectMessageTests {
+/// The reply to Connect, as bytes.
+@Suite struct UsbmuxConnectReplyTests {
     private func evaluate(_ bytes: [UInt8], known: [UInt8] = []) -> ConnectPlan.Handshake.Result {
         let known = Mutex(known)
-        return bytes.withUnsafeBytes { UsbmuxConnectMessage.evaluate($0, known: known) }
-    }
-
-    private func values(_ bytes: [UInt8]) throws -> [String: String] {
-        var decoder = UsbmuxFrameDecoder()
-        decoder.append(bytes)
-        let message = try #require(try decoder.next())
-        guard case .propertyList(let body) = message.body else { return [:] }
-        try PropertyListValidator.validate(body)
-        let decoded = try PropertyListDecoder().decode(Wire.self, from: Data(body))
-        return decoded.values.merging(["tag": "\(message.tag)"]) { $1 }
-    }
-
-    private struct Wire: Decodable {
-        let MessageType, ProgName, ClientVersionString: String
-        let kLibUSBMuxVersion, DeviceID, PortNumber: Int
-
-        var values: [String: String] {
-            [
-                "MessageType": MessageType, "ProgName": ProgName, "ClientVersionString": ClientVersionString,
-                "kLibUSBMuxVersion": "\(kLibUSBMuxVersion)", "DeviceID": "\(DeviceID)", "PortNumber": "\(PortNumber)",
-            ]
-        }
-    }
-
-    @Test(arguments: [(1, 1), (7, 62_078), (.max, .max)] as [(UInt32, UInt16)])
-    func `the message equals the encoded request`(deviceID: UInt32, port: UInt16) throws {
-        let encoded = try UsbmuxRequest.connect(deviceID: deviceID, port: port).message(tag: 1).encoded
-
-        #expect(try values(UsbmuxConnectMessage.request(deviceID: deviceID, port: port)) == values(encoded))
+        return bytes.withUnsafeBytes { UsbmuxConnectReply.evaluate($0, known: known) }
     }
 
     @Test(arguments: [[], MuxMessage.result(0)])
@@ -57,7 +27,7 @@ import Testing
         let reply = MuxMessage.result(0)
 
         for bytes in [reply + [1], MuxMessage.result(3)] {
-            _ = bytes.withUnsafeBytes { UsbmuxConnectMessage.evaluate($0, known: known) }
+            _ = bytes.withUnsafeBytes { UsbmuxConnectReply.evaluate($0, known: known) }
         }
 
         #expect(known.withLock { $0 } == reply)
@@ -91,7 +61,7 @@ import Testing
                     return
                 }
                 #expect(address == .unix(path: fake.path) && present.halfClose == .destroys)
-                #expect(handshake.request == UsbmuxConnectMessage.request(deviceID: 41, port: 80))
+                #expect(handshake.request == UsbmuxRequest.connect(deviceID: 41, port: 80).message.encoded)
                 #expect(present.limitKey?.device == 41 && present.linkChecker != nil)
                 await #expect(throws: DialError.self) { _ = try await plan(Phones.two) }
             }

@@ -1,3 +1,21 @@
+/// Writes XML property lists as text. The encoder of Foundation takes longer than a connect to usbmuxd.
+enum PropertyListDocument {
+    /// Returns a document with one dictionary. `keys` are its keys and values as XML.
+    static func bytes(keys: String) -> [UInt8] {
+        let document = """
+            <?xml version="1.0" encoding="UTF-8"?>
+            <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+            <plist version="1.0">
+            <dict>
+            \(keys)
+            </dict>
+            </plist>
+
+            """
+        return Array(document.utf8)
+    }
+}
+
 /// Validates an XML property list before parsing.
 ///
 /// The parser is recursive and would overflow its stack on a deeply nested list. The validator scans the tags in one

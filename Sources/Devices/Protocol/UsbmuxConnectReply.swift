@@ -1,26 +1,11 @@
 import Synchronization
 import SystemIO
 
-/// The Connect request as bytes, and the evaluation of its reply, for `ConnectPlan`.
+/// The evaluation of the reply to Connect, for `ConnectPlan`.
 ///
-/// A property list encoder and decoder take 35 µs for the two messages. The request has two variable numbers, and the
-/// reply "ok" has none: one server always writes it with the same bytes.
-enum UsbmuxConnectMessage {
-    /// Returns the message, like `UsbmuxRequest.connect`.
-    static func request(deviceID: UInt32, port: UInt16) -> [UInt8] {
-        let body = document(
-            """
-            <key>ClientVersionString</key><string>patchbay</string>
-            <key>DeviceID</key><integer>\(deviceID)</integer>
-            <key>MessageType</key><string>Connect</string>
-            <key>PortNumber</key><integer>\(port.bigEndian)</integer>
-            <key>ProgName</key><string>patchbay</string>
-            <key>kLibUSBMuxVersion</key><integer>3</integer>
-            """
-        )
-        return UsbmuxMessage(tag: UsbmuxConnection.tag, body: .propertyList(body)).encoded
-    }
-
+/// A property list decoder takes longer than the connect. The reply "ok" has no variable part: one server always writes it
+/// with the same bytes.
+enum UsbmuxConnectReply {
     /// Evaluates the bytes received so far. They are compared to the last reply "ok", which a new one replaces.
     static func evaluate(
         _ bytes: UnsafeRawBufferPointer,
@@ -49,20 +34,5 @@ enum UsbmuxConnectMessage {
         } catch {
             return .rejected(code: nil)
         }
-    }
-
-    private static func document(_ keys: String) -> [UInt8] {
-        Array(
-            """
-            <?xml version="1.0" encoding="UTF-8"?>
-            <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
-            <plist version="1.0">
-            <dict>
-            \(keys)
-            </dict>
-            </plist>
-
-            """.utf8
-        )
     }
 }
