@@ -12,9 +12,6 @@ package struct EtcdAdministration: Sendable {
     /// The name of the role that may read the registry.
     package static let viewerRole = "patchbay-viewer"
 
-    /// The prefix of the claims, which every host writes.
-    private static let claims = "\(TeamKey.root)claim/"
-
     private let client: EtcdClient
 
     package init(_ client: EtcdClient) { self.client = client }
@@ -95,7 +92,7 @@ package struct EtcdAdministration: Sendable {
             EtcdGrant(.readwrite, EtcdKeyRange(key: TeamKey.host(host).text)),
             EtcdGrant(.readwrite, EtcdKeyRange(prefix: TeamKey.endpoints(of: host))),
             EtcdGrant(.readwrite, EtcdKeyRange(prefix: TeamKey.devices(of: host))),
-            EtcdGrant(.readwrite, EtcdKeyRange(prefix: claims)),
+            EtcdGrant(.readwrite, EtcdKeyRange(prefix: TeamKey.claims)),
         ]
     }
 

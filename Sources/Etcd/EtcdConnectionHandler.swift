@@ -1,6 +1,7 @@
 import Glibc
 import NIOCore
 import NIOHTTP2
+import NIOSSL
 import TLS
 
 /// The number of TCP_USER_TIMEOUT in Linux' `tcp.h`.
@@ -39,7 +40,8 @@ final class EtcdConnectionHandler: ChannelInboundHandler {
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         // An error of one stream ends only that stream.
         if error is NIOHTTP2Errors.StreamError { return }
-        ready.fail(Self.reason(error, connection.endpoint))
+        let certificate = try? context.pipeline.syncOperations.nioSSL_peerCertificate()
+        ready.fail(Self.reason(error, connection.endpoint, certificate))
         context.close(promise: nil)
     }
 
@@ -54,12 +56,24 @@ final class EtcdConnectionHandler: ChannelInboundHandler {
         onUnusable = nil
     }
 
-    private static func reason(_ error: any Error, _ endpoint: EtcdEndpoint) -> EtcdError {
-        switch ClientFailure(error) {
+    private static func reason(
+        _ error: any Error,
+        _ endpoint: EtcdEndpoint,
+        _ certificate: NIOSSLCertificate?
+    ) -> EtcdError {
+        let now = time(nil)
+        return switch ClientFailure(error) {
         case .keyRefused: .refused(reason: "\(endpoint) refused the certificate of this host")
+        case .otherKey where certificate.map { $0.notValidBefore > now || $0.notValidAfter < now } == true:
+            .notConnected(reason: "the certificate of \(endpoint) has expired or is not valid yet; check the clock")
         case .otherKey: .notConnected(reason: "the certificate of \(endpoint) is not of the configured authority")
         case .closed: .notConnected(reason: "\(endpoint) closed the connection")
         case .failed(let reason): .notConnected(reason: "\(endpoint): \(reason)")
+        case nil where error as? NIOSSLExtraError == .failedToValidateHostname:
+            .notConnected(
+                reason: "the certificate of etcd is not for \(endpoint.host); "
+                    + "create one with patchbay team certificate NAME \(endpoint.host) --out FOLDER"
+            )
         case nil: .notConnected(reason: "\(endpoint): \(error)")
         }
     }

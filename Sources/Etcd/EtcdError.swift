@@ -12,13 +12,15 @@ enum EtcdError: Error, Hashable {
     case status(GRPCStatus)
     /// The response is not one of gRPC.
     case invalidResponse(reason: String)
+    /// The response has a message above `GRPCFrameDecoder.messageLimit`.
+    case tooLarge(bytes: Int)
 
     /// True if the server has not executed the request.
     var isWithoutEffect: Bool {
         switch self {
         case .notConnected: true
         case .status(let status): status.isWithoutEffect
-        case .interrupted, .refused, .invalidResponse: false
+        case .interrupted, .refused, .invalidResponse, .tooLarge: false
         }
     }
 
@@ -27,7 +29,7 @@ enum EtcdError: Error, Hashable {
         switch self {
         case .notConnected, .interrupted: true
         case .status(let status): status.code == .unavailable || status.isWithoutEffect
-        case .refused, .invalidResponse: false
+        case .refused, .invalidResponse, .tooLarge: false
         }
     }
 
@@ -37,6 +39,7 @@ enum EtcdError: Error, Hashable {
         case .refused(let reason): .denied(reason: reason)
         case .status(let status): status.asTeamStoreError
         case .invalidResponse(let reason): .failed(reason: reason)
+        case .tooLarge(let bytes): .tooLarge(bytes: bytes)
         }
     }
 }

@@ -17,7 +17,7 @@ package struct EtcdStore: TeamStore {
                 $0.rangeEnd = range.end
             }
         )
-        return TeamStoreList(entries: response.kvs.map(\.entry), revision: response.header.revision)
+        return try response.list()
     }
 
     package func changes(

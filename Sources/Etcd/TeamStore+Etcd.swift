@@ -6,6 +6,15 @@ extension EtcdKeyValue {
     var entry: TeamStoreEntry { TeamStoreEntry(key: String(decoding: key, as: UTF8.self), value: Array(value)) }
 }
 
+extension EtcdRangeResponse {
+    /// - Throws: `TeamStoreError.failed` for a revision that no watch can follow.
+    func list() throws(TeamStoreError) -> TeamStoreList {
+        let revision = header.revision
+        guard (0..<Int64.max).contains(revision) else { throw .failed(reason: "etcd sent the revision \(revision)") }
+        return TeamStoreList(entries: kvs.map(\.entry), revision: revision)
+    }
+}
+
 extension TeamStoreCondition {
     var comparison: EtcdCompare {
         .with { comparison in

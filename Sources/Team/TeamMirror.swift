@@ -77,30 +77,38 @@ package final class TeamMirror: Service {
     private func follow() async {
         var view = TeamView(of: host, staleSince: now())
         var backoff = Backoff(from: .milliseconds(100), to: .seconds(2))
+        var listing = TeamListing(store)
         var known: String?
         while !Task.isCancelled {
-            var isCompacted = false
+            var isListedAgain = false
             do {
-                let revision = try await list(into: &view)
+                let revision = try await list(&listing, into: &view)
                 if known != nil { logger.notice("the registry of the team is current again") }
                 known = nil
                 for try await step in store.changes(of: TeamKey.root, after: revision) {
                     view.removedKeys = members.removedKeys
                     await publish(view.apply(step.changes), of: view)
+                    // Deletions make room for claims that were ignored.
+                    isListedAgain =
+                        (view.hasTooManyClaims || listing.missing.contains(TeamKey.claims))
+                        && step.changes.contains(where: \.isDeletionOfClaim)
+                    if isListedAgain { break }
                     backoff.reset()
                 }
                 if Task.isCancelled { return }
             } catch TeamStoreError.compacted {
-                isCompacted = true
+                isListedAgain = true
             } catch {
                 if Task.isCancelled { return }
                 if known != "\(error)" {
                     logger.warning("cannot follow the registry of the team", metadata: ["reason": "\(error)"])
                 }
                 known = "\(error)"
+                let failure = error as? TeamError ?? (error as? TeamStoreError).map(TeamError.store)
+                current.withLock { $0.failure = failure }
             }
-            // After a compaction the entries are as current as the new list that follows at once.
-            if !isCompacted { await publish(view.mark(staleSince: now()), of: view) }
+            // The entries are as current as the new list that follows at once.
+            if !isListedAgain { await publish(view.mark(staleSince: now()), of: view) }
             try? await backoff.wait(clock: clock)
         }
     }
@@ -108,8 +116,15 @@ package final class TeamMirror: Service {
     /// Lists the registry, and reports the differences.
     ///
     /// - Returns: The revision of the list.
-    private func list(into view: inout TeamView) async throws -> Int64 {
-        let list = try await store.list(TeamKey.root)
+    private func list(_ listing: inout TeamListing, into view: inout TeamView) async throws -> Int64 {
+        let known = listing.missing
+        let list = try await listing.list()
+        for prefix in listing.missing.subtracting(known) {
+            logger.warning(
+                "cannot list some entries of the team; remove the host that writes too many: patchbay team remove HOST",
+                metadata: ["prefix": "\(prefix)"]
+            )
+        }
         let meta = list.entries.first { $0.key == TeamKey.meta.text }
         try TeamMeta.check(meta.flatMap { TeamCoding.value(TeamMeta.self, from: $0.value) }, isOf: team)
         view.removedKeys = members.removedKeys
@@ -122,6 +137,7 @@ package final class TeamMirror: Service {
         current.withLock { snapshot in
             for event in events { snapshot.apply(event) }
             snapshot.unreadableKeys = view.unreadable
+            if isList { snapshot.failure = nil }
         }
         if let key = view.unreadable.first, !hasLoggedUnreadable.exchange(true, ordering: .relaxed) {
             logger.warning(
@@ -134,6 +150,12 @@ package final class TeamMirror: Service {
             await members.replace(with: Array(snapshot.members.values))
         }
         for event in events { continuation.yield(event) }
+    }
+}
+
+extension TeamStoreChanges.Change {
+    fileprivate var isDeletionOfClaim: Bool {
+        if case .delete(let key) = self { key.hasPrefix(TeamKey.claims) } else { false }
     }
 }
 

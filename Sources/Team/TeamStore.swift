@@ -8,6 +8,8 @@
 package protocol TeamStore: Sendable {
     /// Returns every entry whose key begins with `prefix`, sorted by key, and the revision of the store. All entries
     /// are of that revision.
+    ///
+    /// - Throws: `TeamStoreError.tooLarge`; a longer prefix may have fewer entries.
     func list(_ prefix: String) async throws(TeamStoreError) -> TeamStoreList
 
     /// Returns the changes of keys that begin with `prefix`, after a revision, each revision once and in order.
@@ -106,6 +108,8 @@ package enum TeamStoreError: Error, Hashable, Sendable {
     case denied(reason: String)
     /// The store has a user with the name of a new host.
     case userExists(name: String)
+    /// The store has more entries with a prefix than one answer can have.
+    case tooLarge(bytes: Int)
     case failed(reason: String)
 }
 
@@ -118,6 +122,7 @@ extension TeamStoreError: CustomStringConvertible {
         case .denied(let reason): "the registry of the team refused this host: \(reason)"
         case .userExists(let name):
             "etcd has another user with the name \(name), so no host can have this name; choose another name with --host"
+        case .tooLarge(let bytes): "the registry of the team sent \(bytes) bytes at once, which is too much"
         case .failed(let reason): "the registry of the team failed: \(reason)"
         }
     }

@@ -6,6 +6,11 @@ package import Model
 /// Values of endpoints are kept as bytes, and decoded only for an event. So a list with 10,000 known endpoints is
 /// compared in milliseconds, and every endpoint is in memory only once.
 package struct TeamView: Sendable {
+    /// The maximum number of claims. A limit per host would not help: every host can write claims of every other.
+    static let claimLimit = 4_096
+    /// The maximum number of keys in `unreadable`.
+    static let unreadableLimit = 1_000
+
     private let ownHost: HostName
     private var members: [HostName: TeamMember] = [:]
     private var claims: [TeamClaimTarget: TeamClaim] = [:]
@@ -15,10 +20,12 @@ package struct TeamView: Sendable {
     private var entries: [HostName: TeamHostEntries] = [:]
     /// The keys of removed members, which are members no more under any name.
     var removedKeys: Set<KeyPin> = []
-    /// The keys that are ignored: this version cannot read the value, or the host has too many entries.
+    /// The keys that are ignored: this version cannot read the value, or there are too many entries.
     package private(set) var unreadable: Set<TeamKey> = []
     /// The time since which the entries of other hosts may be outdated. Nil while they are current.
     package private(set) var staleSince: Date?
+    /// True if claims were ignored since the last list, because there are more than `claimLimit`.
+    private(set) var hasTooManyClaims = false
     private var events: [TeamEvent] = []
 
     /// - Parameters:
@@ -33,6 +40,7 @@ package struct TeamView: Sendable {
     ///
     /// - Returns: The differences.
     package mutating func replace(with list: [TeamStoreEntry]) -> [TeamEvent] {
+        hasTooManyClaims = false
         var listed: Set<TeamKey> = []
         var rest: [(TeamKey, [UInt8])] = []
         listed.reserveCapacity(list.count)
@@ -88,14 +96,15 @@ extension TeamView {
             guard memberValues.updateValue(value, forKey: name) != value else { return }
             setMember(name, from: value)
         case .claim(let target):
+            guard claimValues[target] != nil || claimValues.count < Self.claimLimit else {
+                hasTooManyClaims = true
+                return ignore(key)
+            }
             guard claimValues.updateValue(value, forKey: target) != value else { return }
             reportClaim(of: target)
         case .host(let host), .endpoint(_, let host), .device(_, _, let host):
             guard host != ownHost else { return }
-            guard entries[host]?.isFull(for: key) != true else {
-                unreadable.insert(key)
-                return
-            }
+            guard entries[host]?.isFull(for: key) != true else { return ignore(key) }
             guard entries[host, default: TeamHostEntries()].set(key, to: value) != value else { return }
             if members[host] != nil { report(key, of: host, value) }
         }
@@ -118,9 +127,13 @@ extension TeamView {
         }
     }
 
+    private mutating func ignore(_ key: TeamKey) {
+        if unreadable.count < Self.unreadableLimit { unreadable.insert(key) }
+    }
+
     private mutating func setMember(_ name: HostName, from value: [UInt8]) {
         guard let member = TeamCoding.value(TeamMember.self, from: value), member.name == name else {
-            unreadable.insert(.member(name))
+            ignore(.member(name))
             return removeMember(name)
         }
         unreadable.remove(.member(name))
@@ -149,7 +162,7 @@ extension TeamView {
         var claim: TeamClaim?
         if let value = claimValues[target] {
             claim = TeamCoding.value(TeamClaim.self, from: value)
-            if claim == nil { unreadable.insert(.claim(target)) } else { unreadable.remove(.claim(target)) }
+            if claim == nil { ignore(.claim(target)) } else { unreadable.remove(.claim(target)) }
         }
         if let host = claim?.host, members[host] == nil { claim = nil }
         let known = claims[target]
@@ -161,7 +174,7 @@ extension TeamView {
     /// Reports a new or changed entry of a member.
     private mutating func report(_ key: TeamKey, of host: HostName, _ value: [UInt8]) {
         guard let event = Self.event(for: key, value) else {
-            unreadable.insert(key)
+            ignore(key)
             return withdraw(key, of: host)
         }
         unreadable.remove(key)

@@ -150,6 +150,44 @@ import Testing
         }
     }
 
+    @Test(
+        .needs(.openssl),
+        arguments: [
+            ("10.9.9.9", 2, "the certificate of etcd is not for 127.0.0.1"),
+            ("127.0.0.1", -1, "has expired or is not valid yet; check the clock"),
+        ]
+    )
+    func `a server certificate for another address or another time is named so`(
+        address: String,
+        days: Int,
+        reason: String
+    ) async throws {
+        try await withScratchFolder { scratch in
+            let certificates = try await EtcdCertificates(in: scratch)
+            let server = try await certificates.issue("etcd1", addresses: [address], days: days)
+            let port = try FreePorts.take(1)[0]
+            let program = try await Program(
+                "openssl",
+                // With -www, the server does not end with its standard input.
+                ["s_server", "-www", "-accept", "\(port)", "-cert", server.certificatePath, "-key", server.keyPath],
+                in: scratch
+            )
+            try await program.waitForLine("ACCEPT", within: .seconds(20))
+            let host = try await certificates.issue("lab1")
+            let configuration = try EtcdConfiguration(
+                endpoints: [EtcdEndpoint(host: "127.0.0.1", port: port)],
+                authority: certificates.authority,
+                certificate: host.certificate,
+                key: host.key
+            )
+            let client = EtcdClient(configuration, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+            await #expect { _ = try await EtcdStore(client).list("/") } throws: { error in
+                guard case TeamStoreError.unreachable(let text) = error else { return false }
+                return text.contains(reason)
+            }
+        }
+    }
+
     private func store(
         _ cluster: EtcdCluster,
         authority: String,

@@ -27,6 +27,11 @@ import Testing
         #expect(EtcdWatch(prefix: "/a/", after: 41).creation.createRequest.startRevision == 42)
     }
 
+    @Test(arguments: [Int64.max, -1]) func `a list needs a revision that a watch can follow`(revision: Int64) {
+        let response = EtcdRangeResponse.with { $0.header.revision = revision }
+        #expect(throws: TeamStoreError.failed(reason: "etcd sent the revision \(revision)")) { try response.list() }
+    }
+
     @Test func `the events of a response are grouped by revision`() throws {
         var watch = EtcdWatch(prefix: "/", after: 4)
         let changes = try watch.receive(

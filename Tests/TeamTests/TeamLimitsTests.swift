@@ -82,6 +82,29 @@ import Testing
         #expect(view.unreadable.count == 2)
     }
 
+    @Test mutating func `the team has at most 4,096 claims, and further ones are ignored`() throws {
+        let entries = try (0..<4_100).map { number in
+            let id = "app-\(number).lab2"
+            return try entry(.claim(.endpoint(try Values.id(id))), Values.claim("lab2", of: id))
+        }
+        let list = [try member("lab2")] + entries
+        #expect(view.replace(with: list).count == 1 + 4_096)
+        #expect(view.hasTooManyClaims && view.unreadable.count == 4)
+
+        #expect(view.apply([.put(entries[4_099])]).isEmpty)
+        #expect(view.apply([.delete(key: entries[0].key), .put(entries[4_099])]).count == 2)
+        #expect(view.replace(with: Array(list.dropLast(4))).count == 2)
+        #expect(!view.hasTooManyClaims && view.unreadable.isEmpty)
+    }
+
+    @Test mutating func `at most 1,000 ignored keys are kept`() throws {
+        let entries = try (0..<1_001).map { number in
+            TeamStoreEntry(key: TeamKey.endpoint(try Values.id("app-\(number)"), on: lab2).text, value: [])
+        }
+        #expect(view.replace(with: [try member("lab2")] + entries).count == 1)
+        #expect(view.unreadable.count == 1_000)
+    }
+
     @Test mutating func `the names of endpoints are as short as those of this host`() throws {
         let long = SanitizedText(String(repeating: "x", count: 1_000), limit: .max)
         var endpoint = try Values.endpoint("shop")

@@ -18,6 +18,7 @@ final class TestStore: TeamStore {
         var record = Record()
         var failure: TeamStoreError?
         var losesNextAnswer = false
+        var listLimit: (bytes: Int, error: TeamStoreError)?
         var gate: AsyncLatch?
         var held = 0
     }
@@ -46,6 +47,11 @@ final class TestStore: TeamStore {
     /// Makes the next write, and fails.
     func loseNextAnswer() { state.withLock { $0.losesNextAnswer = true } }
 
+    /// Makes every list with more bytes of values fail with `error` from now on.
+    func limitLists(to bytes: Int, with error: TeamStoreError = .tooLarge(bytes: 0)) {
+        state.withLock { $0.listLimit = (bytes, error) }
+    }
+
     /// Makes writes and renewals wait until the latch is open.
     func hold(behind gate: AsyncLatch) { state.withLock { $0.gate = gate } }
 
@@ -58,7 +64,13 @@ final class TestStore: TeamStore {
 
     func list(_ prefix: String) async throws(TeamStoreError) -> TeamStoreList {
         try enter { $0.lists += 1 }
-        return try await inner.list(prefix)
+        let list = try await inner.list(prefix)
+        if let limit = state.withLock({ $0.listLimit }),
+            list.entries.reduce(0, { $0 + $1.value.count }) > limit.bytes
+        {
+            throw limit.error
+        }
+        return list
     }
 
     func changes(of prefix: String, after revision: Int64) -> AsyncThrowingStream<TeamStoreChanges, any Error> {

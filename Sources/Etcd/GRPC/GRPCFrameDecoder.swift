@@ -4,8 +4,8 @@ import NIOCore
 ///
 /// A message has a prefix of 5 bytes: 1 byte for compression, which is not used, and the length (big-endian).
 struct GRPCFrameDecoder {
-    /// The maximum length of a message in bytes. A list of 100,000 endpoints is below it.
-    static let messageLimit = 64 << 20
+    /// The maximum length of a message in bytes. A list of 25,000 endpoints is below it.
+    static let messageLimit = 16 << 20
     private static let prefixLength = 5
 
     private var buffer = ByteBuffer()
@@ -23,15 +23,13 @@ struct GRPCFrameDecoder {
 
     /// Returns the next complete message; nil if more bytes are needed.
     ///
-    /// - Throws: `EtcdError.invalidResponse` for a compressed or too long message.
+    /// - Throws: `EtcdError.invalidResponse` for a compressed message, `.tooLarge`.
     mutating func next() throws(EtcdError) -> ByteBuffer? {
         let start = buffer.readerIndex
         guard let flag: UInt8 = buffer.getInteger(at: start), let length: UInt32 = buffer.getInteger(at: start + 1)
         else { return nil }
         guard flag == 0 else { throw .invalidResponse(reason: "etcd sent a compressed message") }
-        guard length <= Self.messageLimit else {
-            throw .invalidResponse(reason: "etcd sent a message of \(length) bytes")
-        }
+        guard length <= Self.messageLimit else { throw .tooLarge(bytes: Int(length)) }
         guard let message = buffer.getSlice(at: start + Self.prefixLength, length: Int(length)) else { return nil }
         buffer.moveReaderIndex(forwardBy: Self.prefixLength + Int(length))
         // Without the message, the next append copies only the rest.

@@ -1,0 +1,168 @@
+import Logging
+import Model
+import Synchronization
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import Team
+
+/// The registry with a host that writes more than one answer can have.
+@Suite(.timeLimit(.minutes(1))) struct TeamListingTests {
+    private let clock = ManualClock()
+    private let store: TestStore
+
+    init() { store = TestStore(InMemoryTeamStore(clock: clock)) }
+
+    private static let limit = 10_000
+
+    private func put(_ key: String, _ value: [UInt8] = []) async throws {
+        _ = try await store.inner.write([.put(key: key, value: value, lease: nil)], if: nil)
+    }
+
+    private func put(_ key: TeamKey, _ value: any Encodable) async throws {
+        try await put(key.text, try TeamCoding.bytes(of: value, for: key))
+    }
+
+    /// Writes a team of three hosts, each with an endpoint and a phone, and a claim.
+    private func putTeam() async throws {
+        let authority = TeamAuthority(store: store.inner)
+        try await authority.create(Values.team)
+        for (number, name) in ["lab1", "lab2", "lab3"].enumerated() {
+            let (host, shop) = (try Values.host(name), try Values.endpoint("shop"))
+            try await authority.add(try Values.member(name))
+            try await put(.host(host), Values.teamHost(name))
+            try await put(.endpoint(shop.id, on: host), TeamEndpoint(shop))
+            try await put(.device(try Values.udid(number), .usb, on: host), Values.device(number))
+        }
+        try await put(.claim(.device(try Values.udid(2))), Values.claim("lab2", of: "shop.lab2"))
+    }
+
+    private func withMirror(logger: Logger = Values.logger, _ body: @Sendable (TeamMirror) async throws -> Void)
+        async throws
+    {
+        try await withScratchFolder { scratch in
+            let mirror = TeamMirror(
+                host: try Values.host("lab1"),
+                team: Values.team,
+                store: store,
+                members: try await TeamMembers(in: scratch.path, logger: Values.logger),
+                clock: clock,
+                logger: logger
+            )
+            try await withRunning([mirror]) { try await body(mirror) }
+        }
+    }
+
+    @Test(
+        arguments: ["host/lab3x", "ep/lab3/x", "dev/lab3/x", "claim/x"],
+        [
+            TeamStoreError.tooLarge(bytes: 1), TestStore.unreachable,
+        ]
+    )
+    func `a part that cannot be listed hides no other`(name: String, error: TeamStoreError) async throws {
+        try await putTeam()
+        var listing = TeamListing(store)
+        let all = try await listing.list().entries.map(\.key)
+        #expect(listing.missing.isEmpty && all.count == 1 + 4 * 3 + 1)
+        let key = TeamKey.root + name
+        try await put(key, Array(repeating: 0, count: Self.limit))
+        store.limitLists(to: Self.limit, with: error)
+
+        let listed = try await listing.list().entries.map(\.key)
+
+        #expect(listing.missing.count == 1 && listing.missing.allSatisfy { key.hasPrefix($0) })
+        #expect(Set(listed) == Set(all.filter { key in !listing.missing.contains { key.hasPrefix($0) } }))
+    }
+
+    @Test func `without the members there is no list`() async throws {
+        try await putTeam()
+        var listing = TeamListing(store)
+        store.limitLists(to: 0)
+        await #expect(throws: TeamStoreError.tooLarge(bytes: 0)) { try await listing.list() }
+        store.fail(with: TestStore.unreachable)
+        await #expect(throws: TestStore.unreachable) { try await listing.list() }
+    }
+
+    @Test func `the prefix of a part that cannot be listed is logged once`() async throws {
+        try await putTeam()
+        try await put("\(TeamKey.root)ep/lab3/x", Array(repeating: 0, count: Self.limit))
+        store.limitLists(to: Self.limit)
+        let lines = LogMessages()
+        try await withMirror(logger: Logger(label: "test") { _ in lines }) { mirror in
+            var events = mirror.events.makeAsyncIterator()
+            while let event = await events.next(), event != .stale(since: nil) {}
+            #expect(mirror.snapshot.hosts.count == 2 && mirror.snapshot.claims.count == 1)
+            store.inner.compact()
+            store.inner.breakStreams()
+            _ = await events.next()
+            await clock.waitForSleepers()
+            clock.advance(by: .seconds(2))
+            while let event = await events.next(), event != .stale(since: nil) {}
+        }
+        #expect(lines.all.filter { $0.contains("/patchbay/v1/ep/lab3/") }.count == 1)
+    }
+
+    @Test func `claims that could not be listed appear when others are deleted`() async throws {
+        try await putTeam()
+        let junk = "\(TeamKey.root)claim/x"
+        try await put(junk, Array(repeating: 0, count: Self.limit))
+        store.limitLists(to: Self.limit)
+        try await withMirror { mirror in
+            var events = mirror.events.makeAsyncIterator()
+            while let event = await events.next(), event != .stale(since: nil) {}
+            #expect(mirror.snapshot.claims.isEmpty)
+
+            _ = try await store.inner.write([.delete(key: junk)], if: nil)
+            await clock.waitForSleepers()
+            clock.advance(by: .seconds(2))
+
+            guard case .claim? = await events.next() else { return #expect(Bool(false), "no claim") }
+            #expect(mirror.staleSince == nil)
+        }
+    }
+
+    @Test(arguments: [TeamStoreError.tooLarge(bytes: 1), TestStore.unreachable])
+    func `a removal deletes claims that cannot be listed`(error: TeamStoreError) async throws {
+        try await putTeam()
+        try await put("\(TeamKey.root)claim/x", Array(repeating: 0, count: Self.limit))
+        store.limitLists(to: Self.limit, with: error)
+
+        try await TeamAuthority(store: store).removeClaims(of: try Values.host("lab3"))
+
+        #expect(try await store.inner.list(TeamKey.claims).entries.isEmpty)
+    }
+
+    @Test func `a removal without an answer deletes no claims of others`() async throws {
+        try await putTeam()
+        store.limitLists(to: 0, with: TestStore.unreachable)
+
+        await #expect(throws: TeamError.store(TestStore.unreachable)) {
+            try await TeamAuthority(store: store).removeClaims(of: try Values.host("lab3"))
+        }
+
+        #expect(try await store.inner.list(TeamKey.claims).entries.count == 1)
+    }
+}
+
+/// Keeps the metadata of log lines.
+private final class LogMessages: LogHandler {
+    private let lines = Mutex<[String]>([])
+
+    var metadata: Logger.Metadata {
+        get { [:] }
+        set {}
+    }
+    var logLevel: Logger.Level {
+        get { .notice }
+        set {}
+    }
+    var all: [String] { lines.withLock { $0 } }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { nil }
+        set {}
+    }
+
+    func log(event: LogEvent) { lines.withLock { $0.append("\(event.message) \(event.metadata ?? [:])") } }
+}
