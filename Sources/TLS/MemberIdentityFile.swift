@@ -25,11 +25,18 @@ package struct MemberIdentityFile: Sendable {
 
     /// Loads the key, or creates the file with a new one.
     ///
-    /// The key is kept until the host leaves its team. So a join with a lost response can be repeated.
+    /// The key is kept until the host leaves its team, or is removed. So a join with a lost response can be repeated.
     ///
     /// - Throws: `TLSError`.
     package func loadOrCreateKey() throws(TLSError) -> MemberKey {
         if let parts = try parts() { return parts.key }
+        return try createKey()
+    }
+
+    /// Creates the file with a new key and no certificate. Replaces an earlier key, which was removed from the team.
+    ///
+    /// - Throws: `TLSError.notSaved`.
+    package func createKey() throws(TLSError) -> MemberKey {
         let key = try MemberKey()
         try PrivateFile.write(path, key.pem)
         return key

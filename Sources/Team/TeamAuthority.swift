@@ -17,15 +17,19 @@ package struct TeamAuthority: Sendable {
         try TeamMeta.check(known, isOf: team)
     }
 
-    /// Adds a member. Does nothing if the member is there with the same key.
+    /// Adds a member, or replaces its entry with a removed key. Does nothing if the member is there with the same key.
     ///
     /// - Throws: `TeamError.nameTaken`, `.store`.
-    package func add(_ member: TeamMember) async throws(TeamError) {
+    package func add(_ member: TeamMember, replacing removed: Set<KeyPin> = []) async throws(TeamError) {
         let key = TeamKey.member(member.name)
         let bytes = try TeamCoding.bytes(of: member, for: key)
         if try await write([.put(key: key.text, value: bytes, lease: nil)], if: .absent(key: key.text)) { return }
-        let known = try await value(of: key).flatMap { TeamCoding.value(TeamMember.self, from: $0) }
-        guard known?.key == member.key else { throw .nameTaken(member.name) }
+        let value = try await value(of: key) ?? []
+        let known = TeamCoding.value(TeamMember.self, from: value)?.key
+        if known == member.key { return }
+        guard let known, removed.contains(known),
+            try await write([.put(key: key.text, value: bytes, lease: nil)], if: .equals(key: key.text, value: value))
+        else { throw .nameTaken(member.name) }
     }
 
     /// Removes a member and the entries of its host.
@@ -39,6 +43,32 @@ package struct TeamAuthority: Sendable {
             .deleteAll(prefix: TeamKey.devices(of: host)),
         ]
         _ = try await write(writes, if: nil)
+    }
+
+    /// Deletes the claims of a removed host, those of hosts that do not run, and unreadable ones. Deletes all claims if they
+    /// are too large to list, or to delete one by one.
+    ///
+    /// The removed host may have written claims in the name of any host. A running host deletes those in its own name.
+    ///
+    /// - Throws: `TeamError.store`.
+    package func removeClaims(of removed: HostName) async throws(TeamError) {
+        var isListed = false
+        do {
+            let claims = try await store.list(TeamKey.claims).entries
+            isListed = true
+            // Listed after the claims, so that a host that starts meanwhile is there.
+            let hosts = try await store.list(TeamKey.hosts).entries.map(\.key)
+            for entry in claims {
+                let host = TeamCoding.value(TeamClaim.self, from: entry.value)?.host
+                if let host, host != removed, hosts.contains(TeamKey.host(host).text) { continue }
+                _ = try await store.write([.delete(key: entry.key)], if: .equals(key: entry.key, value: entry.value))
+            }
+        } catch {
+            if isListed, case .unreachable = error { throw .store(error) }
+            // Claims that are much too large lead to no answer in time. Without any answer, they stay.
+            _ = try await value(of: .meta)
+            _ = try await write([.deleteAll(prefix: TeamKey.claims)], if: nil)
+        }
     }
 
     /// The members, sorted by name.

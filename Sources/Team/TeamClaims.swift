@@ -1,4 +1,4 @@
-package import Logging
+import Logging
 package import Model
 import ServiceLifecycle
 import Synchronization
@@ -24,17 +24,11 @@ package final class TeamClaims: Service {
         let lease: TeamSession.Lease
     }
 
-    /// The deletion of a claim that this host does not need any more, or that it may have created.
-    private struct Deletion: Hashable {
-        let key: String
-        let value: [UInt8]
-        let lease: TeamSession.Lease
-    }
-
     private struct State {
         var held: [TeamClaimTarget: Held] = [:]
         var acquiring: Set<TeamClaimTarget> = []
-        var deletions: [Deletion] = []
+        /// The targets whose entries may name this host without a reason.
+        var unchecked: Set<TeamClaimTarget> = []
         var lastNumber: UInt64 = 0
     }
 
@@ -47,31 +41,16 @@ package final class TeamClaims: Service {
     private let continuation: AsyncStream<Handle>.Continuation
     private let state = Mutex(State())
     private let host: HostName
-    private let store: any TeamStore
     private let session: TeamSession
-    private let clock: any Clock<Duration>
-    private let logger: Logger
     private let wakes: AsyncStream<Void>
     private let wake: AsyncStream<Void>.Continuation
 
     /// - Parameters:
     ///   - host: The name of this host.
-    ///   - store: The registry.
-    ///   - session: The lease of the claims.
-    ///   - clock: The clock of the pauses after failures.
-    ///   - logger: The logger.
-    package init(
-        host: HostName,
-        store: any TeamStore,
-        session: TeamSession,
-        clock: any Clock<Duration> = ContinuousClock(),
-        logger: Logger
-    ) {
+    ///   - session: The lease of the claims, in the registry that gets them.
+    package init(host: HostName, session: TeamSession) {
         self.host = host
-        self.store = store
         self.session = session
-        self.clock = clock
-        self.logger = logger
         (ends, continuation) = AsyncStream.makeStream(bufferingPolicy: .unbounded)
         (wakes, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     }
@@ -91,7 +70,10 @@ package final class TeamClaims: Service {
             return state.lastNumber
         }
         guard let number else { throw .claimed(target, by: claim) }
-        defer { _ = state.withLock { $0.acquiring.remove(target) } }
+        defer {
+            _ = state.withLock { $0.acquiring.remove(target) }
+            wake.yield()
+        }
         let entry = TeamClaimEntry(claim: claim, attempt: "\(lease.generation).\(number)")
         let value = try entry.bytes(for: .claim(target))
         try await create(target, value, under: lease)
@@ -105,16 +87,21 @@ package final class TeamClaims: Service {
         return handle
     }
 
-    /// Deletes a claim. Returns at once; the deletion is repeated until it succeeds or the session's lease ends.
+    /// Deletes a claim. Returns at once; the deletion is repeated until it succeeds.
     package func release(_ handle: Handle) {
-        state.withLock { state in
-            guard let held = state.held[handle.target], held.handle == handle else { return }
+        let isHeld = state.withLock { state in
+            guard state.held[handle.target]?.handle == handle else { return false }
             state.held[handle.target] = nil
-            let key = TeamKey.claim(handle.target).text
-            for value in [held.value] + held.otherValues {
-                state.deletions.append(Deletion(key: key, value: value, lease: held.lease))
-            }
+            return true
         }
+        if isHeld { check(handle.target) }
+    }
+
+    /// Deletes the claim of a target if it names this host, and this host does not hold it. Returns at once.
+    ///
+    /// Every host may write claims, so one that was taken over can write them in the name of another.
+    package func check(_ target: TeamClaimTarget) {
+        _ = state.withLock { $0.unchecked.insert(target) }
         wake.yield()
     }
 
@@ -139,7 +126,7 @@ package final class TeamClaims: Service {
         for expected in [old.value] + old.otherValues {
             let condition = TeamStoreCondition.equals(key: key.text, value: expected)
             do {
-                guard try await store.write([put], if: condition) else { continue }
+                guard try await session.store.write([put], if: condition) else { continue }
             } catch {
                 throw .noSession(reason: "\(error)")
             }
@@ -160,12 +147,12 @@ package final class TeamClaims: Service {
         }
     }
 
-    /// Ends claims with the lease of the session, and deletes released ones, until the service group shuts down.
+    /// Ends claims with the lease of the session, and deletes those not held, until the service group shuts down.
     package func run() async throws {
         await cancelWhenGracefulShutdown { [self] in
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { for await state in self.session.changes() { self.endClaims(outlasting: state) } }
-                group.addTask { for await _ in self.wakes { await self.delete() } }
+                group.addTask { for await _ in self.wakes { await self.deleteUnheld() } }
                 await group.waitForAll()
             }
         }
@@ -188,13 +175,13 @@ extension TeamClaims {
         let put = TeamStoreWrite.put(key: key, value: value, lease: lease.id)
         do {
             for _ in 0..<Self.attempts {
-                if try await store.write([put], if: .absent(key: key)) { return }
+                if try await session.store.write([put], if: .absent(key: key)) { return }
                 guard let entry = try await entry(key) else { continue }
                 // An attempt without an answer may have been made.
                 if entry.value == value { return }
                 let claim = TeamCoding.value(TeamClaim.self, from: entry.value)
                 if let claim, try await isValid(claim) { throw TeamError.claimed(target, by: claim) }
-                if try await store.write([put], if: .equals(key: key, value: entry.value)) { return }
+                if try await session.store.write([put], if: .equals(key: key, value: entry.value)) { return }
             }
             throw TeamError.store(.failed(reason: "the claim of \(target.name) changes too often; try again"))
         } catch let error as TeamError {
@@ -204,14 +191,13 @@ extension TeamClaims {
             throw noSession
         } catch {
             // The claim may have been created, or may still be.
-            state.withLock { $0.deletions.append(Deletion(key: key, value: value, lease: lease)) }
-            wake.yield()
+            check(target)
             throw .noSession(reason: "\(error)")
         }
     }
 
     private func entry(_ key: String) async throws(TeamStoreError) -> TeamStoreEntry? {
-        try await store.list(key).entries.first { $0.key == key }
+        try await session.store.list(key).entries.first { $0.key == key }
     }
 
     /// Returns false for the claim of an earlier process of this host, and of a host that is no member.
@@ -225,36 +211,52 @@ extension TeamClaims {
         let ended = state.withLock { state in
             let ended = state.held.values.filter { .held($0.lease) != current }
             for held in ended { state.held[held.handle.target] = nil }
-            state.deletions.removeAll { .held($0.lease) != current }
             return ended
         }
         for held in ended.sorted(by: { $0.handle.number < $1.handle.number }) { continuation.yield(held.handle) }
         guard !ended.isEmpty, !Task.isCancelled else { return }
-        logger.warning(
+        session.logger.warning(
             "ended the leases of this host, because other hosts may get them now",
             metadata: ["count": "\(ended.count)"]
         )
     }
 
-    /// Deletes released claims, unless their entries have changed.
-    private func delete() async {
+    /// Deletes the claims of the unchecked targets that name this host, and that it does not hold.
+    private func deleteUnheld() async {
         var backoff = Backoff(from: .milliseconds(100), to: .seconds(2))
-        while !Task.isCancelled, let deletion = state.withLock({ $0.deletions.first }) {
-            // The entries of an earlier lease end with it.
-            if session.lease == deletion.lease {
-                let condition = TeamStoreCondition.equals(key: deletion.key, value: deletion.value)
-                do {
-                    _ = try await store.write([.delete(key: deletion.key)], if: condition)
-                    backoff.reset()
-                } catch {
-                    try? await backoff.wait(clock: clock)
-                    continue
-                }
-            }
-            state.withLock { state in
-                if state.deletions.first == deletion { state.deletions.removeFirst() }
+        while !Task.isCancelled, let target = takeUnchecked() {
+            do {
+                try await deleteUnheld(target)
+                backoff.reset()
+            } catch {
+                _ = state.withLock { $0.unchecked.insert(target) }
+                try? await backoff.wait(clock: session.clock)
             }
         }
+    }
+
+    /// Removes and returns an unchecked target. The end of an attempt to acquire it wakes the service again.
+    private func takeUnchecked() -> TeamClaimTarget? {
+        state.withLock { state in
+            let target = state.unchecked.first { !state.acquiring.contains($0) }
+            return target.flatMap { state.unchecked.remove($0) }
+        }
+    }
+
+    private func deleteUnheld(_ target: TeamClaimTarget) async throws(TeamStoreError) {
+        let key = TeamKey.claim(target).text
+        guard let entry = try await entry(key), TeamCoding.value(TeamClaim.self, from: entry.value)?.host == host else {
+            return
+        }
+        let isHeld = state.withLock { state in
+            guard !state.acquiring.contains(target) else {
+                state.unchecked.insert(target)
+                return true
+            }
+            return state.held[target].map { ([$0.value] + $0.otherValues).contains(entry.value) } ?? false
+        }
+        guard !isHeld else { return }
+        _ = try await session.store.write([.delete(key: key)], if: .equals(key: key, value: entry.value))
     }
 }
 

@@ -31,10 +31,6 @@ package struct TeamEndpoint: Hashable, Sendable, Codable {
 
     /// The TXT keys that are left out: the launch ID of an app.
     private static let omittedKeys: Set = ["boot"]
-    /// The maximum length of one capability, limit or reason in bytes.
-    private static let textLimit = 200
-    /// The maximum length of a bundle identifier in bytes (`StaticEndpoint.app`).
-    private static let appLimit = 155
 
     /// Converts an endpoint of this broker.
     package init(_ endpoint: Endpoint) {
@@ -44,9 +40,9 @@ package struct TeamEndpoint: Hashable, Sendable, Codable {
         version = endpoint.version
         location = endpoint.location
         state = endpoint.state
-        reason = endpoint.reason.map { SanitizedText($0, limit: Self.textLimit) }
+        reason = endpoint.reason.map { SanitizedText($0, limit: Endpoint.textLimit) }
         approval = endpoint.approval
-        routes = endpoint.routes.map { Self.shown($0) }
+        routes = endpoint.routes.map(\.published)
         var txt = TXTRecord()
         for entry in endpoint.txt.entries where !Self.omittedKeys.contains(entry.key.lowercased()) {
             txt.set(entry.key, to: entry.value)
@@ -58,68 +54,37 @@ package struct TeamEndpoint: Hashable, Sendable, Codable {
         server = endpoint.server
         formerIDs = endpoint.formerIDs
         sameLaunchAs = endpoint.sameLaunchAs
-        capabilities = endpoint.capabilities?.map { SanitizedText($0, limit: Self.textLimit) }
-        limits = endpoint.limits?.map { SanitizedText($0, limit: Self.textLimit) }
+        capabilities = endpoint.capabilities?.map { SanitizedText($0, limit: Endpoint.textLimit) }
+        limits = endpoint.limits?.map { SanitizedText($0, limit: Endpoint.textLimit) }
         firstSeenAt = endpoint.firstSeenAt
     }
 
     /// Returns the endpoint as the brokers of other hosts list it.
     package func endpoint(_ id: EndpointID, on host: HostName) -> Endpoint {
         var endpoint = Endpoint(
-            id: id.on(host),
+            id: id,
             kind: kind,
-            app: app.limited(to: Self.appLimit),
-            name: name.limited(),
-            version: version?.limited(),
-            location: Endpoint.Location(
-                udid: location.udid,
-                deviceName: location.deviceName?.limited(),
-                host: location.host?.limited()
-            ),
+            app: app,
+            name: name,
+            version: version,
+            location: location,
             state: state,
-            reason: reason?.limited(to: Self.textLimit).text,
+            reason: reason?.text,
             approval: approval,
-            txt: txt.flatMap { $0.validationError == nil ? $0 : nil } ?? TXTRecord(),
+            routes: routes,
+            txt: txt ?? TXTRecord(),
             sources: sources,
             firstSeenAt: firstSeenAt,
             lastSeenAt: nil
         )
-        endpoint.host = HostStatus(name: host)
-        endpoint.hostRoutes = routes.map { Self.shown($0) }
         endpoint.txtTruncated = txtTruncated
         endpoint.registered = registered
-        endpoint.server = server?.limited(to: Self.appLimit)
-        endpoint.formerIDs = formerIDs?.map { $0.on(host) }
-        endpoint.sameLaunchAs = sameLaunchAs?.on(host)
-        endpoint.capabilities = capabilities?.map { $0.limited(to: Self.textLimit).text }
-        endpoint.limits = limits?.map { $0.limited(to: Self.textLimit).text }
-        return endpoint
-    }
-
-    /// Returns a route for display: without IDs of launches and registrations, and with text that is safe to print.
-    private static func shown(_ route: EndpointRoute) -> EndpointRoute {
-        var plain = route.route
-        if case .network(let network) = plain {
-            plain = .network(
-                NetworkRoute(
-                    address: SanitizedText(network.address).text,
-                    port: network.port,
-                    interface: network.interface.map { SanitizedText($0).text },
-                    interfaceIndex: network.interfaceIndex,
-                    host: network.host,
-                    isInbound: network.isInbound
-                )
-            )
-        }
-        var shown = EndpointRoute(
-            plain,
-            app: route.app,
-            appIsBundleID: route.appIsBundleID,
-            approval: route.approval,
-            mismatch: route.mismatch
-        )
-        shown.isSecretHeld = route.isSecretHeld
-        return shown
+        endpoint.server = server
+        endpoint.formerIDs = formerIDs
+        endpoint.sameLaunchAs = sameLaunchAs
+        endpoint.capabilities = capabilities?.map(\.text)
+        endpoint.limits = limits?.map(\.text)
+        return endpoint.on(host)
     }
 }
 
@@ -160,9 +125,4 @@ extension TeamEndpoint {
         }
         return true
     }
-}
-
-extension SanitizedText {
-    /// Returns the text with the length that it can have on its own host. A decoded text has any length.
-    fileprivate func limited(to limit: Int = nameLimit) -> SanitizedText { SanitizedText(text, limit: limit) }
 }

@@ -23,11 +23,23 @@ package enum TeamKey: Hashable, Sendable {
     /// The prefix of the members.
     package static let members = "\(root)member/"
 
+    /// The prefix of the running hosts.
+    static let hosts = "\(root)host/"
+
+    /// The prefix of the claims, which every host writes.
+    package static let claims = "\(root)claim/"
+
+    /// The prefix of the endpoints of all hosts.
+    static let endpoints = "\(root)ep/"
+
+    /// The prefix of the phones of all hosts.
+    static let devices = "\(root)dev/"
+
     /// The prefix of the endpoints of a host.
-    package static func endpoints(of host: HostName) -> String { "\(root)ep/\(host)/" }
+    package static func endpoints(of host: HostName) -> String { "\(endpoints)\(host)/" }
 
     /// The prefix of the phones of a host.
-    package static func devices(of host: HostName) -> String { "\(root)dev/\(host)/" }
+    package static func devices(of host: HostName) -> String { "\(devices)\(host)/" }
 
     package var text: String {
         switch self {
@@ -40,7 +52,7 @@ package enum TeamKey: Hashable, Sendable {
         }
     }
 
-    /// Parses a key. Returns nil for a key that this version does not know.
+    /// Parses a key. Returns nil for a key that this version does not know, and for another spelling of a UDID.
     package init?(_ text: String) {
         guard text.hasPrefix(Self.root) else { return nil }
         let parts = text.dropFirst(Self.root.count).split(separator: "/", omittingEmptySubsequences: false)
@@ -67,6 +79,7 @@ package enum TeamKey: Hashable, Sendable {
             self = .device(udid, transport, on: host)
         default: return nil
         }
+        guard self.text == text else { return nil }
     }
 }
 

@@ -55,7 +55,7 @@ package final class TeamMembers: Sendable {
     package var all: [TeamMember] { state.withLock { $0.members.values.sorted { $0.name < $1.name } } }
 
     /// The keys that are never accepted again.
-    var removedKeys: Set<KeyPin> { state.withLock { Set($0.removed.keys) } }
+    package var removedKeys: Set<KeyPin> { state.withLock { Set($0.removed.keys) } }
 
     /// Returns a member; nil if the team has no such host.
     package subscript(_ name: HostName) -> TeamMember? { state.withLock { $0.members[name] } }

@@ -1,4 +1,4 @@
-package import Logging
+import Logging
 package import Model
 import ServiceLifecycle
 import Synchronization
@@ -17,31 +17,16 @@ package final class TeamPublisher: Service {
 
     private let state = Mutex(State())
     private let host: HostName
-    private let store: any TeamStore
     private let session: TeamSession
-    private let clock: any Clock<Duration>
-    private let logger: Logger
     private let wakes: AsyncStream<Void>
     private let wake: AsyncStream<Void>.Continuation
 
     /// - Parameters:
     ///   - host: The name of this host.
-    ///   - store: The registry.
-    ///   - session: The lease of the entries.
-    ///   - clock: The clock of the pauses after failures.
-    ///   - logger: The logger.
-    package init(
-        host: HostName,
-        store: any TeamStore,
-        session: TeamSession,
-        clock: any Clock<Duration> = ContinuousClock(),
-        logger: Logger
-    ) {
+    ///   - session: The lease of the entries, in the registry that gets them.
+    package init(host: HostName, session: TeamSession) {
         self.host = host
-        self.store = store
         self.session = session
-        self.clock = clock
-        self.logger = logger
         (wakes, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     }
 
@@ -130,10 +115,13 @@ package final class TeamPublisher: Service {
             } catch {
                 if Task.isCancelled { return }
                 if !isFailing {
-                    logger.warning("cannot publish to the registry of the team", metadata: ["reason": "\(error)"])
+                    session.logger.warning(
+                        "cannot publish to the registry of the team",
+                        metadata: ["reason": "\(error)"]
+                    )
                 }
                 isFailing = true
-                try? await backoff.wait(clock: clock)
+                try? await backoff.wait(clock: session.clock)
             }
         }
     }
@@ -143,8 +131,8 @@ package final class TeamPublisher: Service {
         let (isReady, isBegun) = state.withLock { ($0.isListed && $0.host != nil, $0.table.lease == lease) }
         guard isReady, !isBegun else { return isReady }
         let keys =
-            try await store.list(TeamKey.endpoints(of: host)).entries.map(\.key)
-            + store.list(TeamKey.devices(of: host)).entries.map(\.key)
+            try await session.store.list(TeamKey.endpoints(of: host)).entries.map(\.key)
+            + session.store.list(TeamKey.devices(of: host)).entries.map(\.key)
         state.withLock { state in
             if let host = state.host { setHost(host, lease.generation, in: &state) }
             state.table.begin(with: lease, existing: keys)
@@ -156,7 +144,7 @@ package final class TeamPublisher: Service {
     private func writeNext() async throws(TeamStoreError) -> Bool {
         guard let writes = state.withLock({ $0.table.nextWrites() }) else { return false }
         do throws(TeamStoreError) {
-            _ = try await store.write(writes, if: nil)
+            _ = try await session.store.write(writes, if: nil)
             state.withLock { $0.table.acknowledge(writes) }
             return true
         } catch {
@@ -200,7 +188,7 @@ package final class TeamPublisher: Service {
         do {
             return try encode()
         } catch {
-            logger.error("cannot publish an entry", metadata: ["reason": "\(error)"])
+            session.logger.error("cannot publish an entry", metadata: ["reason": "\(error)"])
             return nil
         }
     }

@@ -31,8 +31,8 @@ package struct TeamRegistry: Service {
         self.membership = membership
         self.members = members
         session = TeamSession(store: store, clock: clock, now: now, logger: logger)
-        publisher = TeamPublisher(host: host, store: store, session: session, clock: clock, logger: logger)
-        claims = TeamClaims(host: host, store: store, session: session, clock: clock, logger: logger)
+        publisher = TeamPublisher(host: host, session: session)
+        claims = TeamClaims(host: host, session: session)
         mirror = TeamMirror(
             host: host,
             team: membership.team,

@@ -47,11 +47,11 @@ package final class TeamSession: Service {
 
     private let progress = Mutex(Progress())
     private let states = Broadcast<State>(slow: .keepsNewest(1))
-    private let store: any TeamStore
-    private let clock: any Clock<Duration>
+    let store: any TeamStore
+    let clock: any Clock<Duration>
     private let timer: ElapsedTimer
     private let now: @Sendable () -> Date
-    private let logger: Logger
+    let logger: Logger
 
     /// - Parameters:
     ///   - store: The registry.

@@ -26,6 +26,22 @@ import Testing
         }
     }
 
+    @Test func `a new key replaces the identity, and is kept until the next join`() async throws {
+        try await withScratchFolder { folder in
+            let file = MemberIdentityFile(in: folder.file("."))
+            let old = try file.loadOrCreateKey()
+            let certificate = try request(old, "lab2")
+            try file.save(
+                MemberIdentity(key: old, certificate: certificate, authority: team.authority.certificatePEM)
+            )
+            let key = try file.createKey()
+
+            #expect(key.pin != old.pin)
+            #expect(try file.loadOrCreateKey().pin == key.pin)
+            #expect(try file.load() == nil)
+        }
+    }
+
     @Test func `a saved identity has the same host and key after a restart`() async throws {
         try await withScratchFolder { folder in
             let file = MemberIdentityFile(in: folder.file("."))

@@ -1,6 +1,7 @@
 import Model
-import Team
 import Testing
+
+@testable import Team
 
 @Suite struct TeamAuthorityTests {
     private let store = InMemoryTeamStore()
@@ -23,6 +24,39 @@ import Testing
             try await authority.add(try Values.member("lab2", key: 2))
         }
         #expect(try await authority.members() == [try Values.member("lab2")])
+    }
+
+    @Test func `a removed key is replaced, also if its entry has returned`() async throws {
+        let old = try Values.member("lab1")
+        let new = try Values.member("lab1", key: 9)
+        try await authority.add(old)
+
+        await #expect(throws: TeamError.nameTaken(new.name)) {
+            try await authority.add(new, replacing: [try Values.member("lab2").key])
+        }
+        try await authority.add(new, replacing: [old.key])
+        #expect(try await authority.members() == [new])
+    }
+
+    @Test func `of all claims, only those of running hosts outlast a removal`() async throws {
+        let hosts = ["lab1", "lab2", "lab3"]
+        // The broker of lab2 does not run. The removed host lab3 has written its entry again.
+        for host in ["lab1", "lab3"] {
+            let key = TeamKey.host(try Values.host(host)).text
+            _ = try await store.write([.put(key: key, value: [], lease: nil)], if: nil)
+        }
+        for (number, host) in hosts.enumerated() {
+            let key = TeamKey.claim(.device(try Values.udid(number)))
+            let claim = try TeamCoding.bytes(of: try Values.claim(host, of: "shop.\(host)"), for: key)
+            _ = try await store.write([.put(key: key.text, value: claim, lease: nil)], if: nil)
+        }
+        let unreadable = TeamKey.claim(.device(try Values.udid(hosts.count))).text
+        _ = try await store.write([.put(key: unreadable, value: [1], lease: nil)], if: nil)
+
+        try await authority.removeClaims(of: try Values.host("lab3"))
+
+        let keys = try await store.list(TeamKey.claims).entries.map(\.key)
+        #expect(keys == [TeamKey.claim(.device(try Values.udid(0))).text])
     }
 
     @Test func `a removal deletes the member and the entries of its host, and no others`() async throws {

@@ -28,7 +28,7 @@ import Testing
         let store = TestStore(inner)
         let session = TeamSession(store: store, clock: clock, logger: Values.logger)
         let host = try Values.host(name)
-        let claims = TeamClaims(host: host, store: store, session: session, clock: clock, logger: Values.logger)
+        let claims = TeamClaims(host: host, session: session)
         return Broker(name: name, store: store, session: session, claims: claims)
     }
 
@@ -244,6 +244,62 @@ import Testing
             _ = try await brokers[0].claim(phone())
 
             #expect(try await owner(of: phone()) == "lab1")
+        }
+    }
+
+    /// Writes a claim without a lease in the registry, as a host that was taken over can do.
+    private func forge(_ claim: TeamClaim, of target: TeamClaimTarget) async throws {
+        let key = TeamKey.claim(target)
+        let value = try TeamCoding.bytes(of: claim, for: key)
+        _ = try await inner.write([.put(key: key.text, value: value, lease: nil)], if: nil)
+    }
+
+    @Test func `a claim that another host wrote in the name of this one is deleted, and its own claims stay`()
+        async throws
+    {
+        try await withBrokers(["lab1", "lab2"]) { brokers in
+            _ = try await brokers[0].claim(phone(1))
+            _ = try await brokers[1].claim(phone(2))
+            try await forge(try Values.claim("lab1", of: "shop.lab1"), of: phone(3))
+            let lists = brokers[0].store.record.lists
+            for number in 1...2 { brokers[0].claims.check(try phone(number)) }
+            try await eventually("both are read") { brokers[0].store.record.lists == lists + 2 }
+            // The checks run one after another.
+            brokers[0].claims.check(try phone(3))
+
+            try await eventually("the forged claim is deleted") { try await owner(of: phone(3)) == nil }
+            #expect(try await owner(of: phone(1)) == "lab1")
+            #expect(try await owner(of: phone(2)) == "lab2")
+        }
+    }
+
+    @Test func `a check during an attempt to acquire leaves the claim of that attempt`() async throws {
+        try await withBrokers(["lab1"]) { brokers in
+            brokers[0].store.hold(behind: AsyncLatch())
+            async let first = brokers[0].claim(phone(1))
+            try await eventually("the claim waits") { brokers[0].store.heldCalls >= 1 }
+            brokers[0].claims.check(try phone(1))
+            #expect(brokers[0].store.record.lists == 0)
+            brokers[0].store.release()
+            let handle = try await first
+            try await eventually("the claim is read") { brokers[0].store.record.lists == 1 }
+            try await forge(try Values.claim("lab1", of: "shop.lab1"), of: phone(2))
+            brokers[0].claims.check(try phone(2))
+
+            try await eventually("the forged claim is deleted") { try await owner(of: phone(2)) == nil }
+            #expect(brokers[0].claims.isHeld(handle))
+            #expect(try await owner(of: phone(1)) == "lab1")
+        }
+    }
+
+    @Test func `a claim that was overwritten with an equal one ends with the release`() async throws {
+        try await withBrokers(["lab1", "lab2"]) { brokers in
+            let handle = try await brokers[0].claim(phone())
+            try await forge(try Values.claim("lab1", of: "shop.lab1"), of: phone())
+            brokers[0].claims.release(handle)
+
+            try await eventually("the forged claim is deleted") { try await owner(of: phone()) == nil }
+            _ = try await brokers[1].claim(phone())
         }
     }
 

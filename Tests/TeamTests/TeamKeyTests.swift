@@ -29,6 +29,12 @@ import Testing
     ])
     func `an unknown key is ignored`(text: String) { #expect(TeamKey(text) == nil) }
 
+    @Test func `a key with another spelling of a UDID is ignored`() throws {
+        let text = TeamKey.claim(.device(try #require(UDID("00008030-001A2B3C4D5E6F70")))).text
+        #expect(TeamKey(text) != nil)
+        #expect(TeamKey(text.replacing("00008030-", with: "00008030")) == nil)
+    }
+
     @Test func `the prefix of a host has no entries of a host with a longer name`() throws {
         let other = TeamKey.endpoint(try Values.id("shop"), on: try Values.host("lab10"))
         #expect(!other.text.hasPrefix(TeamKey.endpoints(of: try Values.host("lab1"))))

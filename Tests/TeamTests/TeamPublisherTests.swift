@@ -23,7 +23,7 @@ import TestSupport
 
     private func makeBroker() -> Broker {
         let session = TeamSession(store: store, clock: clock, logger: Values.logger)
-        let publisher = TeamPublisher(host: host, store: store, session: session, clock: clock, logger: Values.logger)
+        let publisher = TeamPublisher(host: host, session: session)
         return Broker(session: session, publisher: publisher)
     }
 

@@ -68,7 +68,8 @@ struct LeaseClaimSynchronizer: Sendable {
     /// deleted the claim of this host.
     private func endLeases(claimedBy foreign: [LeaseTarget: TeamClaim]) {
         let held = leases.update { table, _ in Set((table.claims?.held ?? [:]).keys) }
-        for (target, claim) in foreign where target.device != nil && held.contains(target) {
+        for target in held where target.device != nil {
+            guard let claim = foreign[target] else { continue }
             let reason = "the host \(claim.host) claimed the phone in the registry of the team"
             leases.update { table, now in table.loseClaims(of: [target], because: reason, at: now) }
         }

@@ -8,23 +8,24 @@ import Team
 /// The admission of hosts to the team, and their removal. Works on the host that has the certificate authority.
 struct HostAdmission: Sendable {
     private let team: LocalTeam
-    /// The membership with which the broker listens for other hosts; nil if it does not listen.
-    private let listening: TeamMembership?
+    private let running: TeamSetup.Running?
     private let invites: TeamInvites
 
     /// - Parameters:
     ///   - team: The team of this host.
-    ///   - listening: The membership with which the broker listens for other hosts; nil if it does not listen.
-    init(to team: LocalTeam, listening: TeamMembership?) {
+    ///   - running: The team with which the broker listens for other hosts; nil if it does not listen.
+    init(to team: LocalTeam, running: TeamSetup.Running?) {
         self.team = team
-        self.listening = listening
+        self.running = running
         invites = TeamInvites(in: team.folder, logger: team.logger)
     }
 
     /// Creates a one-time invite for another host.
     func invite(_ spec: TeamInviteSpec) async throws -> TeamInvite {
         let (membership, _) = try await team.requiredAuthority()
-        guard listening == membership, let identity = try team.folder.identity.load() else {
+        guard let running, running.membership == membership,
+            let identity = try team.folder.identity.load(), identity.pin == running.key
+        else {
             throw Problem(
                 .conflict,
                 "the broker does not listen for other hosts yet",
@@ -50,7 +51,7 @@ struct HostAdmission: Sendable {
         return TeamInvite(pairing: pairing.description, expiresAt: expiresAt)
     }
 
-    /// Admits the host that holds an invite. The invite stays valid if the admission fails.
+    /// Admits the host that holds an invite. The invite stays valid if the host certainly was not admitted.
     func admit(_ spec: TeamMemberSpec) async throws -> TeamAdmission {
         guard let token = try? Token(spec.invite), token.kind == .invite, let membership = try await team.membership(),
             membership.isAuthority, let record = try await invites.spend(token)
@@ -63,6 +64,9 @@ struct HostAdmission: Sendable {
         }
         do {
             return try await admission(spec, membership)
+        } catch let error as TeamError where error.mayFollowAdmission {
+            // A second host could otherwise join with the same invite.
+            throw error
         } catch {
             try await invites.restore(record)
             throw error
@@ -77,6 +81,14 @@ struct HostAdmission: Sendable {
         guard spec.host != membership.host else { throw TeamError.nameTaken(spec.host) }
         let certificate = try authority.issue(.host(spec.host), request: spec.request)
         let member = TeamMember(name: spec.host, key: certificate.key, addedAt: Date())
+        guard try await !team.members().removedKeys.contains(certificate.key) else {
+            throw Problem(
+                .forbidden,
+                "the key of the host \(spec.host) was removed from the team",
+                hint: "run patchbay team leave on that host, then join with a new key"
+            )
+        }
+        let etcdAuthority = try team.connections.etcdAuthority()
         let administration = try team.administration(membership, authority)
         let entries = TeamAuthority(store: administration.store)
         // The user comes first, because etcd may refuse the name. For a member with this name, it stays as it is.
@@ -93,7 +105,7 @@ struct HostAdmission: Sendable {
             authority: authority.certificatePEM,
             authorityHost: membership.host,
             etcd: team.connections.servers(membership),
-            etcdAuthority: try team.connections.etcdAuthority(),
+            etcdAuthority: etcdAuthority,
             members: members
         )
     }
@@ -114,10 +126,18 @@ struct HostAdmission: Sendable {
         // Also for a host without an entry: an earlier call may have ended in the middle.
         try await entries.remove(host)
         try await administration.removeHost(host)
+        // The host may have written entries until then.
+        try await entries.remove(host)
         try await team.members().replace(with: members.filter { $0.name != host })
+        try await entries.removeClaims(of: host)
         guard members.contains(where: { $0.name == host }) else {
             throw Problem(.notFound, "the team has no host \(host)", hint: "patchbay team")
         }
         team.logger.notice("removed a host from the team", metadata: ["host": "\(host)"])
     }
+}
+
+extension TeamError {
+    /// True for an error of the write that admits a host, and of what follows: the registry may have made the write.
+    fileprivate var mayFollowAdmission: Bool { if case .store = self { true } else { false } }
 }

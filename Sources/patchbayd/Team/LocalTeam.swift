@@ -54,13 +54,18 @@ struct LocalTeam: Sendable {
     func requiredAuthority() async throws -> (TeamMembership, CertificateAuthority) {
         let membership = try await requiredMembership()
         guard membership.isAuthority, let authority = try folder.authority.load() else {
-            throw Problem(
-                .conflict,
-                "only the host \(membership.authority) has the certificate authority of the team \(membership.team)",
-                hint: "run the command on \(membership.authority)"
-            )
+            throw Self.missingAuthority(membership)
         }
         return (membership, authority)
+    }
+
+    /// The problem of a command that needs the certificate authority.
+    static func missingAuthority(_ membership: TeamMembership) -> Problem {
+        Problem(
+            .conflict,
+            "only the host \(membership.authority) has the certificate authority of the team \(membership.team)",
+            hint: "run the command on \(membership.authority)"
+        )
     }
 
     /// The saved members.
@@ -68,11 +73,16 @@ struct LocalTeam: Sendable {
         try await TeamMembers(in: folder.path, logger: logger)
     }
 
-    /// Returns the registry with the permissions of etcd's administrator.
+    /// Returns the registry with the permissions of etcd's administrator, which is `spec` or the saved one.
     func administration(
         _ membership: TeamMembership,
-        _ authority: CertificateAuthority
+        _ authority: CertificateAuthority,
+        _ spec: EtcdAdministratorSpec? = nil
     ) throws -> any TeamRegistryAdministration {
-        try connector.administration(connections.administrator(membership, authority))
+        if let spec {
+            let servers = connections.servers(membership)
+            return try connector.administration(TeamRegistryConnection(spec, servers: servers))
+        }
+        return try connector.administration(connections.administrator(membership, authority))
     }
 }

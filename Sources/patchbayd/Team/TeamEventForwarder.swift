@@ -26,19 +26,25 @@ struct TeamEventForwarder: Service {
             await registry.apply([.remove(id, of: host)])
         case .device(_, let host), .deviceRemoved(_, _, let host):
             await devices.set(mirror.snapshot.devices.filter { $0.host == host }.map(\.device), of: host)
-        case .host, .hostRemoved: await setHosts()
+        case .host, .hostRemoved, .member, .memberRemoved: await setHosts()
         case .stale:
             await setHosts()
             // A lease that could not be claimed may be claimed now.
             leases.claimsChanged()
-        case .claim, .claimRemoved:
-            if claims.set(mirror.snapshot.claims) { leases.claimsChanged() }
-        case .member, .memberRemoved: break
+        case .claim(let target, let claim):
+            claims.check(target, claim)
+            setClaim(claim, of: target)
+        case .claimRemoved(let target): setClaim(nil, of: target)
         }
+    }
+
+    private func setClaim(_ claim: TeamClaim?, of target: TeamClaimTarget) {
+        if claims.set(claim, of: target) { leases.claimsChanged() }
     }
 
     private func setHosts() async {
         let snapshot = mirror.snapshot
         await registry.setHosts(snapshot.hosts.keys.map(snapshot.status))
+        await registry.setMembers(snapshot.staleSince == nil ? Set(snapshot.members.keys) : nil)
     }
 }

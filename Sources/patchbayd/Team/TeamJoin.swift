@@ -30,8 +30,15 @@ struct TeamJoin: Sendable {
             )
         }
         try team.folder.prepare()
-        let key = try team.folder.identity.loadOrCreateKey()
-        let admission = try await admission(of: host, key: key, pairing)
+        var key = try team.folder.identity.loadOrCreateKey()
+        let admission: TeamAdmission
+        do { admission = try await self.admission(of: host, key: key, pairing) } catch let problem as Problem
+            where problem.code == .forbidden
+        {
+            // The key was removed from the team, for example after the loss of its registry.
+            key = try team.folder.identity.createKey()
+            admission = try await self.admission(of: host, key: key, pairing)
+        }
         try await save(admission, as: host, key: key, pairing)
         team.logger.notice("joined a team", metadata: ["team": "\(admission.team)", "host": "\(host)"])
     }

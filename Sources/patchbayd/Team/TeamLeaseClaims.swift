@@ -20,15 +20,16 @@ final class TeamLeaseClaims: LeaseClaims {
 
     var foreignClaims: [LeaseTarget: TeamClaim] { state.withLock(\.foreign) }
 
-    /// Sets the claims of all hosts.
+    /// Sets the claim of a target, of any host; nil removes it.
     ///
-    /// - Returns: False if those of the other hosts have not changed.
-    func set(_ claims: [TeamClaimTarget: TeamClaim]) -> Bool {
-        var foreign: [LeaseTarget: TeamClaim] = [:]
-        for (target, claim) in claims where claim.host != host { foreign[LeaseTarget(target)] = claim }
+    /// - Returns: False if the claims of the other hosts have not changed.
+    func set(_ claim: TeamClaim?, of target: TeamClaimTarget) -> Bool {
+        let target = LeaseTarget(target)
+        let foreign = claim?.host == host ? nil : claim
         return state.withLock { state in
-            defer { state.foreign = foreign }
-            return state.foreign != foreign
+            guard state.foreign[target] != foreign else { return false }
+            state.foreign[target] = foreign
+            return true
         }
     }
 
@@ -59,6 +60,11 @@ final class TeamLeaseClaims: LeaseClaims {
         }
     }
 
+    /// Deletes a claim in the name of this host, unless this host holds it.
+    func check(_ target: TeamClaimTarget, _ claim: TeamClaim) {
+        if claim.host == host { claims.check(target) }
+    }
+
     func release(_ target: LeaseTarget) async throws(LeaseClaimError) {
         guard let handle = state.withLock({ $0.handles.removeValue(forKey: target) }) else { return }
         claims.release(handle)
@@ -76,6 +82,7 @@ struct LostClaimForwarder: Service {
                 [LeaseTarget(handle.target).onItsHost],
                 because: "the host lost its connection to the registry of the team"
             )
+            claims.check(handle.target)
         }
     }
 }
