@@ -36,7 +36,7 @@ package struct Endpoint: Hashable, Sendable, Codable, Identifiable {
         }
     }
 
-    package private(set) var id: EndpointID
+    package internal(set) var id: EndpointID
     package var kind: EndpointKind
     package var app: SanitizedText
     package var name: SanitizedText
@@ -145,43 +145,6 @@ extension Endpoint {
 
     /// The routes marked as approved. A dial evaluates `ApprovalPolicy` again.
     package var approvedRoutes: [EndpointRoute] { routes.filter(\.isApproved) }
-}
-
-/// An endpoint in a team.
-extension Endpoint {
-    /// The maximum number of routes, former IDs and hints of an endpoint of another host. More are left out.
-    private static let remoteItemLimit = 16
-
-    /// True for an endpoint that the broker of another host reaches. This broker never dials, saves or advertises it.
-    package var isOnOtherHost: Bool { id.namesHost }
-
-    /// The routes for display: those of this broker or of the other host's broker.
-    package var shownRoutes: [EndpointRoute] { hostRoutes ?? routes }
-
-    /// Returns an endpoint of this broker with the name of this host, as lists show it in a team.
-    package func listed(on host: HostName) -> Endpoint {
-        var listed = self
-        listed.host = HostStatus(name: host)
-        listed.combinedWith = combinedWith?.map { $0.listed(on: host) }
-        return listed
-    }
-
-    /// Returns an endpoint of another host as this broker lists it: with the host in every ID, and without routes that this
-    /// broker could dial.
-    package func on(_ host: HostName) -> Endpoint {
-        func onHost(_ ids: [EndpointID]?) -> [EndpointID]? { ids?.prefix(Self.remoteItemLimit).map { $0.on(host) } }
-        var remote = self
-        remote.id = id.on(host)
-        remote.host = HostStatus(name: host)
-        remote.hostRoutes = Array(shownRoutes.prefix(Self.remoteItemLimit))
-        remote.routes = []
-        remote.formerIDs = onHost(formerIDs)
-        remote.possiblySameAs = onHost(possiblySameAs)
-        remote.sameLaunchAs = sameLaunchAs?.on(host)
-        remote.combinedWith = nil
-        remote.lease = nil
-        return remote
-    }
 }
 
 /// One numbered change of the list. A subscriber that has revision N needs exactly the changes after N.

@@ -67,20 +67,23 @@ extension Lease {
         return (String(id[..<dot]), host)
     }
 
+    /// The greatest number of waiting clients that is shown for a lease of another host.
+    private static let remoteWaitingLimit = 1_000
+
     /// Returns the lease as the other brokers of the team show it. The ID of the endpoint and the ID of the lease end with
-    /// the host.
+    /// the host. An ID that no broker gives is left out, and numbers outside their ranges are clamped.
     package func on(_ host: HostName) -> Lease {
         Lease(
-            id: Self.parts(ofID: id).host == nil ? "\(id).\(host)" : id,
+            id: "\(Self.isLocalID(id) ? id : "l").\(host)",
             endpoint: endpoint.on(host),
             device: device,
             holder: holder,
             isOwn: isOwn,
             note: note,
-            seconds: seconds,
+            seconds: min(max(seconds, 1), LeaseSpec.maxSeconds),
             createdAt: createdAt,
             expiresAt: expiresAt,
-            waiting: waiting
+            waiting: waiting.map { min(max($0, 0), Self.remoteWaitingLimit) }
         )
     }
 }

@@ -37,11 +37,12 @@ enum MCPRoutes {
     @Sendable static func tools(_ request: APIRequest) async throws -> Response {
         let endpoint = try await request.endpoint()
         let (apps, principal) = (request.services.mcp.apps, request.principal)
+        let id = principal.knownID(of: endpoint.id)
         let list: AppToolList
         do {
             list = try await request.whileConnected { try await apps.tools(of: endpoint, for: principal) }
         } catch let failure as AppError {
-            throw failure.problem(at: endpoint.id)
+            throw failure.problem(at: id)
         }
         var document: JSONObject = [
             "schema": 1, "tools": .array(list.tools.map(JSON.object)), "stale": .bool(list.isStale),
@@ -49,8 +50,8 @@ enum MCPRoutes {
         ]
         if principal.tools != .all { document["limit"] = .string("\(principal.tools)") }
         if let staleness = list.staleness {
-            document["reason"] = .string(staleness.description(at: endpoint.id))
-            document["hint"] = .string(staleness.hint(for: .human, at: endpoint.id))
+            document["reason"] = .string(staleness.description(at: id))
+            document["hint"] = .string(staleness.hint(for: .human, at: id))
         }
         return request.rawJSON(.object(document))
     }
@@ -73,12 +74,13 @@ enum MCPRoutes {
             imageFormat: toolCall.imageFormat
         )
         let (apps, principal) = (request.services.mcp.apps, request.principal)
+        let id = principal.knownID(of: endpoint.id)
         let result: JSONObject
         do {
             result = try await request.whileConnected { try await apps.call(appCall, of: principal) }
         } catch let failure as AppError {
-            guard failure.isDelivered else { throw failure.problem(at: endpoint.id) }
-            result = failure.result(for: .human, at: endpoint.id)
+            guard failure.isDelivered else { throw failure.problem(at: id) }
+            result = failure.result(for: .human, at: id)
         }
         return request.rawJSON(["schema": 1, "result": .object(result)])
     }
@@ -187,9 +189,13 @@ extension APIRequest {
     }
 
     /// Returns a response with a JSON value that has no Swift type.
-    func rawJSON(_ json: JSON, contentType: String = "application/json") -> Response {
+    func rawJSON(
+        _ json: JSON,
+        status: HTTPResponse.Status = .ok,
+        contentType: String = "application/json"
+    ) -> Response {
         Response(
-            status: .ok,
+            status: status,
             headers: [.contentType: contentType],
             body: ResponseBody(byteBuffer: ByteBuffer(bytes: json.bytes))
         )

@@ -20,7 +20,7 @@ package struct TeamLeases: HostLeases {
             body: Array(try JSONCoding.encoder().encode(spec))
         )
         let bytes = try await proxy.bytes(of: request, to: host, for: principal)
-        return try JSONCoding.decoder().decode(Lease.self, from: Data(bytes))
+        return try TeamProxy.decode(Lease.self, bytes, from: host)
     }
 
     package func end(_ id: String, on host: HostName, for principal: Principal) async throws {
@@ -36,11 +36,19 @@ package struct TeamLeases: HostLeases {
     }
 
     package func list(on host: HostName, for principal: Principal) async throws -> [Lease] {
-        let request = HostRequest(method: "GET", target: "/v1/leases")
+        try await list("", on: host, for: principal)
+    }
+
+    package func lease(of endpoint: EndpointID, on host: HostName, for principal: Principal) async throws -> Lease? {
+        try await list("?endpoint=\(endpoint)", on: host, for: principal).first
+    }
+
+    private func list(_ query: String, on host: HostName, for principal: Principal) async throws -> [Lease] {
+        let request = HostRequest(method: "GET", target: "/v1/leases\(query)")
         let bytes = try await withTimeout(Self.listLimit, clock: ContinuousClock()) { [proxy] in
             try await proxy.bytes(of: request, to: host, for: principal)
         }
         guard let bytes else { throw HostError.unreachable(host, reason: "no answer within 2 s") }
-        return try JSONCoding.decoder().decode(ListResponse<Lease>.self, from: Data(bytes)).items
+        return try TeamProxy.decode(ListResponse<Lease>.self, bytes, from: host).items
     }
 }

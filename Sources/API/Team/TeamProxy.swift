@@ -1,9 +1,7 @@
 package import AccessControl
-import FoundationEssentials
 import HTTPTypes
 import Hummingbird
 import HummingbirdCore
-import JSON
 import MCP
 import Metrics
 package import Model
@@ -15,12 +13,8 @@ package struct TeamProxy: Sendable {
     let connector: any HostConnector
     let usage = HostUsage()
 
-    /// The maximum size in bytes of a response that is read completely.
-    private static let bodyLimit = 64 << 20
     /// The size in bytes up to which head and body are written together.
     private static let shortBody = 64 << 10
-    /// The maximum length in bytes of a text of another broker. Those of Patchbay are shorter.
-    private static let textLimit = 1_000
 
     package init(_ connector: any HostConnector) { self.connector = connector }
 
@@ -55,46 +49,14 @@ package struct TeamProxy: Sendable {
         return try await Self.bytes(of: response, from: host)
     }
 
-    /// Reads a complete response.
-    static func bytes(of response: any HostResponse, from host: HostName) async throws -> [UInt8] {
-        defer { response.close() }
-        var bytes: [UInt8] = []
-        while let part = try await response.next() {
-            bytes += part.readableBytesView
-            guard bytes.count <= bodyLimit else {
-                throw Problem(.tooLarge, "the response of the host \(host) has more than \(bodyLimit) bytes")
-            }
-        }
-        guard (200..<300).contains(response.status) else { throw problem(bytes, response.status, of: host) }
-        return bytes
-    }
-
-    /// Closes the response and throws a problem unless its status can be passed on. A status of four digits is no status
-    /// of HTTP, and one below 200 begins no response (RFC 9110, section 15).
-    static func requireStatus(of response: any HostResponse, from host: HostName) throws(Problem) {
-        guard !(200...599).contains(response.status) else { return }
-        response.close()
-        throw Problem(
-            .unavailable,
-            "the host \(host) answers with the invalid status \(response.status)",
-            hint: "install the same version of Patchbay on all hosts of the team"
-        )
-    }
-
-    /// Returns the text of another broker, without characters that have an effect in a terminal or a prompt.
-    static func sanitized(_ text: String) -> String { SanitizedText(text, limit: textLimit).text }
-
-    /// Returns the problem of another broker, with the name of its host.
-    private static func problem(_ body: [UInt8], _ status: Int, of host: HostName) -> Problem {
-        guard let problem = try? JSONCoding.decoder().decode(Problem.self, from: Data(body)) else {
-            return Problem(.unavailable, "the host \(host) answers with the status \(status)")
-        }
-        return Problem(
-            problem.code,
-            "on the host \(host): \(sanitized(problem.detail))",
-            hint: problem.hint.map { "on \(host): \(sanitized($0))" },
-            reason: problem.reason
-        )
+    /// Lets the broker of another host probe an endpoint.
+    ///
+    /// - Returns: The endpoint as this broker lists it, with the requested ID.
+    /// - Throws: As `bytes(of:to:for:)`.
+    func probe(_ id: EndpointID, on host: HostName, for principal: Principal) async throws -> Endpoint {
+        let request = HostRequest(method: "POST", target: "/v1/endpoints/\(id.onItsHost)/probe")
+        let bytes = try await bytes(of: request, to: host, for: principal)
+        return try Self.decode(Endpoint.self, bytes, from: host).on(host, as: id)
     }
 
     /// Passes a request on to the broker of an endpoint's host, and the response back as it arrives.
@@ -104,8 +66,8 @@ package struct TeamProxy: Sendable {
     ///   - path: The path at the other broker.
     ///   - host: The host of the endpoint.
     ///   - principal: The client.
-    /// - Returns: An empty response; the response of the other broker is deferred.
-    /// - Throws: `HostError`, `Problem`, `CancellationError`.
+    /// - Returns: An empty response, if the response of the other broker is deferred; the error of an MCP server.
+    /// - Throws: `HostError`, `CancellationError`; `Problem` for every other error, with the name of the host.
     func forward(
         _ request: APIRequest,
         to path: String,
@@ -122,12 +84,11 @@ package struct TeamProxy: Sendable {
         )
         let response = try await request.whileConnected { try await send(hostRequest, to: host, for: principal) }
         try Self.requireStatus(of: response, from: host)
-        let type = response.headers.first { $0.name.lowercased() == "content-type" }?.value ?? ""
-        if type.hasPrefix("application/problem+json") {
-            _ = try await Self.bytes(of: response, from: host)
-        }
         request.disconnectHandler.onDisconnect { response.close() }
         request.cleanup.add { response.close() }
+        if let error = try await Self.error(in: response, from: host, isMCP: path.hasPrefix("/e/")) {
+            return request.rawJSON(error, status: HTTPResponse.Status(code: response.status))
+        }
         request.deferredResponse.set { writer in
             var writer = Optional(writer)
             // A stream without an end must not delay the stop of the broker.

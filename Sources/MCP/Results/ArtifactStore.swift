@@ -67,7 +67,7 @@ package actor ArtifactStore: ArtifactReader, Service {
     ) throws(ArtifactError) -> ArtifactLink {
         guard index.fits(bytes.count) else { throw .tooLarge(bytes.count) }
         try prepare()
-        let sha = SHA256.hash(data: bytes).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        let sha = Artifact.sha(of: bytes)
         if index.entries[sha] == nil { try write(bytes, to: path(of: sha)) }
         delete(index.put(sha, mimeType: mimeType, size: bytes.count, for: principal.holder, at: uptime()))
         writeMetadata(of: sha)
@@ -196,6 +196,11 @@ package struct Artifact: Hashable, Sendable {
     package init(bytes: [UInt8], mimeType: String) {
         self.bytes = bytes
         self.mimeType = mimeType
+    }
+
+    /// Returns the ID of an artifact: the SHA-256 of its bytes, in lower-case hexadecimal digits.
+    package static func sha(of bytes: [UInt8]) -> String {
+        SHA256.hash(data: bytes).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 }
 

@@ -201,7 +201,7 @@ package struct ResultSizeLimiter: Sendable {
     }
 
     /// Returns a valid media type (RFC 6838), or the default.
-    private static func mimeType(_ json: JSON?, _ other: String = "application/octet-stream") -> String {
+    package static func mimeType(_ json: JSON?, _ other: String = "application/octet-stream") -> String {
         guard let text = json?.string, text.utf8.count <= 80, text.split(separator: "/").count == 2 else {
             return other
         }
