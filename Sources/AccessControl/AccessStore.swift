@@ -283,6 +283,27 @@ extension AccessStore {
         try commit(ChangeSet([AuditEvent(.refused, by: caller, from: source, detail: action)]))
     }
 
+    /// Records a change of the team in the audit log. Returns when the entry is on disk.
+    ///
+    /// - Parameters:
+    ///   - action: The change.
+    ///   - subject: The team or the host.
+    ///   - invite: The ID of the invite for the host.
+    ///   - detail: Further facts in Patchbay's words.
+    ///   - principal: The client.
+    /// - Throws: `AccessError.notSaved`. The change of the team stands.
+    package func auditTeam(
+        _ action: AuditEvent.Action,
+        of subject: SanitizedText? = nil,
+        invite: String? = nil,
+        _ detail: String? = nil,
+        by principal: Principal
+    ) throws {
+        var event = AuditEvent(action, by: principal.actor, from: principal.source, invite: invite, detail: detail)
+        event.subject = subject
+        try commit(ChangeSet([event]))
+    }
+
     /// Records a call of an endpoint in the audit log, within one second and before an orderly shutdown.
     ///
     /// Does not wait for the store's thread, which may be blocked on the disk. A crash may lose the entries of the last

@@ -128,6 +128,13 @@ extension Principal {
         return isOwner || permissions?.selector.includes(id, approvedApp: approvedApp, on: host) ?? false
     }
 
+    /// Returns the ID by which the client knows an endpoint of this broker. A client of another host knows it with the
+    /// name of this host.
+    package func knownID(of id: EndpointID) -> EndpointID {
+        guard member != nil, let host else { return id }
+        return id.on(host)
+    }
+
     /// True if the client may see every endpoint. Only such clients may see devices, which are not endpoints.
     package var canSeeAllEndpoints: Bool { isOwner || permissions?.selector == .all }
 

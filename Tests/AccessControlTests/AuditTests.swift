@@ -80,6 +80,27 @@ import Testing
         }
     }
 
+    @Test func `a change of the team has an entry with its author, the host and the invite`() async throws {
+        try await withScratchFolder { scratch in
+            let store = try Fixture.store(in: scratch)
+            let source = RequestSource.remote(address: "10.0.0.8")
+            let principal = Principal(.anonymous, source: source, actor: .anonymous)
+            try await store.auditTeam(
+                .hostAdmitted,
+                of: SanitizedText("lab2"),
+                invite: "abc",
+                "with a key",
+                by: principal
+            )
+
+            // The entry is on disk before the call returns.
+            let event = try #require(try Fixture.audit(in: scratch).last?.event)
+            #expect(event.action.rawValue == "host-admitted" && event.subject?.text == "lab2")
+            #expect(event.invite == "abc" && event.detail == "with a key")
+            #expect(event.who == .anonymous && event.from == source)
+        }
+    }
+
     @Test func `a shortened log is detected at startup and by a verification`() async throws {
         try await withScratchFolder { scratch in
             let (_, text) = try await fill(scratch)

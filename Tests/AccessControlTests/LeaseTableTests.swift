@@ -173,6 +173,29 @@ import Testing
         #expect(throws: AccessError.self) { try table.request(Self.request(1_000, Self.anna), at: .zero) }
     }
 
+    @Test func `the clients of one other host leave room in the queue for all others`() throws {
+        let table = LeaseTableReference()
+        func client(_ number: UInt64, of name: String) throws -> LeaseTable.Request {
+            let host = try #require(HostName(name))
+            let key = MemberClient.holderPrefix(of: host) + "uid:\(number)"
+            return Self.request(
+                number,
+                LeaseHolder(key: key, name: SanitizedText("x"), isAgent: true, host: host)
+            )
+        }
+        try table.request(Self.request(1_000, Self.anna), at: .zero)
+        for number in 1...UInt64(LeaseTable.maxWaitingOfHost) {
+            try table.request(client(number, of: "lab1"), at: .zero)
+        }
+
+        #expect(throws: AccessError.self) { try table.request(client(900, of: "lab1"), at: .zero) }
+        // A client that waits already may wait with another request.
+        try table.request(client(1, of: "lab1"), at: .zero)
+        try table.request(client(901, of: "lab10"), at: .zero)
+        try table.request(Self.request(902, Self.ben), at: .zero)
+        #expect(table.leases.map(\.waiting) == [LeaseTable.maxWaitingOfHost + 2])
+    }
+
     @Test func `many waiting requests of one client leave room for all others`() throws {
         let table = LeaseTableReference()
         try table.request(Self.request(1, Self.anna), at: .zero)

@@ -70,6 +70,13 @@ import Testing
         func session(of principal: Principal) -> SessionStore.Session { .init(id: id, holder: principal.holder) }
         #expect(await fixture.sessions.isSubscribed("a:b", in: session(of: thief)))
         #expect(await !fixture.sessions.isSubscribed("a:b", in: session(of: TransportFixture.principal)))
+
+        try await fixture.sessions.subscribe("c:d", of: session(of: TransportFixture.principal))
+        let end = TransportFixture.call(nil, .delete, headers: ["Mcp-Session-Id": [id]])
+        #expect(try await fixture.reply(to: end, of: thief)?.status == 204)
+
+        #expect(await fixture.sessions.isSubscribed("c:d", in: session(of: TransportFixture.principal)))
+        #expect(await !fixture.sessions.isSubscribed("a:b", in: session(of: thief)))
     }
 
     @Test func `idle sessions are removed at the limit`() async throws {

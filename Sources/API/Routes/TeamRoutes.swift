@@ -1,7 +1,8 @@
+import AccessControl
 import Hummingbird
 import Model
 
-/// `/v1/team`.
+/// `/v1/team`. Each change has an entry in the audit log.
 enum TeamRoutes {
     @Sendable static func show(_ request: APIRequest) async throws -> Response {
         try request.json(await request.services.team.status())
@@ -9,28 +10,55 @@ enum TeamRoutes {
 
     @Sendable static func create(_ request: APIRequest) async throws -> Response {
         let spec = try await request.body(TeamSpec.self)
-        return try request.json(await request.services.team.create(spec), status: .created)
+        let status = try await request.services.team.create(spec)
+        let detail = status.problem == nil ? nil : "its registry is not ready"
+        try await request.audit(.teamCreated, of: spec.team, detail)
+        return try request.json(status, status: .created)
     }
 
     @Sendable static func join(_ request: APIRequest) async throws -> Response {
         let spec = try await request.body(TeamJoinSpec.self)
-        return try request.json(await request.services.team.join(spec))
+        let status = try await request.services.team.join(spec)
+        try await request.audit(.teamJoined, of: status.team, status.host.map { "as the host \($0)" })
+        return try request.json(status)
     }
 
     @Sendable static func leave(_ request: APIRequest) async throws -> Response {
-        try await request.services.team.leave()
+        let team = try await request.services.team.leave()
+        try await request.audit(.teamLeft, of: team)
         return request.noContent
     }
 
     @Sendable static func invite(_ request: APIRequest) async throws -> Response {
         let spec = try await request.body(TeamInviteSpec.self)
-        return try request.json(await request.services.team.invite(spec), status: .created)
+        let invite = try await request.services.team.invite(spec)
+        try await request.audit(.hostInvited, invite: try TeamPairingString(invite.pairing).invite)
+        return try request.json(invite, status: .created)
     }
 
     /// Admits a host. The invite in the body is the authentication, because the host has no certificate yet.
     @Sendable static func admit(_ request: APIRequest) async throws -> Response {
         let spec = try await request.body(TeamMemberSpec.self)
-        return try request.json(await request.services.team.admit(spec), status: .created)
+        let admission: TeamAdmission
+        do { admission = try await request.services.team.admit(spec) } catch let problem as Problem
+            where problem.code == .unauthorized
+        {
+            let principal = request.principal
+            try await request.services.accessStore.auditDenied(
+                "an invalid invite for a host",
+                of: principal.actor,
+                from: principal.source
+            )
+            throw problem
+        }
+        let key = admission.members.first { $0.name == spec.host }?.key
+        try await request.audit(
+            .hostAdmitted,
+            of: SanitizedText(spec.host.text),
+            invite: spec.invite,
+            key.map { "with the key \($0)" }
+        )
+        return try request.json(admission, status: .created)
     }
 
     @Sendable static func remove(_ request: APIRequest) async throws -> Response {
@@ -39,11 +67,27 @@ enum TeamRoutes {
             throw Problem(.notFound, "\"\(SanitizedText(text))\" is not the name of a host", hint: "patchbay team")
         }
         try await request.services.team.remove(host)
+        try await request.audit(.hostRemoved, of: SanitizedText(host.text))
         return request.noContent
     }
 
     @Sendable static func issue(_ request: APIRequest) async throws -> Response {
         let spec = try await request.body(TeamCertificateSpec.self)
-        return try request.json(await request.services.team.issue(spec), status: .created)
+        let certificate = try await request.services.team.issue(spec)
+        try await request.audit(.certificateIssued, of: SanitizedText(spec.addresses.joined(separator: " ")))
+        return try request.json(certificate, status: .created)
+    }
+}
+
+extension APIRequest {
+    /// Records a change of the team in the audit log. Of an invite only the ID is recorded.
+    fileprivate func audit(
+        _ action: AuditEvent.Action,
+        of subject: SanitizedText? = nil,
+        invite: String? = nil,
+        _ detail: String? = nil
+    ) async throws {
+        let id = try invite.map { try Token($0).id }
+        try await services.accessStore.auditTeam(action, of: subject, invite: id, detail, by: principal)
     }
 }

@@ -115,13 +115,6 @@ extension APIRequest {
     /// Without full access, the tunnel is for the client's own user, on loopback, and to an endpoint of the grant. Such
     /// a tunnel replaces no other tunnel.
     fileprivate func authorized(_ spec: TunnelSpec) async throws -> TunnelSpec {
-        guard principal.member == nil else {
-            throw Problem(
-                .forbidden,
-                "a tunnel of another host's client cannot listen on this host",
-                hint: "open the tunnel at the broker of that host; it reaches this host through a stream"
-            )
-        }
         var spec = spec
         spec.target = local(spec.target)
         if principal.grant != nil {

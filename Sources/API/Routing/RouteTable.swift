@@ -67,7 +67,7 @@ enum RouteTable {
             query: StreamRoutes.query, returns: "stream", StreamRoutes.open),
 
         .get("/v1/leases", .scope(.registryRead), "List the leases of the endpoints that the caller may see",
-            returns: "LeaseList", LeaseRoutes.list),
+            query: LeaseRoutes.listQuery, returns: "LeaseList", LeaseRoutes.list),
         .create("/v1/leases", .scope(.endpointCall), "Take or renew the lease of an endpoint and of its phone",
             takes: "LeaseSpec", returns: "Lease", LeaseRoutes.take),
         .delete("/v1/leases/{id}", .scope(.endpointCall), "End the caller's own lease; any lease for an owner",
@@ -230,7 +230,7 @@ enum RouteTable {
         async throws
     {
         let (principal, accessStore) = (apiRequest.principal, apiRequest.services.accessStore)
-        do { try route.permission.authorize(principal) } catch {
+        do { try route.authorize(principal) } catch {
             if case .localUser = principal.role {
                 try await accessStore.auditDenied(
                     "\(route.method) \(route.path)",

@@ -14,7 +14,10 @@ package protocol TeamControl: Sendable {
     func join(_ spec: TeamJoinSpec) async throws -> TeamStatus
 
     /// Deletes the own entries in the registry, and the files of the team.
-    func leave() async throws
+    ///
+    /// - Returns: The name of the team.
+    @discardableResult
+    func leave() async throws -> SanitizedText
 
     /// Creates a one-time invite for another host. Only on the authority.
     func invite(_ spec: TeamInviteSpec) async throws -> TeamInvite

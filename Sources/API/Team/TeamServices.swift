@@ -26,6 +26,26 @@ enum OtherHosts: Hashable, Sendable {
     case refused
 }
 
+extension APIRoute {
+    /// The paths for which brokers send requests to each other, besides those of `OtherHosts.forwarded`.
+    private static let pathsBetweenHosts: Set = [
+        "/v1/endpoints/{id}/probe", "/v1/leases", "/v1/leases/{id}", "/v1/streams", "/v1/artifacts/{sha}",
+    ]
+
+    /// Throws unless the principal may use the route. A client of another host uses only the routes to which its own
+    /// broker sends requests.
+    func authorize(_ principal: Principal) throws {
+        if principal.member != nil, otherHosts != .forwarded, !Self.pathsBetweenHosts.contains(path) {
+            throw Problem(
+                .forbidden,
+                "the team listener serves hosts only requests for apps, streams, leases and artifacts",
+                hint: "use the remote listener: patchbay remote status"
+            )
+        }
+        try permission.authorize(principal)
+    }
+}
+
 extension APIRequest {
     /// The ID of the path if the endpoint belongs to another host; nil for any other request.
     private var endpointOnOtherHost: EndpointID? {
@@ -52,10 +72,8 @@ extension APIRequest {
     /// Lets the broker of another host probe an endpoint, and returns the endpoint as this broker lists it.
     func probe(_ endpoint: Endpoint, on host: HostName) async throws -> Response {
         guard let team = services.hosts else { throw RegistryError.noSuchEndpoint(endpoint.id.text) }
-        let probe = HostRequest(method: "POST", target: "/v1/endpoints/\(endpoint.id.onItsHost)/probe")
         let principal = principal
-        let bytes = try await whileConnected { try await team.proxy.bytes(of: probe, to: host, for: principal) }
-        let probed = try JSONCoding.decoder().decode(Endpoint.self, from: Data(bytes)).on(host)
+        let probed = try await whileConnected { try await team.proxy.probe(endpoint.id, on: host, for: principal) }
         return try json(services.leases.withLeases([view(of: probed)], for: principal)[0])
     }
 }

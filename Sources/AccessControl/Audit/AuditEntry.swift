@@ -4,8 +4,8 @@ package import Model
 import Synchronization
 
 /// An access control event, allowed or denied, for the audit log.
-struct AuditEvent: Hashable, Sendable, Codable {
-    enum Action: String, Hashable, Sendable, Codable {
+package struct AuditEvent: Hashable, Sendable, Codable {
+    package enum Action: String, Hashable, Sendable, Codable {
         case invited, redeemed, refused, burnt, revoked, expired
         /// An owner created a grant that is bound to a socket.
         case granted
@@ -25,6 +25,16 @@ struct AuditEvent: Hashable, Sendable, Codable {
         case leaseBroken = "lease-broken"
         /// The oldest entries were deleted, as the retention of the configuration wants.
         case pruned
+        /// An owner created the team of this host, joined a team, or left it.
+        case teamCreated = "team-created"
+        case teamJoined = "team-joined"
+        case teamLeft = "team-left"
+        /// The authority of the team created an invite for a host, admitted the host with it, or removed a host.
+        case hostInvited = "host-invited"
+        case hostAdmitted = "host-admitted"
+        case hostRemoved = "host-removed"
+        /// The authority issued the certificates of an etcd node.
+        case certificateIssued = "certificate-issued"
     }
 
     let action: Action
@@ -35,7 +45,7 @@ struct AuditEvent: Hashable, Sendable, Codable {
     /// IDs of the invites and grants that ended.
     var ended: [String]?
     var endpoint: EndpointID?
-    /// The called tool of the endpoint, or the name of a new grant. `bytes` is the size of the
+    /// The called tool of the endpoint, or the name of a new grant, a team or a host. `bytes` is the size of the
     /// tool's result.
     var subject: SanitizedText?
     var bytes: Int?

@@ -21,6 +21,11 @@ package protocol HostLeases: Sendable {
     ///
     /// - Throws: As `take`, and after 2 seconds without an answer.
     func list(on host: HostName, for principal: Principal) async throws -> [Lease]
+
+    /// Returns the lease of an endpoint, with the IDs of the other broker; nil without one.
+    ///
+    /// - Throws: As `list`.
+    func lease(of endpoint: EndpointID, on host: HostName, for principal: Principal) async throws -> Lease?
 }
 
 /// The leases of other hosts' endpoints.
@@ -46,6 +51,20 @@ extension LeaseService {
         let claim = claims?.foreignClaims[LeaseTarget(endpoint)]
         guard let claim, claim.host == host, let lease = claim.lease, claim.isOwn(of: principal) else { return }
         try? await hosts?.end(lease, on: host, for: principal)
+    }
+
+    /// Returns the lease of an endpoint of any host. Without a claim, the host of the endpoint is asked, because it leases
+    /// endpoints without a phone also while the registry is unreachable.
+    ///
+    /// - Parameters:
+    ///   - endpoint: The endpoint, with the lease that this broker knows.
+    ///   - principal: The client.
+    /// - Returns: The lease; nil without one.
+    /// - Throws: Errors of `HostLeases.lease`.
+    package func lease(of endpoint: Endpoint, for principal: Principal) async throws -> Lease? {
+        if let lease = endpoint.lease { return lease }
+        guard let hosts, let host = endpoint.id.host else { return nil }
+        return try await hosts.lease(of: endpoint.id.onItsHost, on: host, for: principal)?.on(host)
     }
 
     /// Returns the held leases of endpoints of all hosts. A host that does not answer is represented by its claims, without

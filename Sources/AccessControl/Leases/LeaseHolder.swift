@@ -110,7 +110,7 @@ extension Principal {
 /// The reason why a lease, a changing call or a connection was refused.
 package struct LeaseConflict: Hashable, Sendable, CustomStringConvertible {
     /// The endpoint or the phone that the client asked for.
-    package let target: LeaseTarget
+    package private(set) var target: LeaseTarget
     /// The holder of the lease; nil if there is no lease, but a changing call of another client still runs.
     package let holder: SanitizedText?
     /// The host that granted the lease; nil for this broker.
@@ -122,6 +122,14 @@ package struct LeaseConflict: Hashable, Sendable, CustomStringConvertible {
 
     /// The ID of the endpoint or the UDID of the phone.
     package var name: String { target.name }
+
+    /// Returns the conflict with the ID by which a client knows the endpoint.
+    package func known(to principal: Principal) -> LeaseConflict {
+        guard case .endpoint(let id) = target else { return self }
+        var known = self
+        known.target = .endpoint(principal.knownID(of: id))
+        return known
+    }
 
     package var description: String {
         guard let holder else { return "a changing call of another client still runs on \(name)" }

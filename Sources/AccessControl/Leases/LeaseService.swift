@@ -211,7 +211,7 @@ extension LeaseService {
             try update { table, now throws(AccessError) in try table.request(request, at: now) }
             try await self.wait(for: promise, of: ticket, wait)
         } catch {
-            let conflict = conflict(on: target, for: holder)
+            let conflict = conflict(on: target, for: holder).known(to: principal)
             let waitsForClaim = state.withLock { state in
                 state.waiting[ticket] = nil
                 return state.table.waitsForClaim(ticket)
@@ -233,7 +233,7 @@ extension LeaseService {
             }
         }
         guard let lease = ownLease(on: target, of: holder) else {
-            throw AccessError.leased(conflict(on: target, for: holder))
+            throw AccessError.leased(conflict(on: target, for: holder).known(to: principal))
         }
         if lease.number != earlier { try begin(lease, by: principal, seconds: seconds) }
         return lease.view(at: endpoint, waiting: 0, for: principal, at: time)
@@ -294,7 +294,7 @@ extension LeaseService {
             }
         }
         guard isOwn || principal.isOwner else {
-            throw .notLeaseHolder(lease.conflict(on: visible ?? lease.request.target, at: time))
+            throw .notLeaseHolder(lease.conflict(on: visible ?? lease.request.target, at: time).known(to: principal))
         }
         update { table, now in _ = table.end(lease.number, because: "\(holder.name) ended it", at: now) }
         guard !isOwn else { return }

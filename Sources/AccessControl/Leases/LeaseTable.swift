@@ -70,6 +70,9 @@ struct LeaseTable: Sendable {
 
     /// The maximum number of clients that wait for one lease.
     static let maxWaiting = 128
+    /// The maximum number of clients of one other host that wait for one lease. It leaves room for all other clients, because
+    /// a host chooses the names of its clients itself.
+    static let maxWaitingOfHost = maxWaiting / 4
     /// The maximum number of waiting requests of one client.
     static let maxOwnWaiting = 16
     /// The maximum number of leases of one holder.
@@ -215,8 +218,16 @@ extension LeaseTable {
             effects.granted.append(request.ticket)
             return
         }
-        guard waiting(for: Set(targets(of: request.target))).subtracting([key]).count < Self.maxWaiting else {
+        let waiting = waiting(for: Set(targets(of: request.target))).subtracting([key])
+        guard waiting.count < Self.maxWaiting else {
             throw .limit("\(Self.maxWaiting) clients wait for this lease already; try again later")
+        }
+        if let host = request.holder.host,
+            waiting.count(where: { $0.hasPrefix(MemberClient.holderPrefix(of: host)) }) >= Self.maxWaitingOfHost
+        {
+            throw .limit(
+                "\(Self.maxWaitingOfHost) clients of the host \(host) wait for this lease already; try again later"
+            )
         }
         guard queue.count(where: { $0.holder.key == key }) < Self.maxOwnWaiting else {
             throw .limit("a client may have \(Self.maxOwnWaiting) waiting requests; wait for one of them first")

@@ -83,8 +83,24 @@ import Testing
     @Test func `a request without a caller has no permission`() async throws {
         let principal = try await authenticator((lab1, key)).authenticate(request(), on: NIOAsyncTestingChannel())
         for scope in Scope.allCases { #expect(!principal.may(scope)) }
-        let reachable = RouteTable.all.filter { (try? $0.permission.authorize(principal)) != nil }
-        #expect(reachable.allSatisfy { $0.permission == .public })
+        for route in RouteTable.all {
+            #expect(throws: Problem.self, "\(route.path)") { try route.authorize(principal) }
+        }
+    }
+
+    @Test func `a client of another host uses only the routes for apps, streams, leases and artifacts`() async throws {
+        let principal = try await authenticator((lab1, key)).authenticate(
+            request(try header(Set(Scope.allCases))),
+            on: NIOAsyncTestingChannel()
+        )
+        let open = RouteTable.all.filter { (try? $0.authorize(principal)) != nil }
+        #expect(
+            Set(open.map { "\($0.method) \($0.path)" }) == [
+                "GET /e/{id}/mcp", "POST /e/{id}/mcp", "DELETE /e/{id}/mcp", "GET /v1/endpoints/{id}/tools",
+                "POST /v1/endpoints/{id}/call", "POST /v1/endpoints/{id}/probe", "GET /v1/streams",
+                "GET /v1/leases", "POST /v1/leases", "DELETE /v1/leases/{id}", "GET /v1/artifacts/{sha}",
+            ]
+        )
     }
 
     @Test func `without a certificate a caller is ignored`() async throws {
