@@ -78,7 +78,8 @@ package struct SourceStatus: Hashable, Sendable, Codable {
         case off
     }
 
-    /// `bonjour`, `usbmuxd`, `debuglink` or `usbmux-server`; `list` reports endpoints that exceed a limit.
+    /// `bonjour`, `usbmuxd`, `debuglink` or `usbmux-server`; `list` reports endpoints that exceed a limit, and `team` a
+    /// problem of the team.
     package let name: String
     package var state: State
     /// A sentence that says what the source reports or what is wrong.

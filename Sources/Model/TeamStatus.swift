@@ -18,10 +18,12 @@ package struct TeamStatus: Hashable, Sendable, Codable {
     package var etcd: [TeamRegistryServer]
     /// The time since which the list of hosts may be outdated; nil while the registry is reachable.
     package var staleSince: Date?
-    /// True if the running broker uses another team than the saved one.
+    /// True if the running broker uses another team or key than the saved one.
     package var restartNeeded: Bool
-    /// The reason why the registry is not ready for the team; nil if it is, or if this host is not the authority.
+    /// The reason why this host cannot use the registry of the team; nil if it can.
     package var problem: String?
+    /// The next step after `problem`; nil if there is none.
+    package var hint: String?
 
     package init(
         team: SanitizedText? = nil,
@@ -33,7 +35,8 @@ package struct TeamStatus: Hashable, Sendable, Codable {
         etcd: [TeamRegistryServer] = [],
         staleSince: Date? = nil,
         restartNeeded: Bool = false,
-        problem: String? = nil
+        problem: String? = nil,
+        hint: String? = nil
     ) {
         self.team = team
         self.host = host
@@ -45,6 +48,7 @@ package struct TeamStatus: Hashable, Sendable, Codable {
         self.staleSince = staleSince
         self.restartNeeded = restartNeeded
         self.problem = problem
+        self.hint = hint
     }
 }
 

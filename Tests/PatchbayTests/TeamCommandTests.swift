@@ -2,6 +2,7 @@ import ArgumentParser
 import FoundationEssentials
 import Model
 import TLS
+import TestSupport
 import Testing
 
 @testable import patchbay
@@ -68,6 +69,25 @@ import Testing
         #expect(TeamStatusText(TeamStatus()).lines == ["team         none", "try: patchbay team init NAME"])
         let left = TeamStatusText(TeamStatus(restartNeeded: true)).lines
         #expect(left.last == TeamStatusText.restart)
+    }
+
+    @Test func `a problem is shown with its next step, and the name of a team is one word of a command`() throws {
+        var status = try status(certificateDays: 1)
+        status.team = SanitizedText("My Team")
+        (status.problem, status.hint) = ("lab1 was removed from the team", "patchbay team leave")
+        let lines = TeamStatusText(status, now: now).lines
+
+        #expect(lines.suffix(2) == ["problem      lab1 was removed from the team", "try: patchbay team leave"])
+        #expect(lines.contains("renew it: patchbay team init 'My Team'"))
+    }
+
+    @Test func `a file in place of the folder of certificates is named`() async throws {
+        try await withScratchFolder { scratch in
+            let path = scratch.file("afile")
+            try Data().write(to: URL(filePath: path))
+            let error = #expect(throws: CLIError.self) { try EtcdNodeFiles(folder: path, name: "etcd1").prepareKey() }
+            #expect(error?.message == "\(path) is a file, not a folder")
+        }
     }
 
     @Test func `the options of etcd name all files`() {

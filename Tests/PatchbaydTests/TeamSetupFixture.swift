@@ -13,6 +13,12 @@ import Testing
 /// A registry in memory, with the users that etcd would have.
 final class InMemoryRegistry: TeamRegistryConnector, TeamRegistryAdministration {
     let memory = InMemoryTeamStore()
+    /// Writes of a host until its user is deleted.
+    let lateWrites = Mutex<[TeamStoreWrite]>([])
+    /// True if the servers answer the administrator only.
+    let refusesHosts = Mutex(false)
+    /// True if the next write of a member has no answer.
+    let losesMember = Mutex(false)
     private let users = Mutex<[HostName]>([])
     private let otherUsers = Mutex<Set<String>>([])
     private let connections = Mutex<[TeamRegistryConnection]>([])
@@ -21,7 +27,14 @@ final class InMemoryRegistry: TeamRegistryConnector, TeamRegistryAdministration 
     /// The connections of the administrator so far.
     var administrators: [TeamRegistryConnection] { connections.withLock { $0 } }
 
-    var store: any TeamStore { memory }
+    var store: any TeamStore { LossyStore(inner: memory, losesMember: takeLoss) }
+
+    private func takeLoss() -> Bool {
+        losesMember.withLock { loses in
+            defer { loses = false }
+            return loses
+        }
+    }
 
     func administration(
         _ connection: TeamRegistryConnection
@@ -33,7 +46,8 @@ final class InMemoryRegistry: TeamRegistryConnector, TeamRegistryAdministration 
     func store(_ connection: TeamRegistryConnection) throws(TeamStoreError) -> any TeamStore { memory }
 
     func health(_ connection: TeamRegistryConnection) async -> [TeamRegistryServer] {
-        connection.servers.map { TeamRegistryServer(url: $0, problem: memory.isReachable ? nil : "no answer") }
+        let isAnswering = memory.isReachable && !refusesHosts.withLock { $0 }
+        return connection.servers.map { TeamRegistryServer(url: $0, problem: isAnswering ? nil : "no answer") }
     }
 
     func prepare() async throws(TeamStoreError) { try check() }
@@ -51,6 +65,7 @@ final class InMemoryRegistry: TeamRegistryConnector, TeamRegistryAdministration 
 
     func removeHost(_ host: HostName) async throws(TeamStoreError) {
         try check()
+        _ = try await memory.write(lateWrites.withLock { $0 }, if: nil)
         users.withLock { $0.removeAll { $0 == host } }
     }
 
@@ -62,6 +77,34 @@ final class InMemoryRegistry: TeamRegistryConnector, TeamRegistryAdministration 
     func members() async throws -> [String] {
         try await TeamAuthority(store: memory).members().map(\.name.text)
     }
+}
+
+/// The registry as the administrator uses it.
+private struct LossyStore: TeamStore {
+    let inner: InMemoryTeamStore
+    let losesMember: @Sendable () -> Bool
+
+    func list(_ prefix: String) async throws(TeamStoreError) -> TeamStoreList { try await inner.list(prefix) }
+
+    func changes(of prefix: String, after revision: Int64) -> AsyncThrowingStream<TeamStoreChanges, any Error> {
+        inner.changes(of: prefix, after: revision)
+    }
+
+    func write(_ writes: [TeamStoreWrite], if condition: TeamStoreCondition?) async throws(TeamStoreError) -> Bool {
+        let isMade = try await inner.write(writes, if: condition)
+        if case .put(let key, _, _)? = writes.first, key.hasPrefix(TeamKey.members), losesMember() {
+            throw .unreachable(reason: "no answer")
+        }
+        return isMade
+    }
+
+    func grantLease(timeToLive: Duration) async throws(TeamStoreError) -> TeamStoreLease.ID {
+        try await inner.grantLease(timeToLive: timeToLive)
+    }
+
+    func renewLease(_ id: TeamStoreLease.ID) async throws(TeamStoreError) { try await inner.renewLease(id) }
+
+    func revokeLease(_ id: TeamStoreLease.ID) async throws(TeamStoreError) { try await inner.revokeLease(id) }
 }
 
 /// The authority in the same process: the network between two hosts, without TLS.
@@ -114,15 +157,17 @@ final class TeamFixture: Sendable {
             connector: registry,
             logger: logger
         )
+        let key = try folder.identity.load()?.pin
         let setup = TeamSetup(
             team,
             authority: DirectAuthority(
                 setup: { [self] in authority.withLock { $0 } ?? unreachable() },
                 losesResponse: { [self] in losesResponse }
             ),
-            running: membership.map { membership in
+            running: try membership.map { membership in
                 TeamSetup.Running(
                     membership: membership,
+                    key: try #require(key),
                     snapshot: { TeamSnapshot(staleSince: nil) },
                     own: {
                         TeamHost(name: membership.host, version: "1", addresses: [], since: Date(), generation: 1)
@@ -142,6 +187,26 @@ final class TeamFixture: Sendable {
     func createTeam() async throws -> TeamSetup {
         _ = try await start("lab1").create(Self.spec)
         return try await start("lab1")
+    }
+
+    /// The saved members of a host, after its broker has read the registry.
+    func members(_ name: String) async throws -> TeamMembers {
+        let members = try await TeamMembers(
+            in: folder(name).path,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+        await members.replace(with: try await TeamAuthority(store: registry.memory).members())
+        return members
+    }
+
+    /// Returns whether each of two hosts accepts the other one.
+    func agree(_ one: String, _ other: String) async throws -> Bool {
+        for (host, peer) in [(one, other), (other, one)] {
+            guard let identity = try folder(peer).identity.load(),
+                try await members(host).accepts(identity.host, key: identity.pin)
+            else { return false }
+        }
+        return true
     }
 
     /// Lets a host join the team of lab1.

@@ -273,6 +273,56 @@ import Testing
         }
     }
 
+    @Test func `a team with the name of another user of etcd is refused, and completed under another name`()
+        async throws
+    {
+        try await Self.withFixture { fixture in
+            fixture.registry.addUser("lab1")
+            let setup = try await fixture.start("lab1")
+            let problem = await #expect(throws: Problem.self) { try await setup.create(TeamFixture.spec) }
+
+            #expect(problem?.code == .conflict && problem?.detail == "etcd has another user with the name lab1")
+            #expect(problem?.hint == "choose another name with --host")
+            var spec = TeamFixture.spec
+            spec.host = HostName("lab9")
+            #expect(try await setup.create(spec).problem == nil)
+            #expect(try await fixture.registry.members() == ["lab9"])
+            #expect(try fixture.folder("lab1").identity.load()?.host == spec.host)
+        }
+    }
+
+    @Test(arguments: ["lab1", "other"])
+    func `a registry with hosts of another authority is refused, and stays as it is after leaving`(name: String)
+        async throws
+    {
+        try await Self.withFixture { fixture in
+            let registry = fixture.registry
+            let (host, key) = (try #require(HostName(name)), try #require(KeyPin(String(repeating: "A", count: 52))))
+            let authority = TeamAuthority(store: registry.memory)
+            try await authority.create(TeamFixture.spec.team)
+            try await authority.add(TeamMember(name: host, key: key, addedAt: Date()))
+            try await registry.addHost(host)
+            let setup = try await fixture.start("lab1")
+            let problem = await #expect(throws: Problem.self) { try await setup.create(TeamFixture.spec) }
+
+            #expect(problem?.code == .conflict)
+            #expect(problem?.detail == "these etcd servers have another team with this name, and its hosts \(name)")
+            try await setup.leave()
+            #expect(try await registry.members() == [name] && registry.hosts == [host])
+            #expect(try await setup.status().team == nil)
+        }
+    }
+
+    @Test func `etcd servers with another team are refused`() async throws {
+        try await Self.withFixture { fixture in
+            try await TeamAuthority(store: fixture.registry.memory).create(SanitizedText("other"))
+            let setup = try await fixture.start("lab1")
+            let problem = await #expect(throws: Problem.self) { try await setup.create(TeamFixture.spec) }
+
+            #expect(problem?.code == .conflict && problem?.detail.contains(#""other""#) == true)
+        }
+    }
+
     @Test func `an etcd node gets certificates for its own key`() async throws {
         try await Self.withFixture { fixture in
             let lab1 = try await fixture.createTeam()

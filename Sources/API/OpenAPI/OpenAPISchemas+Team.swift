@@ -13,8 +13,9 @@ extension OpenAPISchemas {
             "etcd":{"type":"array","items":{"type":"object","required":["url"],"properties":{
               "url":{"type":"string"},"problem":{"type":"string"}}}},
             "staleSince":{"description":"the registry is unreachable since then","$ref":"#/components/schemas/Date"},
-            "restartNeeded":{"type":"boolean","description":"the running broker uses another team than the saved one"},
-            "problem":{"type":"string","description":"why the registry is not ready, after a creation"}}},
+            "restartNeeded":{"type":"boolean","description":"the running broker uses another team or key than the saved one"},
+            "problem":{"type":"string","description":"why this host cannot use the registry"},
+            "hint":{"type":"string","description":"the next step"}}},
         "TeamHostStatus":{"type":"object","required":["name","state","addresses","key"],"properties":{
           "name":{"$ref":"#/components/schemas/HostName"},"state":{"enum":["online","offline","unknown"]},
           "since":{"$ref":"#/components/schemas/Date"},"addresses":{"type":"array","items":{"type":"string"}},

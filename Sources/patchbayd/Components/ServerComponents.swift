@@ -219,7 +219,8 @@ struct ServerComponents: Sendable {
                     tunnels: sources.tunnels,
                     devices: sources.teamDevices,
                     sources: sources.discovery.statuses() + [sources.debugLink?.status() ?? .debugLinkOff]
-                        + (usbmuxServer.map { [$0.status()] } ?? []),
+                        + (usbmuxServer.map { [$0.status()] } ?? [])
+                        + [await teamSetup.source()].compactMap { $0 },
                     accessStore: state.accessStore,
                     storage: await state.health.problems(),
                     allowAnyUser: configuration.api.allowAnyUser,

@@ -20,6 +20,8 @@ struct TeamComponents: Sendable {
     let connections = MemberConnections()
     let proxy: TeamProxy
     private let tls: MemberServerTLS
+    /// The key of this host.
+    private let key: KeyPin
     private let unauthenticated = UnauthenticatedConnectionLimiter()
     /// The addresses that other hosts dial, as `ADDRESS:PORT`.
     private let addresses: [String]
@@ -52,6 +54,7 @@ struct TeamComponents: Sendable {
                 logger: logger
             )
             tls = try MemberServerTLS(identity: identity)
+            key = identity.pin
             let security = MemberSecurity(tls: try MemberClientTLS(identity: identity))
             brokers = HostBrokers(members: members, mirror: registry.mirror, client: HostClient(security: security))
             proxy = TeamProxy(brokers)
@@ -74,7 +77,7 @@ struct TeamComponents: Sendable {
 
     /// The state of the team for `patchbay team`.
     var running: TeamSetup.Running {
-        TeamSetup.Running(membership: membership, snapshot: { registry.mirror.snapshot }, own: { own })
+        TeamSetup.Running(membership: membership, key: key, snapshot: { registry.mirror.snapshot }, own: { own })
     }
 
     /// The entry of this host. The publisher sets its generation.

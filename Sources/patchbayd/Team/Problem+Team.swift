@@ -24,7 +24,12 @@ extension Problem {
                 hint: "choose another name with --host"
             )
         } catch let error as TeamError {
-            throw Problem(.unavailable, "\(error)", hint: "patchbay team")
+            let code: Problem.Code =
+                switch error {
+                case .wrongTeam, .newerSchema: .conflict
+                default: .unavailable
+                }
+            throw Problem(code, "\(error)", hint: "patchbay team")
         } catch let error as TeamStoreError {
             throw Problem(.unavailable, "\(error)", hint: "patchbay team")
         } catch let error as StateError {

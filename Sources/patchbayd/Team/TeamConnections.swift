@@ -30,7 +30,7 @@ struct TeamConnections: Sendable {
             throw Problem(
                 .conflict,
                 "the certificate of etcd's administrator is missing in \(folder.path)",
-                hint: "patchbay team init \(membership.team)"
+                hint: membership.initCommand
             )
         }
         return TeamRegistryConnection(

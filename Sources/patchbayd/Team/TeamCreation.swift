@@ -15,14 +15,38 @@ struct TeamCreation: Sendable {
     /// Creates the files and the registry of a team, or completes an earlier call.
     ///
     /// - Returns: The reason why the registry is not ready; nil after success. A later call tries again.
+    /// - Throws: `Problem`, `TeamError`, `TeamStoreError.userExists`, also for a registry of another team.
     func run(_ spec: TeamSpec) async throws -> String? {
         let membership = try await newMembership(spec)
         try team.folder.prepare()
         let authority = try certificateAuthority(of: membership.team)
-        let identity = try identity(of: membership, authority)
-        try saveAdministrator(spec.administrator, authority)
+        let members = try await team.members()
+        let removed = members.removedKeys
+        let identity = try identity(of: membership, authority, removed)
+        let known = try await team.membership()?.etcd
+        guard !members.all.isEmpty, known != membership.etcd || spec.administrator != nil else {
+            try await save(membership, spec.administrator, authority)
+            return try await prepareRegistry(membership, identity, authority, removed)
+        }
+        // The team works with its servers, so the new ones are tested first.
+        if let reason = try await prepareRegistry(membership, identity, authority, removed, spec.administrator) {
+            throw Problem(
+                .unavailable,
+                "the team \(spec.team) keeps its etcd servers, because those of the command are not ready: \(reason)",
+                hint: "patchbay team"
+            )
+        }
+        try await save(membership, spec.administrator, authority)
+        return nil
+    }
+
+    private func save(
+        _ membership: TeamMembership,
+        _ administrator: EtcdAdministratorSpec?,
+        _ authority: CertificateAuthority
+    ) async throws {
+        try saveAdministrator(administrator, authority)
         try await membership.save(in: team.folder.path, logger: team.logger)
-        return try await prepareRegistry(membership, identity, authority)
     }
 
     /// Returns the membership of the new team, or that of an earlier call with the servers of this one.
@@ -31,22 +55,27 @@ struct TeamCreation: Sendable {
             throw Problem(.badRequest, "the name of a team has 1 to 32 bytes", hint: "patchbay team init lab")
         }
         let existing = try await team.membership()
-        if let existing,
-            existing.team != spec.team || !existing.isAuthority || spec.host ?? existing.host != existing.host
-        {
-            throw Problem(
-                .conflict,
-                "this broker is the host \(existing.host) of the team \(existing.team)",
-                hint: "patchbay team leave"
-            )
+        // Without a registry, no other host knows the name of this one.
+        let isComplete = try await !team.members().all.isEmpty
+        if let existing {
+            guard existing.isAuthority else { throw LocalTeam.missingAuthority(existing) }
+            guard existing.team == spec.team, spec.host ?? existing.host == existing.host || !isComplete else {
+                throw Problem(
+                    .conflict,
+                    existing.team == spec.team
+                        ? "this broker is the host \(existing.host) of the team \(existing.team)"
+                        : "this host has the team \(existing.team)",
+                    hint: existing.initCommand
+                )
+            }
         }
-        let host = try existing?.host ?? team.settings.hostName(spec.host)
+        let host = try team.settings.hostName(spec.host ?? existing?.host)
         let servers = spec.etcd ?? existing?.etcd ?? team.settings.configuration.etcd
         guard !servers.isEmpty else {
             throw Problem(
                 .badRequest,
                 "the team needs an etcd server for its registry",
-                hint: "patchbay team init \(spec.team) --etcd https://ADDRESS:2379"
+                hint: "patchbay team init \(spec.team.text.shellQuoted) --etcd https://ADDRESS:2379"
             )
         }
         if let invalid = servers.first(where: { EtcdEndpoint($0) == nil }) {
@@ -69,16 +98,20 @@ struct TeamCreation: Sendable {
     }
 
     /// Loads the certificate of this host, or issues one. A certificate that ends soon is replaced; the key stays.
+    ///
+    /// A removed key is replaced, because the other hosts never accept it again.
     private func identity(
         of membership: TeamMembership,
-        _ authority: CertificateAuthority
+        _ authority: CertificateAuthority,
+        _ removed: Set<KeyPin>
     ) throws -> MemberIdentity {
+        var key = try team.folder.identity.loadOrCreateKey()
+        if removed.contains(key.pin) { key = try team.folder.identity.createKey() }
         if let identity = try team.folder.identity.load(), identity.host == membership.host,
             identity.expiresAt > Date(timeIntervalSinceNow: Self.renewalTime)
         {
             return identity
         }
-        let key = try team.folder.identity.loadOrCreateKey()
         let certificate = try authority.issue(.host(membership.host), request: key.signingRequest())
         let identity = try MemberIdentity(
             key: key,
@@ -103,27 +136,51 @@ struct TeamCreation: Sendable {
 
     /// Creates the users, the permissions and the first entries of the registry.
     ///
-    /// - Returns: The reason why that failed; nil after success. The files are kept, and a later call tries again.
+    /// - Returns: The reason why the registry does not answer; nil after success. The files are kept, and a later call tries
+    ///   again.
+    /// - Throws: `Problem`, `TeamError`, `TeamStoreError.userExists` for what a later call would meet again.
     private func prepareRegistry(
         _ membership: TeamMembership,
         _ identity: MemberIdentity,
-        _ authority: CertificateAuthority
+        _ authority: CertificateAuthority,
+        _ removed: Set<KeyPin>,
+        _ administrator: EtcdAdministratorSpec? = nil
     ) async throws -> String? {
         let member = TeamMember(name: membership.host, key: identity.pin, addedAt: Date())
         do {
-            let administration = try team.administration(membership, authority)
+            let administration = try team.administration(membership, authority, administrator)
             try await administration.prepare()
             let entries = TeamAuthority(store: administration.store)
             try await entries.create(membership.team)
+            try await checkOwnership(of: entries, member)
             try await administration.addHost(membership.host)
-            try await entries.add(member)
+            try await entries.add(member, replacing: removed)
             let members = try await entries.members()
             try await team.members().replace(with: members)
             return nil
-        } catch {
-            guard error is TeamStoreError || error is TeamError else { throw error }
-            team.logger.warning("the registry of the team is not ready", metadata: ["reason": "\(error)"])
-            return "\(error)"
+        } catch TeamError.store(let error) {
+            return notReady(error)
+        } catch let error as TeamStoreError {
+            if case .userExists = error { throw error }
+            return notReady(error)
         }
+    }
+
+    private func notReady(_ error: TeamStoreError) -> String {
+        team.logger.warning("the registry of the team is not ready", metadata: ["reason": "\(error)"])
+        return "\(error)"
+    }
+
+    /// Checks that the registry of a new team has no members of another authority, which uses the same name.
+    private func checkOwnership(of entries: TeamAuthority, _ own: TeamMember) async throws {
+        let members = try await entries.members()
+        let isKnown = members.contains { $0.name == own.name && $0.key == own.key }
+        guard !members.isEmpty, !isKnown, try await team.members().all.isEmpty else { return }
+        throw Problem(
+            .conflict,
+            "these etcd servers have another team with this name, and its hosts "
+                + members.map(\.name.text).joined(separator: ", "),
+            hint: "patchbay team leave, then join that team, or create this one with other etcd servers"
+        )
     }
 }

@@ -13,6 +13,18 @@ struct TeamRegistryConnection: Hashable, Sendable {
     let key: String
 }
 
+extension TeamRegistryConnection {
+    /// The connection of the administrator of a cluster that has its own authority.
+    init(_ administrator: EtcdAdministratorSpec, servers: [String]) {
+        self.init(
+            servers: servers,
+            authority: administrator.authority,
+            certificate: administrator.certificate,
+            key: administrator.key
+        )
+    }
+}
+
 /// The users, permissions and entries of the registry, with the permissions of etcd's administrator.
 protocol TeamRegistryAdministration: Sendable {
     /// The entries of the registry.

@@ -10,6 +10,8 @@ actor TeamSetup {
     struct Running: Sendable {
         /// The membership with which the broker started.
         let membership: TeamMembership
+        /// The key with which the broker started.
+        let key: KeyPin
         let snapshot: @Sendable () -> TeamSnapshot
         /// The entry of this host.
         let own: @Sendable () -> TeamHost
@@ -30,7 +32,21 @@ actor TeamSetup {
         self.team = team
         self.authority = authority
         self.running = running
-        admission = HostAdmission(to: team, listening: running?.membership)
+        admission = HostAdmission(to: team, running: running)
+    }
+
+    /// The problem of the running team, or of a broker that started without the saved team.
+    func problem() async throws -> Problem? {
+        let membership = try await team.membership()
+        guard membership != nil || running != nil else { return nil }
+        guard running?.membership == membership, try running?.key == team.folder.identity.load()?.pin else {
+            return Problem(
+                .conflict,
+                "the team of this host has changed since the start of the broker",
+                hint: "sudo systemctl restart patchbayd"
+            )
+        }
+        return try await running?.problem(members: team.members())
     }
 
     /// Runs a change of the team's files, one at a time.
@@ -53,6 +69,8 @@ extension TeamSetup: TeamControl {
             let identity = try team.folder.identity.load()
             let connection = try team.connections.own(membership)
             let servers = if let connection { await team.connector.health(connection) } else { [TeamRegistryServer]() }
+            let restartNeeded = running?.membership != membership || running?.key != identity?.pin
+            let problem = restartNeeded ? nil : try await running?.problem(members: team.members())
             return TeamStatus(
                 team: membership.team,
                 host: membership.host,
@@ -62,7 +80,9 @@ extension TeamSetup: TeamControl {
                 hosts: try await hosts(membership),
                 etcd: servers,
                 staleSince: running?.snapshot().staleSince,
-                restartNeeded: running?.membership != membership
+                restartNeeded: restartNeeded,
+                problem: problem?.detail,
+                hint: problem?.hint
             )
         }
     }
@@ -85,8 +105,21 @@ extension TeamSetup: TeamControl {
 
     func create(_ spec: TeamSpec) async throws -> TeamStatus {
         let problem = try await changing { try await TeamCreation(team: team).run(spec) }
+        let command = TeamMembership.initCommand(spec.team)
+        let files = "patchbay team certificate NAME ADDRESS --out FOLDER"
         var status = try await status()
-        status.problem = problem
+        (status.problem, status.hint) = (problem, nil)
+        if problem != nil {
+            status.hint = "start etcd with the files of \(files), then run \(command)"
+        } else if let server = status.etcd.first?.problem, !status.etcd.contains(where: { $0.problem == nil }) {
+            // The administrator of a cluster with its own authority has access, and this host has none.
+            status.problem = server
+            status.hint =
+                "append ca.pem of \(files) to the file of etcd's --trusted-ca-file, restart etcd, then run \(command)"
+        } else {
+            // The registry has just answered. The mirror reads it again within 2 s.
+            status.staleSince = nil
+        }
         return status
     }
 
@@ -119,7 +152,8 @@ extension TeamSetup: TeamControl {
         }
     }
 
-    func leave() async throws {
+    @discardableResult
+    func leave() async throws -> SanitizedText {
         try await changing {
             let membership = try await team.requiredMembership()
             if membership.isAuthority {
@@ -131,6 +165,7 @@ extension TeamSetup: TeamControl {
             }
             try team.folder.delete()
             team.logger.notice("left the team", metadata: ["team": "\(membership.team)"])
+            return membership.team
         }
     }
 
@@ -150,11 +185,16 @@ extension TeamSetup: TeamControl {
 
     /// Deletes all entries of the team and the user of this host, if the registry answers.
     ///
-    /// Without an answer the entries stay, and are of no use without the certificate authority.
+    /// Without an answer the entries stay, and are of no use without the certificate authority. A registry with members of
+    /// another authority stays as it is.
     private func deleteTeam(_ membership: TeamMembership) async throws {
         guard let authority = try team.folder.authority.load() else { return }
         let connection = try team.connections.administrator(membership, authority)
-        guard let administration = try? team.connector.administration(connection) else { return }
+        let key = try team.folder.identity.load()?.pin
+        guard let administration = try? team.connector.administration(connection),
+            let members = try? await TeamAuthority(store: administration.store).members(),
+            members.allSatisfy({ $0.key == key })
+        else { return }
         _ = try? await administration.store.write([.deleteAll(prefix: TeamKey.root)], if: nil)
         try? await administration.removeHost(membership.host)
     }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Client
 import FoundationEssentials
+import Glibc
 import Model
 import SystemIO
 import TLS
@@ -70,16 +71,33 @@ struct EtcdNodeFiles {
     func prepareKey() throws(CLIError) -> MemberKey {
         do {
             if let text = try? String(contentsOfFile: keyPath, encoding: .utf8) { return try MemberKey(pem: text) }
+            try makeFolder()
+            let key = try MemberKey()
+            try AtomicFile.replace(keyPath, with: Data(key.pem.utf8))
+            return key
+        } catch let error as CLIError {
+            throw error
+        } catch {
+            throw Self.unwritable(keyPath, error)
+        }
+    }
+
+    private func makeFolder() throws(CLIError) {
+        do {
             try FileManager.default.createDirectory(
                 atPath: folder,
                 withIntermediateDirectories: true,
                 attributes: [.posixPermissions: 0o700]
             )
-            let key = try MemberKey()
-            try AtomicFile.replace(keyPath, with: Data(key.pem.utf8))
-            return key
         } catch {
-            throw Self.unwritable(keyPath, error)
+            let reason = SocketError.message(for: errno)
+            let isFile = FileManager.default.fileExists(atPath: folder)
+            throw CLIError(
+                status: .error,
+                message: SanitizedText(folder, limit: .max).text
+                    + (isFile ? " is a file, not a folder" : " cannot be made: \(reason)"),
+                hint: "choose another folder with --out"
+            )
         }
     }
 

@@ -48,12 +48,13 @@ struct TeamInitCommand: AsyncParsableCommand {
             administrator: try administrator()
         )
         let status = try await options.client.team.create(spec)
-        try TeamStatusText(status).show(format, on: options.output)
+        // A failure has one next step; that of the status, a restart, comes after it.
+        if format.json || status.problem == nil { try TeamStatusText(status).show(format, on: options.output) }
         guard let problem = status.problem else { return }
         throw CLIError(
             status: .temporary,
             message: "the team \(spec.team) is created on this host, and its registry is not ready: \(problem)",
-            hint: "start etcd with files of patchbay team certificate, then run patchbay team init \(spec.team) again"
+            hint: status.hint
         )
     }
 

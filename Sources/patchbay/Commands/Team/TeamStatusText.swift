@@ -41,6 +41,8 @@ struct TeamStatusText {
         if let since = status.staleSince {
             lines.append("registry     unreachable since \(Formatting.ago(since, now: now)); the hosts may be outdated")
         }
+        if let problem = status.problem { lines.append("problem      \(Console.plain(problem))") }
+        if let hint = status.hint { lines.append("try: \(Console.plain(hint))") }
         if status.restartNeeded { lines.append(Self.restart) }
         return lines
     }
@@ -51,7 +53,7 @@ struct TeamStatusText {
         guard end < now.addingTimeInterval(Self.expiryWarning) else { return [line] }
         let step =
             isAuthority
-            ? "patchbay team init \(status.team?.text ?? "NAME")"
+            ? "patchbay team init \((status.team?.text ?? "NAME").shellQuoted)"
             : "patchbay team join -, with a new string of patchbay team invite"
         return [line, "renew it: \(step)"]
     }

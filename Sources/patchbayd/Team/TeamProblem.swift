@@ -1,0 +1,48 @@
+import Model
+import Team
+
+/// The problems of a running team, with their next steps.
+extension TeamSetup.Running {
+    /// The reason why this host, with these saved members, cannot use the registry; nil if it can.
+    func problem(members: TeamMembers) -> Problem? {
+        let (host, isAuthority) = (membership.host, membership.isAuthority)
+        // Without any member, the registry has lost its entries.
+        if !members.all.isEmpty, !members.accepts(host, key: key) {
+            let hint = isAuthority ? membership.initCommand : "patchbay team leave"
+            return Problem(.conflict, "\(host) was removed from the team", hint: hint)
+        }
+        let snapshot = snapshot()
+        let isEmpty = snapshot.staleSince == nil && snapshot.members.isEmpty
+        let empty = TeamError.wrongTeam(expected: membership.team, found: nil)
+        switch snapshot.failure ?? (isEmpty ? empty : nil) {
+        case nil: return nil
+        case .wrongTeam(_, nil):
+            let command = membership.initCommand
+            let hint = isAuthority ? command : "on \(membership.authority): \(command)"
+            return Problem(.conflict, "the registry has no team", hint: hint)
+        case .store(.denied(let reason)) where !isAuthority:
+            return Problem(
+                .forbidden,
+                "the registry of the team refused this host: \(reason)",
+                hint: "patchbay team leave, if \(membership.authority) has removed this host"
+            )
+        case let failure?: return Problem(.unavailable, "\(failure)")
+        }
+    }
+}
+
+extension TeamSetup {
+    /// The problem of the team for `patchbay status` and `patchbay doctor`; nil if there is none.
+    func source() async -> SourceStatus? {
+        guard let problem = try? await problem() else { return nil }
+        let hint = problem.hint ?? "patchbay team"
+        return SourceStatus(name: "team", state: .missing, detail: problem.detail, hint: hint)
+    }
+}
+
+extension TeamMembership {
+    /// The command that repairs the registry, on the authority.
+    var initCommand: String { Self.initCommand(team) }
+
+    static func initCommand(_ team: SanitizedText) -> String { "patchbay team init \(team.text.shellQuoted)" }
+}
