@@ -19,6 +19,7 @@ extension EndpointRegistry {
         } else {
             publishRemote(remote.removeAll())
             setHosts([])
+            setMembers(nil)
         }
         changeLog.skipRevision()
     }
@@ -32,6 +33,9 @@ extension EndpointRegistry {
         let others = hosts.filter { $0.name != teamHosts.own }
         if teamHosts.setOthers(others) { changeLog.skipRevision() }
     }
+
+    /// Sets the members of the team. Nil means that the registry of the team is unreachable.
+    package func setMembers(_ members: Set<HostName>?) { teamHosts.setMembers(members) }
 
     /// Marks the entries of all other hosts as outdated since a time. Nil means that they are current again.
     package func setStale(since time: Date?) {

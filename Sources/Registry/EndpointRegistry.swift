@@ -66,7 +66,7 @@ package actor EndpointRegistry {
     package func endpoint(_ id: EndpointID) throws(RegistryError) -> Endpoint {
         let id = teamHosts.ownID(of: id)
         guard id.namesHost else { return try localEndpoint(id) }
-        guard let endpoint = remote[id] else { throw .noSuchEndpoint(id.text) }
+        guard let endpoint = remote[id] else { throw teamHosts.absence(of: id) ?? .noSuchEndpoint(id.text) }
         return RemoteEndpointTable.resolved(endpoint, teamHosts.others)
     }
 
@@ -180,6 +180,11 @@ package enum RegistryError: Error, Equatable {
     case nameTaken(String)
     /// The endpoint belongs to another host of the team.
     case onOtherHost(EndpointID, HostName)
+    /// The broker of the endpoint's host does not run, or does not reach the registry of the team.
+    case hostOffline(EndpointID, HostName)
+    case noSuchHost(HostName)
+    /// This broker has no entry of the host, and does not reach the registry of the team.
+    case hostNotKnown(HostName)
 }
 
 extension RegistryError: CustomStringConvertible {
@@ -191,6 +196,10 @@ extension RegistryError: CustomStringConvertible {
         case .nameTaken(let name):
             "a static endpoint named \"\(SanitizedText(name))\" already exists; choose another name"
         case .onOtherHost(let id, let host): "\(id) belongs to the host \(host); run the command there"
+        case .hostOffline(let id, let host): "the host \(host) of the team is offline; \(id) returns with it"
+        case .noSuchHost(let host): "the team has no host \(host)"
+        case .hostNotKnown(let host):
+            "the registry of the team is unreachable; the endpoints of \(host) are not known"
         }
     }
 }

@@ -3,12 +3,15 @@ import Synchronization
 
 /// The hosts of the team: the name of this host, and the state of the others.
 ///
-/// Readable without the registry's actor. Only the registry changes it (`EndpointRegistry.setOwnHost`, `setHosts`).
+/// Readable without the registry's actor. Only the registry changes it (`EndpointRegistry.setOwnHost`, `setHosts`,
+/// `setMembers`).
 package final class TeamHosts: Sendable {
     private struct State {
         var own: HostName?
         /// The other hosts, in the order of their names.
         var others: [HostStatus] = []
+        /// The members of the team; nil while its registry is unreachable.
+        var members: Set<HostName>?
     }
 
     private let state = Mutex(State())
@@ -24,6 +27,23 @@ package final class TeamHosts: Sendable {
     package func ownID(of id: EndpointID) -> EndpointID {
         guard let host = id.host, host == own else { return id }
         return id.onItsHost
+    }
+
+    /// Returns whether the team has no such host. False without a team, and while its registry is unreachable.
+    package func lacks(_ host: HostName) -> Bool {
+        state.withLock { state in
+            guard state.own != nil, state.own != host, let members = state.members else { return false }
+            return !members.contains(host)
+        }
+    }
+
+    /// Returns the reason why an endpoint is not listed, if its ID names a host whose endpoints are unknown. Nil otherwise.
+    package func absence(of id: EndpointID) -> RegistryError? {
+        let state = state.withLock { $0 }
+        guard let host = id.host, let own = state.own, host != own, !state.others.contains(where: { $0.name == host })
+        else { return nil }
+        if state.members == nil { return .hostNotKnown(host) }
+        return lacks(host) ? .noSuchHost(host) : .hostOffline(id, host)
     }
 
     /// Returns endpoints for a client: those of this broker have this host. Without a team, they stay as they are.
@@ -60,6 +80,8 @@ package final class TeamHosts: Sendable {
         if isNew { subscribers.send(sorted) }
         return isNew
     }
+
+    func setMembers(_ members: Set<HostName>?) { state.withLock { $0.members = members } }
 
     func finish() { subscribers.finish() }
 }

@@ -2,6 +2,7 @@ import FoundationEssentials
 import Glibc
 import Model
 import NIOCore
+import NIOPosix
 import Synchronization
 import TestSupport
 import Testing
@@ -133,6 +134,42 @@ import Testing
         #expect(server.connections == 2)
     }
 
+    @Test func `after a broken connection, no other idle one of the host is tried`() async throws {
+        let server = try Server([
+            [Self.answer("one"), Self.answer("never")], [Self.answer("two"), "no HTTP\r\n\r\n"],
+            [Self.answer("three")],
+        ])
+        defer { server.stop() }
+        let client = HostClient(security: NoSecurity())
+        let first = try await client.send(request(), to: try address(server.port))
+        let second = try await client.send(request(), to: try address(server.port))
+        for (response, expected) in [(first, "one"), (second, "two")] {
+            #expect(try await text(response) == expected)
+        }
+
+        // The connection that was idle for the shorter time is used first.
+        #expect(try await text(try await client.send(request(), to: try address(server.port))) == "three")
+        #expect(server.connections == 3)
+    }
+
+    @Test func `the kernel ends a connection to a host that acknowledges nothing for ten seconds`() async throws {
+        let server = try Server([[]])
+        defer { server.stop() }
+        let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .connect(host: "127.0.0.1", port: Int(server.port)) { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    _ = try HostConnection.addHandlers(to: channel)
+                    return channel
+                }
+            }
+        let option = ChannelOptions.Types.SocketOption(
+            level: .tcp,
+            name: NIOBSDSocket.Option(rawValue: TCP_USER_TIMEOUT)
+        )
+        #expect(try await channel.getOption(option).get() == 10_000)
+        try? await channel.close()
+    }
+
     @Test func `a request that a new connection loses is not sent again`() async throws {
         let server = try Server([[""], [Self.answer("never")]])
         defer { server.stop() }
@@ -182,6 +219,19 @@ import Testing
         await #expect(throws: ClientError.noListener(address: "127.0.0.1:\(free)")) {
             _ = try await client.send(request(), to: try address(free))
         }
+    }
+
+    @Test func `an address that does not answer in time is unreachable, and nothing was sent to it`() throws {
+        let key = try #require(KeyPin(String(repeating: "A", count: 52)))
+        let connection = HTTPConnection(
+            address: .remote(host: "10.0.0.5", port: 7_284, pin: key),
+            idleTimeout: .seconds(5)
+        )
+        let error = ChannelError.connectTimeout(.seconds(5))
+
+        let failure = connection.failure(ofRemote: error, ResponseReader.End.request)
+
+        #expect(failure == .unreachable(address: connection.address.description, reason: "no answer for 5 s"))
     }
 
     @Test func `the end of the task ends a request without a response`() async throws {

@@ -53,4 +53,28 @@ import Testing
             #expect(broker.requests.first?.hasPrefix("POST /v1/team/members HTTP/1.1\r\n") == true)
         }
     }
+
+    @Test func `the lease of another host's endpoint that is not listed is asked of the broker`() async throws {
+        let shop = Endpoint(
+            id: try #require(EndpointID("shop")),
+            kind: .mcp,
+            app: SanitizedText("com.example.shop"),
+            name: SanitizedText("Shop"),
+            state: .online,
+            approval: .approved,
+            firstSeenAt: Date(timeIntervalSince1970: 0),
+            lastSeenAt: nil
+        )
+        let refusal = try SampleDocuments.json(Problem(.unavailable, "lab2 is unreachable"))
+        try await ScriptedBroker.with(
+            .pieces([ScriptedBroker.json(#"{"schema":1,"leases":[]}"#)]),
+            .pieces([ScriptedBroker.json(refusal, status: "503 Unavailable")])
+        ) { broker, client in
+            #expect(try await client.leases.lease(of: shop) == nil && broker.requests.isEmpty)
+            let remote = shop.on(try #require(HostName("lab2")))
+            #expect(try await client.leases.lease(of: remote) == nil)
+            #expect(broker.requests.first?.hasPrefix("GET /v1/leases?endpoint=shop.lab2 HTTP/1.1\r\n") == true)
+            await #expect(throws: ClientError.self) { _ = try await client.leases.lease(of: remote) }
+        }
+    }
 }

@@ -116,9 +116,9 @@ import Testing
 
     @Test func `an unknown lease is named as a lease`() {
         func hint(_ text: String, leases: [String]) -> String? {
-            let error = #expect(throws: CLIError.self) { try UnleaseCommand.endpoint(text, among: [], leases: leases) }
-            #expect(error?.message.hasPrefix("there is no lease of \"\(text)\"; ") == true)
-            return error?.hint
+            let error = UnleaseCommand.noLease(of: text, among: leases)
+            #expect(error.message.hasPrefix("there is no lease of \"\(text)\"; "))
+            return error.hint
         }
         #expect(hint("l99", leases: ["l7"]) == "patchbay leases")
         #expect(hint("L7", leases: ["l7"]) == "patchbay unlease l7")

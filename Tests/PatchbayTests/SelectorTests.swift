@@ -1,4 +1,9 @@
+import Client
+import FoundationEssentials
+import Glibc
 import Model
+import Synchronization
+import TestSupport
 import Testing
 
 @testable import patchbay
@@ -41,6 +46,56 @@ import Testing
     @Test func `an endpoint is found by its app if only one endpoint matches`() throws {
         #expect(try choose("com.example.till").id == till.id)
         #expect(try choose("till").id == till.id)
+    }
+
+    @Test func `an unknown ID of another host suggests no endpoint of a third one`() throws {
+        func hint(_ text: String) throws -> String? {
+            let other = shop.on(try #require(HostName("lab2")))
+            let selector = EndpointSelector(text: text, command: "patchbay call")
+            return #expect(throws: CLIError.self) { try selector.choose(among: [other]) }?.hint
+        }
+        #expect(try hint("shop-test-iphone.lab3") == "patchbay list")
+        #expect(try hint("shop-test-iphome.lab2") == "patchbay call shop-test-iphone.lab2")
+    }
+
+    @Test(arguments: [("patchbay team", "shop.lab3", false), ("patchbay list", "shop.lab2", true)])
+    func `the broker gives the reason for an ID of a host without endpoints`(
+        hint: String,
+        text: String,
+        isListed: Bool
+    ) async throws {
+        var listed = shop
+        listed.host = HostStatus(name: try #require(HostName("lab2")))
+        let list = String(
+            decoding: try JSONCoding.encoder().encode(EndpointList(revision: 1, endpoints: [listed])),
+            as: UTF8.self
+        )
+        let problem = String(
+            decoding: try JSONCoding.encoder().encode(Problem(.unavailable, "offline", hint: "patchbay team")),
+            as: UTF8.self
+        )
+        let path = "/tmp/patchbay-test-\(UInt64.random(in: 0...UInt64.max)).sock"
+        let connections = Atomic(0)
+        let server = try LoopbackServer(unixPath: path, backlog: 5, pause: .zero) { socket in
+            var buffer = [UInt8](repeating: 0, count: 4_096)
+            _ = recv(socket, &buffer, buffer.count, 0)
+            let isFirst = connections.add(1, ordering: .relaxed).oldValue == 0
+            let body = isFirst ? list : problem
+            let answer = "HTTP/1.1 \(isFirst ? 200 : 503) X\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)"
+            _ = answer.withCString { send(socket, $0, strlen($0), CInt(MSG_NOSIGNAL)) }
+        }
+        defer {
+            server.stop()
+            unlink(path)
+        }
+        let selector = EndpointSelector(text: text, command: "patchbay call")
+        do {
+            _ = try await selector.choose(PatchbayClient(socketPath: path))
+            Issue.record("an endpoint was chosen")
+        } catch {
+            #expect(CLIError(describing: error, command: "patchbay call").hint == hint)
+        }
+        #expect(connections.load(ordering: .relaxed) == (isListed ? 1 : 2))
     }
 
     @Test func `an ambiguous name lists the candidates and a command`() {

@@ -61,6 +61,7 @@ import Testing
         #expect(await registry.list.endpoints.map(\.id.text) == ids)
         #expect(try await registry.endpoint(Self.id("shop-iphone.lab2")).host?.name == Self.lab2)
         #expect(try await registry.endpoint(Self.id("shop-iphone.lab1")).id.text == "shop-iphone")
+        await registry.setHosts([HostStatus(name: Self.lab2)])
         await #expect(throws: RegistryError.noSuchEndpoint("mail.lab2")) {
             try await registry.endpoint(Self.id("mail.lab2"))
         }
@@ -310,5 +311,32 @@ import Testing
 
         await registry.setOwnHost(nil)
         #expect(registry.teamHosts.withHosts(await registry.endpoints).map(\.host) == [nil])
+    }
+
+    @Test func `a missing endpoint of another host has the state of the host as reason`() async throws {
+        let registry = try await registry()
+        func reason(_ id: String) async throws -> RegistryError? {
+            let id = try #require(EndpointID(id))
+            return await #expect(throws: RegistryError.self) { try await registry.endpoint(id) }
+        }
+        let (lab3, lab9) = (try host("lab3"), try host("lab9"))
+        let shop = try #require(EndpointID("shop.lab3"))
+
+        #expect(try await reason("shop.lab3") == .hostNotKnown(lab3))
+        #expect(!registry.teamHosts.lacks(lab9))
+        await registry.setMembers([try host("lab1"), try host("lab2"), lab3])
+
+        #expect(try await reason("shop.lab3") == .hostOffline(shop, lab3))
+        #expect(try await reason("shop.lab9") == .noSuchHost(lab9))
+        #expect(try await reason("shop.lab2") == .noSuchEndpoint("shop.lab2"))
+        #expect(try await reason("shop.lab1") == .noSuchEndpoint("shop"))
+        #expect(registry.teamHosts.lacks(lab9) && !registry.teamHosts.lacks(lab3))
+        #expect(!registry.teamHosts.lacks(try host("lab1")))
+        #expect(
+            "\(RegistryError.hostOffline(shop, lab3))"
+                == "the host lab3 of the team is offline; shop.lab3 returns with it"
+        )
+        await registry.setOwnHost(nil)
+        #expect(try await reason("shop.lab9") == .noSuchEndpoint("shop.lab9") && !registry.teamHosts.lacks(lab9))
     }
 }

@@ -28,7 +28,7 @@ package struct LeasePolicy: Sendable {
     /// Throws a problem if another client has the lease.
     package func authorize(_ target: TunnelTarget, for principal: Principal) async throws(Problem) {
         guard let conflict = await conflict(of: target, holderKey: principal.leaseHolder.key) else { return }
-        throw conflict.problem
+        throw conflict.known(to: principal).problem
     }
 
     private func conflict(of target: TunnelTarget, holderKey: String) async -> LeaseConflict? {
@@ -74,8 +74,5 @@ extension LeasePolicy: ConnectionPolicy {
 
 extension LeaseConflict {
     /// The conflict as an HTTP problem.
-    var problem: Problem { Problem(.leased, description, hint: waitCommand) }
-
-    /// The command that waits for the lease.
-    var waitCommand: String { "patchbay lease \(name) --wait 5m" }
+    var problem: Problem { Problem(.leased, description, hint: "patchbay lease \(name) --wait 5m") }
 }

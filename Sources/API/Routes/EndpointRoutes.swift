@@ -94,6 +94,7 @@ enum EndpointRoutes {
         init(_ request: APIRequest) throws {
             app = request.httpRequest.uri.queryParameters.get("app")
             host = request.httpRequest.uri.queryParameters.get("host")?.lowercased()
+            if let name = host.flatMap({ HostName($0) }) { try request.require([name]) }
             let text = request.httpRequest.uri.queryParameters.get("state")
             state = text.flatMap(Endpoint.State.init(rawValue:))
             if let text, state == nil {

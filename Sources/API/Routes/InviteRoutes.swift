@@ -7,6 +7,7 @@ import QR
 enum InviteRoutes {
     @Sendable static func create(_ request: APIRequest) async throws -> Response {
         let spec = try await request.body(InviteSpec.self)
+        if case .hosts(let hosts) = spec.permissions.selector { try request.require(hosts) }
         let address = try await PairingAddress(for: spec, request.services)
         let (invite, token) = try await request.services.accessStore.invites.create(
             spec,

@@ -5,10 +5,20 @@ import Registry
 
 /// `/v1/leases`.
 enum LeaseRoutes {
+    static let listQuery: [APIRoute.Query] = [
+        .string("endpoint", "Only the lease of this endpoint; its host in the team is asked")
+    ]
+
     @Sendable static func list(_ request: APIRequest) async throws -> Response {
+        let (leases, principal) = (request.services.leases, request.principal)
+        if let id = request.httpRequest.uri.queryParameters.get("endpoint") {
+            let endpoint = try await request.endpoint(try request.endpointID(id))
+            let lease = try await request.whileConnected { try await leases.lease(of: endpoint, for: principal) }
+            return try request.json(ListResponse(lease.map { [$0] } ?? []))
+        }
         let visible = request.visible(await request.services.registry.endpoints)
         return try request.json(
-            ListResponse(await request.services.leases.allLeases(of: visible, for: request.principal))
+            ListResponse(await leases.allLeases(of: visible, for: principal))
         )
     }
 

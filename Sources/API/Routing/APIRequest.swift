@@ -43,6 +43,12 @@ struct APIRequest: Sendable {
     /// Returns an ID without the name of this broker's own host.
     func local(_ id: EndpointID) -> EndpointID { id.host != nil && id.host == principal.host ? id.onItsHost : id }
 
+    /// Throws if the team lacks one of the hosts.
+    func require(_ hosts: Set<HostName>) throws(RegistryError) {
+        let teamHosts = services.registry.teamHosts
+        if let host = hosts.filter(teamHosts.lacks).min() { throw .noSuchHost(host) }
+    }
+
     /// Returns a number of the query; nil if the parameter is absent.
     func query<Number: FixedWidthInteger>(_ name: String, as type: Number.Type) throws -> Number? {
         guard let text = httpRequest.uri.queryParameters.get(name) else { return nil }

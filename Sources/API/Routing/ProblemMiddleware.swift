@@ -139,6 +139,8 @@ extension RegistryError {
         case .stillPresent(let id): Problem(.conflict, description, hint: "patchbay show \(id)")
         case .nameTaken: Problem(.conflict, description, hint: "patchbay list")
         case .onOtherHost(_, let host): Problem(.conflict, description, hint: "add --broker ssh://USER@\(host)")
+        case .hostOffline, .hostNotKnown: Problem(.unavailable, description, hint: "patchbay team")
+        case .noSuchHost: Problem(.notFound, description, hint: "patchbay team")
         }
     }
 }
@@ -159,7 +161,8 @@ extension AccessError {
         case .slowDown: Problem(.slowDown, description)
         case .limit: Problem(.limit, description)
         case .leased(let conflict): conflict.problem
-        case .notLeaseHolder(let conflict): Problem(.forbidden, description, hint: conflict.waitCommand)
+        case .notLeaseHolder(let conflict):
+            Problem(.forbidden, description, hint: "an owner can end it: patchbay unlease \(conflict.name)")
         case .claimNotStored: Problem(.unavailable, description, hint: "patchbay team status")
         case .leaseNeedsChangingTools:
             Problem(.forbidden, description, hint: "let an owner pair this client without --read-only: patchbay pair")

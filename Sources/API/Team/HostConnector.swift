@@ -79,7 +79,7 @@ extension HostError: CustomStringConvertible {
             Problem(
                 .unavailable,
                 "the connection to the host \(host) ended before its response; it may have executed the request",
-                hint: "check the state of the app before you call again"
+                hint: "check the result before you try again: patchbay leases, or patchbay show"
             )
         case .callerTooLarge(let host):
             Problem(

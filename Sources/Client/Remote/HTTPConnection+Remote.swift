@@ -17,6 +17,10 @@ extension HTTPConnection {
             case .failed(let reason): .tlsFailed(address: broker, reason: reason)
             }
         }
+        // NIO reports the end of the time without the errors of the addresses.
+        if case ChannelError.connectTimeout = error {
+            return .unreachable(address: broker, reason: Self.reason(error))
+        }
         guard let error = error as? NIOConnectionError else { return nil }
         let causes = error.connectionErrors.map(\.error)
         if causes.contains(where: { ($0 as? IOError)?.errnoCode == ECONNREFUSED }) {

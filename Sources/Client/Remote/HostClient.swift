@@ -47,6 +47,8 @@ package final class HostClient: Sendable {
                 )
             } catch let end as ResponseReader.End {
                 connection.close()
+                // The other idle connections take the same time to fail.
+                if !end.isUnprocessed { closeIdle(to: address.host) }
                 try Task.checkCancellation()
                 guard request.isIdempotent || end.isUnprocessed else {
                     throw ClientError.connectionLost(what: request.name)
@@ -163,7 +165,7 @@ extension ResponseReader.End {
     }
 
     /// A request for the messages of errors before any request was sent.
-    fileprivate static let request = OutgoingRequest(method: .GET, path: [])
+    static let request = OutgoingRequest(method: .GET, path: [])
 
     /// Returns the meaning of the end of a new connection.
     fileprivate func error(of request: HostHTTPRequest, over http: HTTPConnection) -> ClientError {

@@ -2,16 +2,10 @@ import Glibc
 import NIOCore
 import NIOHTTP1
 import NIOPosix
-import StreamBridge
 import Synchronization
 
 /// A connection to the broker of another host that carries one request after another.
 final class HostConnection: Sendable {
-    /// The time without traffic after which the kernel checks that the peer still answers, in seconds.
-    private static let keepAliveIdle = 10
-    /// The number of checks without an answer after which the connection ends, 5 s apart.
-    private static let keepAliveCount = 3
-
     let address: MemberAddress
     private let channel: any Channel
     private let reader: NIOLoopBound<ResponseReader>
@@ -21,22 +15,20 @@ final class HostConnection: Sendable {
         (self.address, self.channel, self.reader) = (address, channel, reader)
     }
 
+    /// The time in milliseconds without an acknowledgement of sent bytes after which the kernel ends the connection
+    /// (TCP_USER_TIMEOUT in tcp(7)). Without it, a request to a host that was cut off waits for many minutes.
+    private static let acknowledgementTimeout = 10_000
+
     /// Adds the handlers of a new channel. Called on the event loop.
     static func addHandlers(to channel: any Channel) throws -> NIOLoopBound<ResponseReader> {
-        try setKeepAlive(of: channel)
+        try channel.syncOptions?.setOption(
+            .tcpOption(NIOBSDSocket.Option(rawValue: TCP_USER_TIMEOUT)),
+            value: acknowledgementTimeout
+        )
         let reader = ResponseReader()
         try channel.pipeline.syncOperations.addHTTPClientHandlers()
         try channel.pipeline.syncOperations.addHandler(reader)
         return NIOLoopBound(reader, eventLoop: channel.eventLoop)
-    }
-
-    /// Ends the connection to a machine that vanished, although nothing is sent.
-    static func setKeepAlive(of channel: any Channel) throws {
-        guard let options = channel.syncOptions else { return }
-        try options.setOption(.socketOption(.so_keepalive), value: 1)
-        try options.setOption(.tcpOption(NIOBSDSocket.Option(rawValue: TCP_KEEPIDLE)), value: keepAliveIdle)
-        try options.setOption(.tcpOption(NIOBSDSocket.Option(rawValue: TCP_KEEPINTVL)), value: 5)
-        try options.setOption(.tcpOption(NIOBSDSocket.Option(rawValue: TCP_KEEPCNT)), value: keepAliveCount)
     }
 
     /// The time without a request.

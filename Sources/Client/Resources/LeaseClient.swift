@@ -5,8 +5,23 @@ import NIOHTTP1
 package struct LeaseClient: Sendable {
     let client: PatchbayClient
 
+    /// The time in which the broker notices that another host is cut off.
+    private static let hostTime = Duration.seconds(20)
+
     /// Returns the leases of the endpoints that the client may see.
     package func list() async throws -> [Lease] { try await client.items(at: "leases") }
+
+    /// Returns the lease of an endpoint of any host; nil without one.
+    ///
+    /// - Throws: `ClientError`, also if the host of the endpoint does not answer.
+    package func lease(of endpoint: Endpoint) async throws -> Lease? {
+        if let lease = endpoint.lease { return lease }
+        // The list has leases of other hosts only if they are in the registry of the team.
+        guard endpoint.isOnOtherHost else { return nil }
+        var request = OutgoingRequest(method: .GET, path: ["leases"])
+        request.query.append(("endpoint", endpoint.id.text))
+        return try await client.response(to: request, as: ListResponse<Lease>.self).items.first
+    }
 
     /// Takes a lease, or renews the client's own lease.
     ///
@@ -15,11 +30,12 @@ package struct LeaseClient: Sendable {
     /// - Throws: `ClientError`; the problem `leased` names the client that has the lease.
     package func take(_ spec: LeaseSpec) async throws -> Lease {
         let request = OutgoingRequest(method: .POST, path: ["leases"], body: try client.body(spec))
-        return try await client.response(to: request, extraTimeout: .seconds(spec.waitSeconds ?? 0))
+        return try await client.response(to: request, extraTimeout: Self.hostTime + .seconds(spec.waitSeconds ?? 0))
     }
 
     /// Ends a lease. An owner may end the lease of any client.
     package func end(_ id: String) async throws {
-        try await client.perform(OutgoingRequest(method: .DELETE, path: ["leases", id]))
+        let request = OutgoingRequest(method: .DELETE, path: ["leases", id])
+        _ = try await client.bytes(of: request, extraTimeout: Self.hostTime)
     }
 }

@@ -185,10 +185,12 @@ extension AppError {
         case (.noHandshake(_, let cause?), _), (.timedOut(_, let cause?), _): cause
         case (.noHandshake, _): "check whether the app is paused at a breakpoint"
         case (.permissionChanged, _): "call again"
-        case (.leased, .brokerAgent):
+        // Also a refusal by another host, whose hint is for a person.
+        case (_, .brokerAgent) where code == Problem.Code.leased.rawValue:
             "read-only tools work meanwhile; pass lease and timeoutSeconds to wait for your turn"
-        case (.leased, .appAgent): "read-only tools work meanwhile; call again later"
-        case (.leased, .human): "read-only tools work meanwhile; `patchbay lease \(id) --wait 5m` waits for it"
+        case (_, .appAgent) where code == Problem.Code.leased.rawValue:
+            "read-only tools work meanwhile; call again later"
+        case (.leased, _): "read-only tools work meanwhile; `patchbay lease \(id) --wait 5m` waits for it"
         case (.timedOut, .brokerAgent):
             "the app may be working or paused at a breakpoint; timeoutSeconds sets a longer limit"
         case (.timedOut, .appAgent): "the app may be working or paused at a breakpoint"

@@ -202,7 +202,7 @@ struct RequestSender: Sendable {
         let holder = principal.leaseHolder
         let call: UInt64
         do { call = try leases.beginCall(of: endpoint, by: holder) } catch AccessError.leased(let conflict) {
-            throw AppError.leased(conflict)
+            throw AppError.leased(conflict.known(to: principal))
         }
         defer { leases.endCall(call) }
         return try await body()

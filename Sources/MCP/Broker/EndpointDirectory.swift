@@ -52,7 +52,9 @@ struct EndpointDirectory: Sendable {
         case .unapproved(let found):
             guard !takesUnapproved else { return all.first { $0.id == found.id } ?? found }
             throw ToolError("no approved endpoint matches \"\(shown)\", only \(found.id), which is not approved")
-        case .none: throw ToolError("no endpoint matches \"\(shown)\": endpoint_list lists all")
+        case .none:
+            let absence = EndpointID(text.lowercased()).flatMap(registry.teamHosts.absence)
+            throw ToolError(absence.map { "\($0)" } ?? "no endpoint matches \"\(shown)\": endpoint_list lists all")
         case .several(let matching): throw Self.ambiguous(text, matching)
         }
     }

@@ -1,3 +1,4 @@
+import Client
 import Model
 
 /// Resolves an endpoint by ID, ID prefix, name, app or phone UDID.
@@ -33,12 +34,31 @@ struct EndpointSelector {
         }
     }
 
+    /// Selects an endpoint from the list of a broker. If the text is an ID of a host without endpoints in the list, the
+    /// broker gives the reason.
+    ///
+    /// - Throws: As `choose(among:)`; `ClientError`.
+    func choose(_ client: PatchbayClient) async throws -> Endpoint {
+        let endpoints = try await client.endpoints().endpoints
+        do { return try choose(among: endpoints) } catch {
+            guard error.status == .notFound, let id, let host = id.host,
+                !endpoints.contains(where: { $0.host?.name == host })
+            else { throw error }
+            return try await client.endpoint(id)
+        }
+    }
+
+    /// The text as an ID.
+    private var id: EndpointID? { EndpointID(text.lowercased()) }
+
     private func unknown(_ wanted: String, among endpoints: [Endpoint]) -> CLIError {
         let shown = SanitizedText(text)
         guard !endpoints.isEmpty else {
             return .notFound("no endpoint matches \"\(shown)\": the list is empty", try: "patchbay doctor")
         }
-        let near = CommandSuggestion.nearest(to: wanted, among: endpoints.map(\.id.text))
+        // A similar ID of another host is probably another app.
+        let ids = endpoints.map(\.id).filter { id?.host == nil || $0.host == id?.host }
+        let near = CommandSuggestion.nearest(to: wanted, among: ids.map(\.text))
         return .notFound("no endpoint matches \"\(shown)\"", try: near.map { "\(command) \($0)" } ?? "patchbay list")
     }
 

@@ -29,6 +29,40 @@ import Testing
         #expect(fixture.authorizer.events.map(\.outcome) == ["leased", "answered"])
     }
 
+    @Test func `a client of another host reads the ID with the host of the endpoint`() async throws {
+        let fixture = AppProxyFixture(ScriptedApp.appReveal())
+        let shop = try #require(await fixture.appear())
+        _ = try await fixture.leases.take(shop, for: anna, seconds: 60)
+        let lab1 = try #require(HostName("lab1"))
+        let caller = TeamCaller(
+            holder: "uid:0",
+            name: SanitizedText("user 0"),
+            isAgent: false,
+            permissions: Permissions(Self.scopes, on: .all)
+        )
+        let member = Principal(
+            .member(MemberClient(host: lab1, caller: caller)),
+            source: .remote(address: "10.0.0.1"),
+            actor: .member(host: lab1, client: caller.name),
+            host: HostName("lab3")
+        )
+
+        let refused = await fixture.call(ToolCall("tap_element", of: shop), of: member)
+
+        #expect(refused.text.contains("\(shop.id).lab3 is leased to"), "\(refused.text)")
+    }
+
+    @Test(arguments: [
+        (AppError.Audience.brokerAgent, "pass lease and timeoutSeconds"), (.appAgent, "call again later"),
+        (.human, "patchbay lease shop.lab3"),
+    ])
+    func `the hint of a lease at another host depends on the reader`(audience: AppError.Audience, hint: String) throws {
+        let problem = Problem(.leased, "shop.lab3 is leased", hint: "patchbay lease shop.lab3 --wait 5m")
+        let error = AppError.refused(by: try #require(HostName("lab3")), problem)
+
+        #expect(error.hint(for: audience, at: try #require(EndpointID("shop.lab3"))).contains(hint))
+    }
+
     @Test func `read-only calls, lists and resources of other clients pass`() async throws {
         let app = ScriptedApp.appReveal()
         let fixture = AppProxyFixture(app)

@@ -100,4 +100,19 @@ import Testing
         #expect(batch.changes(for: BrokerFixture.owner) == [.resource("patchbay://endpoints")])
         #expect(batch.changes(for: BrokerFixture.grant([])).isEmpty)
     }
+
+    @Test func `an endpoint of a host that is offline, or that the team does not have, is refused with the reason`()
+        async throws
+    {
+        let fixture = try await team()
+        await fixture.registry.setMembers([try host("lab1"), try host("lab2"), try host("lab3")])
+
+        for (id, reason) in [
+            ("shop.lab3", "the host lab3 of the team is offline; shop.lab3 returns with it"),
+            ("shop.lab9", "the team has no host lab9"), ("none.lab2", "endpoint_list lists all"),
+        ] {
+            let result = try await fixture.call("endpoint_call", ["endpoint": .string(id), "name": "echo"])
+            #expect(result.text.contains(reason), "\(result.text)")
+        }
+    }
 }

@@ -129,6 +129,14 @@ import Testing
 
         #expect(argument.broker == .remote(host: host, port: 7_283, pin: pin))
     }
+
+    @Test func `the string of a team is named, and is not parsed`() throws {
+        let pin = String(repeating: "A", count: 52)
+        let error = #expect(throws: CLIError.self) {
+            try PairingArgument("PATCHBAY-TEAM:1:10.0.0.7:7284:\(pin):\(Self.invite)")
+        }
+        #expect(error == .usage("this is the string of patchbay team invite", try: "patchbay team join -"))
+    }
 }
 
 extension String {

@@ -134,6 +134,9 @@ struct PairingArgument {
             (broker, invite) = (nil, Secret(text))
             return
         }
+        guard !text.hasPrefix(TeamPairingString.prefix) else {
+            throw .usage("this is the string of patchbay team invite", try: "patchbay team join -")
+        }
         let pairing: PairingString
         do { pairing = try PairingString(text) } catch { throw Self.invalid(Self.reason(of: error)) }
         invite = Secret(pairing.invite)

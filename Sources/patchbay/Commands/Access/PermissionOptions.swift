@@ -98,11 +98,11 @@ struct PermissionOptions: ParsableArguments {
         if !apps.isEmpty { return Permissions(scopes, on: .bundles(Set(apps)), tools: tools) }
         if !hosts.isEmpty { return Permissions(scopes, on: .hosts(Set(hosts)), tools: tools) }
         if endpoints.isEmpty { return Permissions(scopes, on: .all, tools: tools) }
-        let list = try await client.endpoints().endpoints
-        let ids = try endpoints.map {
-            try EndpointSelector(text: $0, command: "\(command) --endpoint").choose(among: list).id
+        var ids: Set<EndpointID> = []
+        for text in endpoints {
+            ids.insert(try await EndpointSelector(text: text, command: "\(command) --endpoint").choose(client).id)
         }
-        return Permissions(scopes, on: .endpoints(Set(ids)), tools: tools)
+        return Permissions(scopes, on: .endpoints(ids), tools: tools)
     }
 }
 

@@ -48,8 +48,7 @@ struct DebugAppOptions: ParsableArguments {
     /// - Throws: `CLIError` with the tool's message if the tool failed; `ClientError`.
     func call(_ tool: String, _ arguments: JSONObject = [:], maxPixels: Int? = nil) async throws -> ToolResultPrinter {
         let client = try options.client
-        let endpoints = try await client.endpoints().endpoints
-        let endpoint = try EndpointSelector(text: selector, command: "patchbay debug").choose(among: endpoints)
+        let endpoint = try await EndpointSelector(text: selector, command: "patchbay debug").choose(client)
         let id = endpoint.id
         guard endpoint.kind == .debug else { throw Self.otherKind(endpoint) }
         do {

@@ -68,9 +68,8 @@ struct RemoveCommand: AsyncParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func run() async throws {
-        let list = try await options.client.endpoints()
         let named = EndpointSelector(text: selector, command: "patchbay rm", takesUnapproved: true)
-        let endpoint = try named.choose(among: list.endpoints)
+        let endpoint = try await named.choose(options.client)
         try await options.client.removeEndpoint(endpoint.id)
         try options.output.line("Removed \(endpoint.id).")
         let left = try await options.client.tunnels.list().filter { $0.spec.target == .endpoint(endpoint.id) }

@@ -24,9 +24,8 @@ struct ShowCommand: AsyncParsableCommand {
 
     func run() async throws {
         let client = try options.client
-        let list = try await client.endpoints()
         let named = EndpointSelector(text: selector, command: "patchbay show", takesUnapproved: true)
-        var endpoint = try named.choose(among: list.endpoints)
+        var endpoint = try await named.choose(client)
         if probe { endpoint = try await client.probe(endpoint.id) }
         let output = options.output
         let urls = try await VMServiceText.urls(of: endpoint, client)

@@ -54,8 +54,7 @@ struct LeaseCommand: AsyncParsableCommand {
 
     func run() async throws {
         let client = try options.client
-        let list = try await client.endpoints()
-        let endpoint = try EndpointSelector(text: selector, command: "patchbay lease").choose(among: list.endpoints)
+        let endpoint = try await EndpointSelector(text: selector, command: "patchbay lease").choose(client)
         let spec = LeaseSpec(
             endpoint: endpoint.id,
             seconds: length?.seconds,
@@ -64,7 +63,7 @@ struct LeaseCommand: AsyncParsableCommand {
         )
         guard command.isEmpty else {
             let environment = options.environment(from: ProcessInfo.processInfo.environment)
-            let held = endpoint.lease.flatMap { $0.isOwn ? $0 : nil }
+            let held = try await client.leases.lease(of: endpoint).flatMap { $0.isOwn ? $0 : nil }
             return try await LeasedProgram(
                 command,
                 environment: environment,
@@ -137,9 +136,13 @@ struct UnleaseCommand: AsyncParsableCommand {
         if let named = leases.first(where: { $0.id == selector }) {
             lease = named
         } else {
-            let list = try await client.endpoints()
-            let endpoint = try Self.endpoint(selector, among: list.endpoints, leases: leases.map(\.id))
-            guard let found = endpoint.lease else {
+            let endpoint: Endpoint
+            do {
+                endpoint = try await EndpointSelector(text: selector, command: "patchbay unlease").choose(client)
+            } catch let error as CLIError where error.status == .notFound {
+                throw Self.noLease(of: selector, among: leases.map(\.id))
+            }
+            guard let found = try await client.leases.lease(of: endpoint) else {
                 return try options.output.line("\(endpoint.id) is not leased.")
             }
             lease = found
@@ -149,21 +152,12 @@ struct UnleaseCommand: AsyncParsableCommand {
         try options.output.line("Ended the lease\(holder) on \(LeaseTableView.target(of: lease)).")
     }
 
-    /// Selects the endpoint whose lease ends.
-    ///
-    /// - Throws: `CLIError` if no endpoint matches, or with the candidates if several match.
-    static func endpoint(
-        _ selector: String,
-        among endpoints: [Endpoint],
-        leases: [String]
-    ) throws(CLIError) -> Endpoint {
-        do { return try EndpointSelector(text: selector, command: "patchbay unlease").choose(among: endpoints) } catch {
-            guard error.status == .notFound else { throw error }
-            throw .notFound(
-                "there is no lease of \"\(SanitizedText(selector))\"; leases also end when the broker stops",
-                try: CommandSuggestion.respelled(selector, for: "patchbay unlease", among: leases) ?? "patchbay leases"
-            )
-        }
+    /// The error for a text that names neither a lease nor an endpoint.
+    static func noLease(of selector: String, among leases: [String]) -> CLIError {
+        .notFound(
+            "there is no lease of \"\(SanitizedText(selector))\"; leases also end when the broker stops",
+            try: CommandSuggestion.respelled(selector, for: "patchbay unlease", among: leases) ?? "patchbay leases"
+        )
     }
 }
 

@@ -71,8 +71,7 @@ struct CallCommand: AsyncParsableCommand {
         try file?.check()
         let object = try await jsonArguments().map { try ToolArguments.object(in: $0) } ?? [:]
         let client = try options.client
-        let endpoints = try await client.endpoints().endpoints
-        let endpoint = try EndpointSelector(text: selector, command: "patchbay call").choose(among: endpoints)
+        let endpoint = try await EndpointSelector(text: selector, command: "patchbay call").choose(client)
         let id = endpoint.id
         let list = try await client.tools.list(of: id)
         // A stale list may lack a new tool, and the broker knows the reason for a missing tool of a profile or of a

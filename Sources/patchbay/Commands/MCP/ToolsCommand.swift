@@ -27,8 +27,7 @@ struct ToolsCommand: AsyncParsableCommand {
 
     func run() async throws {
         let client = try options.client
-        let endpoints = try await client.endpoints().endpoints
-        let id = try EndpointSelector(text: selector, command: "patchbay tools").choose(among: endpoints).id
+        let id = try await EndpointSelector(text: selector, command: "patchbay tools").choose(client).id
         let list = try await client.tools.list(of: id)
         let output = options.output
         if let remark = ToolTable.remark(on: list, id), !format.json {

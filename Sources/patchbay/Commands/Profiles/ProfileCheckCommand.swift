@@ -79,7 +79,7 @@ struct ProfileCheckCommand: AsyncParsableCommand {
         if let endpoint {
             let command = "patchbay profiles check \(file.shellQuoted) --endpoint"
             let selector = EndpointSelector(text: endpoint, command: command)
-            return .endpoint(try selector.choose(among: try await client.endpoints().endpoints).id)
+            return .endpoint(try await selector.choose(client).id)
         }
         guard let port = port.flatMap(UInt16.init(exactly:)) else { return nil }
         let selector = DeviceSelector(

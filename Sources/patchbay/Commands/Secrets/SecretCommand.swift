@@ -44,10 +44,7 @@ struct SecretSetCommand: AsyncParsableCommand {
         let command = "patchbay secret set \(SanitizedText(selector))"
         try SecretInput.refuse(arguments: rest, what: "a secret", command: command)
         let client = try options.client
-        let list = try await client.endpoints()
-        let endpoint = try EndpointSelector(text: selector, command: "patchbay secret set").choose(
-            among: list.endpoints
-        )
+        let endpoint = try await EndpointSelector(text: selector, command: "patchbay secret set").choose(client)
         let text = try await SecretInput.line("Secret of \(endpoint.id) (not shown): ", command: command)
         let pasted = try Self.pasted(text, command: command)
         let trial = try await client.secrets.set(pasted.token, of: endpoint.id, on: pasted.port)
@@ -101,8 +98,7 @@ struct SecretRemoveCommand: AsyncParsableCommand {
 
     func run() async throws {
         let client = try options.client
-        let list = try await client.endpoints()
-        let endpoint = try EndpointSelector(text: selector, command: "patchbay secret rm").choose(among: list.endpoints)
+        let endpoint = try await EndpointSelector(text: selector, command: "patchbay secret rm").choose(client)
         let wasThere = try await client.secrets.delete(of: endpoint.id)
         try options.output.line(
             wasThere

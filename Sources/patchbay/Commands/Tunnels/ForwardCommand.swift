@@ -95,9 +95,8 @@ struct ForwardCommand: AsyncParsableCommand {
         if let endpoint {
             let words: [String?] = pairs.isEmpty ? [nil] : pairs
             let arguments = try words.map { try PortMapping(toEndpoint: $0, source: sourceAddress) }
-            let list = try await client.endpoints()
             let selector = EndpointSelector(text: endpoint, command: "patchbay forward --endpoint")
-            let id = try selector.choose(among: list.endpoints).id
+            let id = try await selector.choose(client).id
             return arguments.map { spec($0.local, .endpoint(id)) }
         }
         let arguments = try pairs.flatMap { try PortRange.expand($0) }

@@ -145,14 +145,12 @@ struct StdioCommand: AsyncParsableCommand {
             if parts.count == 2, let udid = UDID(String(parts[0])) { return .device(udid: udid, port: port) }
             return .device(udid: try await selector.choose(client), port: port)
         }
-        let endpoints: [Endpoint]
         do {
-            endpoints = try await client.endpoints().endpoints
+            return .endpoint(try await EndpointSelector(text: target, command: "patchbay stdio").choose(client).id)
         } catch ClientError.refused(let problem) where problem.code == .forbidden {
             // Without permission for the list, only a complete ID works; the broker checks the grant.
             guard let id = EndpointID(target) else { throw ClientError.refused(problem) }
             return .endpoint(id)
         }
-        return .endpoint(try EndpointSelector(text: target, command: "patchbay stdio").choose(among: endpoints).id)
     }
 }
