@@ -13,22 +13,22 @@ HERE = "127.0.0.1"
 
 
 class Etcd:
-    """A cluster of etcd with client certificates."""
+    """A cluster of etcd with client certificates. A place is an address, and the prefix of commands there."""
 
-    def __init__(self, folder, size):
-        self.folder = folder
-        self.ports = [(remote.free_port(), remote.free_port()) for _ in range(size)]
-        self.urls = [f"https://{HERE}:{client}" for client, _ in self.ports]
-        self.programs = [None] * size
+    def __init__(self, folder, places):
+        self.folder, self.places = folder, places
+        self.ports = [(remote.free_port(), remote.free_port()) for _ in places]
+        self.urls = [f"https://{address}:{client}" for (address, _), (client, _) in zip(places, self.ports)]
+        self.peers = [f"http://{address}:{peer}" for (address, _), (_, peer) in zip(places, self.ports)]
+        self.programs = [None] * len(places)
 
     def start(self, number):
-        name, (client, peer) = f"e{number}", self.ports[number]
+        name, url, peer = f"e{number}", self.urls[number], self.peers[number]
         secure = f"{self.folder}/etcd"
         self.programs[number] = subprocess.Popen(
-            ["etcd", "--name", name, "--data-dir", f"{self.folder}/{name}", "--listen-client-urls", f"https://{HERE}:{client}",
-             "--advertise-client-urls", f"https://{HERE}:{client}", "--listen-peer-urls", f"http://{HERE}:{peer}",
-             "--initial-advertise-peer-urls", f"http://{HERE}:{peer}",
-             "--initial-cluster", ",".join(f"e{i}=http://{HERE}:{p}" for i, (_, p) in enumerate(self.ports)),
+            [*self.places[number][1], "etcd", "--name", name, "--data-dir", f"{self.folder}/{name}", "--listen-client-urls", url,
+             "--advertise-client-urls", url, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
+             "--initial-cluster", ",".join(f"e{i}={other}" for i, other in enumerate(self.peers)),
              "--cert-file", f"{secure}/server.pem", "--key-file", f"{secure}/server-key.pem", "--trusted-ca-file", f"{secure}/ca.pem",
              "--client-cert-auth", "--logger", "zap", "--log-outputs", f"{self.folder}/{name}.log"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -48,8 +48,9 @@ class Etcd:
 class Host:
     """A broker of the team in a folder of its own."""
 
-    def __init__(self, built, folder, name):
+    def __init__(self, built, folder, name, place):
         self.built, self.name = built, name
+        self.address, self.prefix = place
         self.folder = f"{folder}/{name}"
         os.mkdir(self.folder)
         self.socket = f"{self.folder}/broker.sock"
@@ -64,7 +65,7 @@ class Host:
         self.environment.pop("PATCHBAY_BROKER", None)
 
     def write_configuration(self, endpoints):
-        lines = [f'[team]\nlisten = "{HERE}:{self.port}"\naddresses = ["{HERE}:{self.port}"]\n']
+        lines = [f'[team]\nlisten = "{self.address}:{self.port}"\naddresses = ["{self.address}:{self.port}"]\n']
         lines += [f'[[endpoint]]\nname = "{name}"\naddress = "{HERE}"\nport = {port}\nkind = "mcp"\n' for name, port in endpoints]
         with open(self.configuration, "w") as file:
             file.write("\n".join(lines))
@@ -72,7 +73,7 @@ class Host:
     def start(self):
         log = open(f"{self.folder}/broker.log", "a")
         self.program = subprocess.Popen(
-            [f"{self.built}/patchbayd", "--config", self.configuration, "--state-directory", f"{self.folder}/state"],
+            [*self.prefix, f"{self.built}/patchbayd", "--config", self.configuration, "--state-directory", f"{self.folder}/state"],
             env=self.environment, stdout=log, stderr=log,
         )
         paths.eventually(f"{self.name} answers", lambda: self.get("/health"))
@@ -161,12 +162,14 @@ class Watcher(threading.Thread):
 
 
 class Team:
-    """Hosts that joined one team, with etcd."""
+    """Hosts that joined one team, with etcd: on loopback, or each host and etcd node in a namespace of the network."""
 
-    def __init__(self, built, folder, size, members):
-        self.etcd = Etcd(folder, members)
-        self.hosts = [Host(built, folder, f"lab{number + 1}") for number in range(size)]
+    def __init__(self, built, folder, size, members, network=None, app=None):
+        places = [network.connect(app) if network else (HERE, []) for _ in range(size + members)]
+        self.etcd = Etcd(folder, places[size:])
+        self.hosts = [Host(built, folder, f"lab{number + 1}", place) for number, place in enumerate(places[:size])]
         self.folder = folder
+        self.network = network
 
     def start(self, endpoints):
         """Makes the team. `endpoints` returns the static endpoints of a host, by its number."""
@@ -179,7 +182,7 @@ class Team:
         first.run(*create)  # Creates the authority, and says that etcd does not answer yet.
         secure = f"{self.folder}/etcd"
         os.mkdir(secure)
-        first.ask("team", "certificate", "server", HERE, "--out", secure)
+        first.ask("team", "certificate", "server", *{address for address, _ in self.etcd.places}, "--out", secure)
         for number in range(len(self.etcd.ports)):
             self.etcd.start(number)
         paths.eventually("etcd answers", lambda: first.run(*create).returncode == 0)
@@ -198,3 +201,5 @@ class Team:
         for host in self.hosts:
             host.stop()
         self.etcd.stop()
+        if self.network:
+            self.network.stop()

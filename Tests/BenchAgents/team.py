@@ -26,6 +26,7 @@ import paths
 import remote
 import wire
 from hosts import HERE, Team, Watcher
+from network import Network
 
 
 def percentile(values, share):
@@ -38,7 +39,7 @@ def static(app, count):
 
 
 def measure_changes(options, folder, app):
-    team = Team(options.built, folder, options.hosts, 1)
+    team = Team(options.built, folder, options.hosts, 1, options.namespaces and Network(), app)
     try:
         team.start(static(app, options.endpoints))
         team.await_all(options.hosts * options.endpoints)
@@ -70,7 +71,7 @@ def revision(team):
     """Returns the revision of etcd, which each write increments."""
     secure = f"{team.folder}/lab1/state/team"
     done = subprocess.run(
-        ["etcdctl", "--endpoints", team.etcd.urls[0], "--cacert", f"{secure}/ca.pem", "--cert", f"{secure}/host.pem", "--key",
+        [*team.etcd.places[0][1], "etcdctl", "--endpoints", team.etcd.urls[0], "--cacert", f"{secure}/ca.pem", "--cert", f"{secure}/host.pem", "--key",
          f"{secure}/host.pem", "get", "/patchbay/v1/meta", "-w", "json"],
         env=os.environ | {"ETCDCTL_API": "3"}, stdout=subprocess.PIPE, check=True,
     )
@@ -78,7 +79,7 @@ def revision(team):
 
 
 def measure_failures(options, folder, app):
-    team = Team(options.built, folder, 3, 3)
+    team = Team(options.built, folder, 3, 3, options.namespaces and Network(), app)
     try:
         team.start(static(app, 5))
         team.await_all(15)
@@ -143,7 +144,7 @@ def measure_failures(options, folder, app):
 def leader_of(team):
     secure = f"{team.folder}/lab1/state/team"
     done = subprocess.run(
-        ["etcdctl", "--endpoints", ",".join(team.etcd.urls), "--cacert", f"{secure}/ca.pem", "--cert", f"{secure}/root.pem", "--key",
+        [*team.etcd.places[0][1], "etcdctl", "--endpoints", ",".join(team.etcd.urls), "--cacert", f"{secure}/ca.pem", "--cert", f"{secure}/root.pem", "--key",
          f"{secure}/root.pem", "endpoint", "status", "-w", "json"],
         env=os.environ | {"ETCDCTL_API": "3"}, stdout=subprocess.PIPE, check=True,
     )
@@ -252,6 +253,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--megabytes", type=int, default=256)
     parser.add_argument("--calls", type=int, default=300)
+    parser.add_argument("--namespaces", action="store_true",
+                        help="give each host of `changes` and `failures`, and each etcd node, a network namespace (root)")
     parser.add_argument("--output")
     options = parser.parse_args()
     options.built = os.path.abspath(options.built)
