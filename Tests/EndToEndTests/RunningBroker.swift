@@ -16,7 +16,7 @@ final class RunningBroker {
     /// Starts the daemon and returns when its API is open. Without `phones` it has no devices, without `host` no
     /// network.
     ///
-    /// The daemon uses the host's Avahi. It runs in the test's network, or in the host's if `isInside` is true.
+    /// The daemon uses the host's Avahi. It runs in the namespace, or in the test's network without one.
     /// `commandPrefix` is put before its command, such as `prlimit --nofile=64:64`. `configuration` is the content of
     /// its configuration file. A broker with a name has its files in a folder of its own.
     init(
@@ -24,7 +24,7 @@ final class RunningBroker {
         named name: String? = nil,
         phones: UsbmuxdFixture? = nil,
         host: AvahiHost? = nil,
-        isInside: Bool = false,
+        namespace: NetworkNamespace? = nil,
         commandPrefix: [String] = [],
         configuration: String? = nil
     ) async throws {
@@ -38,7 +38,7 @@ final class RunningBroker {
             options = []
         }
         self.commandPrefix = commandPrefix
-        namespace = isInside ? host?.namespace : nil
+        self.namespace = namespace
         socket = "\(folder)/patchbay.sock"
         state = "\(folder)/state"
         var environment = [

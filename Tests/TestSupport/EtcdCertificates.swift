@@ -35,7 +35,7 @@ package final class EtcdCertificates: Sendable {
     /// Creates a key and its certificate, valid for clients, and for servers with these addresses.
     ///
     /// The user of etcd is the name. Without addresses, the certificate has no alternative names, as that of a host.
-    package func issue(_ name: String, addresses: Set<String> = []) async throws -> Credentials {
+    package func issue(_ name: String, addresses: Set<String> = [], days: Int = 2) async throws -> Credentials {
         let path = "\(folder)/\(name)-\(UInt32.random(in: 0 ... .max))"
         var extensions = "extendedKeyUsage=serverAuth,clientAuth"
         if !addresses.isEmpty {
@@ -51,7 +51,7 @@ package final class EtcdCertificates: Sendable {
         try await Program.run(
             "openssl",
             [
-                "x509", "-req", "-days", "2", "-in", "\(path).request", "-out", "\(path).pem",
+                "x509", "-req", "-days", "\(days)", "-in", "\(path).request", "-out", "\(path).pem",
                 "-CA", authorityPath, "-CAkey", authorityKeyPath, "-set_serial", serial,
                 "-extfile", "\(path).extensions",
             ],
@@ -63,6 +63,19 @@ package final class EtcdCertificates: Sendable {
             certificatePath: "\(path).pem",
             keyPath: "\(path).key"
         )
+    }
+
+    /// Issues the certificates of a server on loopback. Returns the options of etcd that use them.
+    package func options(of server: String) async throws -> [String] {
+        let own = try await issue(server, addresses: ["127.0.0.1"])
+        let peer = try await issue("etcd.peer", addresses: ["127.0.0.1"])
+        return [
+            "--client-cert-auth", "--trusted-ca-file", authorityPath,
+            "--cert-file", own.certificatePath, "--key-file", own.keyPath,
+            "--peer-cert-file", peer.certificatePath, "--peer-key-file", peer.keyPath,
+            "--peer-client-cert-auth", "--peer-trusted-ca-file", authorityPath,
+            "--peer-cert-allowed-cn", "etcd.peer",
+        ]
     }
 
     private static func newKey(_ path: String) -> [String] {

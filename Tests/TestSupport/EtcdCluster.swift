@@ -5,25 +5,23 @@ package final class EtcdCluster: Sendable {
     package let servers: [EtcdServer]
     package let certificates: EtcdCertificates
     private let root: EtcdCertificates.Credentials
-    private let namespace: NetworkNamespace?
     private let scratch: ScratchFolder
 
-    /// Starts the servers; returns when they are ready. With places in network namespaces, `etcdctl` runs in the first.
-    package init(_ places: [EtcdServer.Place], in scratch: ScratchFolder) async throws {
+    /// Starts a number of servers on loopback; returns when they are ready.
+    package init(servers count: Int = 1, in scratch: ScratchFolder) async throws {
         self.scratch = scratch
         let certificates = try await EtcdCertificates(in: scratch)
         self.certificates = certificates
         root = try await certificates.issue("root")
-        namespace = places.first?.namespace
-        let ports = try FreePorts.take(2 * places.count)
+        let ports = try FreePorts.take(2 * count)
         var servers: [EtcdServer] = []
-        for (index, place) in places.enumerated() {
+        for number in 0..<count {
+            let name = "etcd\(number + 1)"
             servers.append(
-                try await EtcdServer(
-                    "etcd\(index + 1)",
-                    at: place,
-                    ports: (ports[2 * index], ports[2 * index + 1]),
-                    certificates: certificates,
+                EtcdServer(
+                    name,
+                    ports: (ports[2 * number], ports[2 * number + 1]),
+                    tls: try await certificates.options(of: name),
                     in: scratch
                 )
             )
@@ -31,11 +29,6 @@ package final class EtcdCluster: Sendable {
         self.servers = servers
         for server in servers { try await server.start(members: servers) }
         for server in servers { try await server.waitUntilReady() }
-    }
-
-    /// Starts a number of servers on loopback.
-    package convenience init(servers count: Int = 1, in scratch: ScratchFolder) async throws {
-        try await self.init((0..<count).map { _ in EtcdServer.Place() }, in: scratch)
     }
 
     /// The URLs for clients.
@@ -57,40 +50,45 @@ package final class EtcdCluster: Sendable {
                 "--cert", root.certificatePath, "--key", root.keyPath,
             ] + arguments,
             in: scratch,
-            environment: ["ETCDCTL_API": "3"],
-            namespace: namespace
+            environment: ["ETCDCTL_API": "3"]
         )
     }
 
     /// Returns the server that is the leader.
     package func leader() async throws -> EtcdServer {
-        let output = try await etcdctl("endpoint", "status", "--write-out", "json").joined()
-        let answers = try JSONDecoder().decode([Answer].self, from: Data(output.utf8))
+        try servers.leader(in: try await etcdctl("endpoint", "status", "--write-out", "json").joined())
+    }
+}
+
+extension [EtcdServer] {
+    /// Returns the server that is the leader in the answer of `etcdctl endpoint status --write-out json`.
+    package func leader(in output: String) throws -> EtcdServer {
+        let answers = try JSONDecoder().decode([EndpointStatus].self, from: Data(output.utf8))
         guard let leader = answers.first(where: { $0.status.leader == $0.status.header.member }),
-            let server = servers.first(where: { $0.endpoint == leader.endpoint })
+            let server = first(where: { $0.endpoint == leader.endpoint })
         else { throw TestSupportError("the cluster has no leader: \(output)") }
         return server
     }
+}
 
-    /// A part of etcdctl's answer.
-    private struct Answer: Decodable {
-        struct Status: Decodable {
-            struct Header: Decodable {
-                let member: UInt64
+/// A part of etcdctl's answer.
+private struct EndpointStatus: Decodable {
+    struct Status: Decodable {
+        struct Header: Decodable {
+            let member: UInt64
 
-                enum CodingKeys: String, CodingKey { case member = "member_id" }
-            }
-
-            let header: Header
-            let leader: UInt64
+            enum CodingKeys: String, CodingKey { case member = "member_id" }
         }
 
-        let endpoint: String
-        let status: Status
+        let header: Header
+        let leader: UInt64
+    }
 
-        enum CodingKeys: String, CodingKey {
-            case endpoint = "Endpoint"
-            case status = "Status"
-        }
+    let endpoint: String
+    let status: Status
+
+    enum CodingKeys: String, CodingKey {
+        case endpoint = "Endpoint"
+        case status = "Status"
     }
 }

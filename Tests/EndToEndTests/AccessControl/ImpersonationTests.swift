@@ -51,7 +51,7 @@ import Testing
         try await withScratchFolder { scratch in
             let network = try await MDNSNetwork(["here", "there", "thief"], in: scratch)
             let (here, there, thief) = (network.hosts[0], network.hosts[1], network.hosts[2])
-            let broker = try await RunningBroker(in: scratch, host: here, isInside: true)
+            let broker = try await RunningBroker(in: scratch, host: here, namespace: here.namespace)
             let list = try await LiveList(of: broker)
             let real = try await App("serve", "mine", on: there)
             let found = try await list.first("the app is there") { $0.state == .online && $0.routes.count > 1 }
@@ -119,7 +119,7 @@ import Testing
         try await withScratchFolder { scratch in
             let network = try await MDNSNetwork(["here", "there"], in: scratch)
             let (here, there) = (network.hosts[0], network.hosts[1])
-            let broker = try await RunningBroker(in: scratch, host: here, isInside: true)
+            let broker = try await RunningBroker(in: scratch, host: here, namespace: here.namespace)
             let list = try await LiveList(of: broker)
             _ = try await App("gush", on: there)
             let found = try await list.first("the app is there") { $0.state == .online && $0.routes.count > 1 }

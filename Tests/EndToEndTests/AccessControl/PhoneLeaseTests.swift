@@ -48,7 +48,7 @@ struct PhoneLeaseTests {
                 in: scratch,
                 phones: rig,
                 host: network.hosts[0],
-                isInside: true,
+                namespace: network.hosts[0].namespace,
                 configuration: "[devices]\nprobe_ports = [\(port)]\n"
             )
             _ = try await wireless.advertise(through: network.hosts[1])

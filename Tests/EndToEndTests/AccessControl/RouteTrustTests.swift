@@ -24,7 +24,7 @@ struct RouteTrustTests {
                 in: scratch,
                 phones: rig,
                 host: here,
-                isInside: true,
+                namespace: here.namespace,
                 configuration: "[devices]\nprobe_ports = [\(port)]\n"
             )
             list = try await LiveList(of: broker)

@@ -27,7 +27,7 @@ struct SameAppTests {
                 in: scratch,
                 phones: rig,
                 host: network.hosts[0],
-                isInside: true,
+                namespace: network.hosts[0].namespace,
                 configuration: "[devices]\nprobe_ports = [\(cabled.port)]\n"
             )
             for (app, host) in [(wireless, network.hosts[1]), (forged, network.hosts[2])] {
@@ -82,7 +82,7 @@ struct SameAppTests {
                 in: scratch,
                 phones: rig,
                 host: network.hosts[0],
-                isInside: true,
+                namespace: network.hosts[0].namespace,
                 configuration: "[devices]\nprobe_ports = [\(cabled.port)]\n"
             )
             _ = try await wireless.advertise(through: network.hosts[1])
@@ -127,7 +127,7 @@ struct SameAppTests {
                 in: scratch,
                 phones: rig,
                 host: network.hosts[0],
-                isInside: true,
+                namespace: network.hosts[0].namespace,
                 configuration: "[devices]\nprobe_ports = [\(port)]\n"
             )
             for (app, host) in [(wireless, network.hosts[1]), (forged, network.hosts[2])] {

@@ -51,7 +51,7 @@ import Testing
             let broker = try await RunningBroker(
                 in: scratch,
                 host: here,
-                isInside: true,
+                namespace: here.namespace,
                 configuration: AgentBroker.configuration(port: port)
             )
             let agent = try await AgentBroker(socket: broker.socket, port: port, in: scratch)
@@ -98,7 +98,7 @@ import Testing
             let broker = try await RunningBroker(
                 in: scratch,
                 host: here,
-                isInside: true,
+                namespace: here.namespace,
                 configuration: "[api]\ntcp = false\n"
             )
             let list = try await LiveList(of: broker)

@@ -51,7 +51,7 @@ struct DebugLinkTests {
             let broker = try await RunningBroker(
                 in: scratch,
                 host: here,
-                isInside: true,
+                namespace: here.namespace,
                 configuration: Self.configuration()
             )
             let list = try await LiveList(of: broker)
@@ -121,7 +121,7 @@ struct DebugLinkTests {
             let broker = try await RunningBroker(
                 in: scratch,
                 host: here,
-                isInside: true,
+                namespace: here.namespace,
                 configuration: Self.configuration("listen = \"0.0.0.0:4711\"\n")
             )
             let list = try await LiveList(of: broker)
@@ -182,7 +182,7 @@ struct DebugLinkTests {
             let broker = try await RunningBroker(
                 in: scratch,
                 host: here,
-                isInside: true,
+                namespace: here.namespace,
                 configuration: Self.configuration("forward = \"Annas Mac\"\nlisten = \"0.0.0.0:4711\"\n")
             )
             let list = try await LiveList(of: broker)

@@ -51,7 +51,7 @@ struct ReadvertiseTests {
                 in: scratch,
                 phones: rig,
                 host: here,
-                isInside: true,
+                namespace: here.namespace,
                 configuration: """
                     [devices]
                     probe_ports = [\(app.port)]

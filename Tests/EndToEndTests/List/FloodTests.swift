@@ -17,7 +17,7 @@ import Testing
                 in: scratch,
                 phones: rig,
                 host: here,
-                isInside: true,
+                namespace: here.namespace,
                 configuration: "[devices]\nprobe_ports = [\(app.port)]\n"
             )
             let list = try await LiveList(of: broker)
@@ -49,7 +49,7 @@ import Testing
             let (here, there, attacker) = (network.hosts[0], network.hosts[1], network.hosts[2])
             // These daemons would compete with the broker for processor time.
             for host in [there, attacker] { try await host.stopAvahi() }
-            let broker = try await RunningBroker(in: scratch, host: here, isInside: true)
+            let broker = try await RunningBroker(in: scratch, host: here, namespace: here.namespace)
             let list = try await LiveList(of: broker)
             let flood = try await RawAnnouncement.flood(3_500, perSecond: 100, from: "10.99.0.3", on: attacker)
             try await flood.waitForLine("sent 1000")

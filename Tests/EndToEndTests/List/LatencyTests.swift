@@ -9,7 +9,7 @@ import Testing
         try await withScratchFolder { scratch in
             let network = try await MDNSNetwork(["here", "there"], in: scratch)
             let (here, there) = (network.hosts[0], network.hosts[1])
-            let broker = try await RunningBroker(in: scratch, host: here, isInside: true)
+            let broker = try await RunningBroker(in: scratch, host: here, namespace: here.namespace)
             let list = try await LiveList(of: broker)
             // Another client of the same avahi-daemon shows when the daemon has the service.
             let browser = try await here.start("avahi-browse", ["-rpk", "_debug._tcp"])

@@ -9,7 +9,11 @@ import Testing
         try await withScratchFolder { scratch in
             let network = try await MDNSNetwork(["here", "there", "far"], in: scratch)
             let (there, far) = (network.hosts[1], network.hosts[2])
-            let broker = try await RunningBroker(in: scratch, host: network.hosts[0], isInside: true)
+            let broker = try await RunningBroker(
+                in: scratch,
+                host: network.hosts[0],
+                namespace: network.hosts[0].namespace
+            )
             let list = try await LiveList(of: broker)
             let crashing = try await SampleApp("com.example.crash", on: there, in: scratch)
             let vanishing = try await SampleApp("com.example.vanish", on: far, in: scratch)

@@ -7,7 +7,7 @@ import Testing
         try await withScratchFolder { scratch in
             let network = try await MDNSNetwork(["here", "there"], in: scratch)
             let (here, there) = (network.hosts[0], network.hosts[1])
-            let broker = try await RunningBroker(in: scratch, host: here, isInside: true)
+            let broker = try await RunningBroker(in: scratch, host: here, namespace: here.namespace)
             let list = try await LiveList(of: broker)
             let app = try await SampleApp(on: there, in: scratch)
             _ = try await app.advertise(through: there)
@@ -36,7 +36,7 @@ import Testing
             let (here, there, other) = (network.hosts[0], network.hosts[1], network.hosts[2])
             try await Self.joinDirectly(here, there)
             try await there.run("ip", ["addr", "add", "10.99.7.7/24", "dev", "eth0"])
-            let broker = try await RunningBroker(in: scratch, host: here, isInside: true)
+            let broker = try await RunningBroker(in: scratch, host: here, namespace: here.namespace)
             let list = try await LiveList(of: broker)
             // The same app with the same bundle identifier on two hosts, and a service on each that shares only the
             // name.

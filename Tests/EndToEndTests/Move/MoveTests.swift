@@ -52,7 +52,7 @@ import Testing
                 in: scratch,
                 phones: rig,
                 host: here,
-                isInside: true,
+                namespace: here.namespace,
                 configuration: "[devices]\nprobe_ports = [\(onCable.port)]\n"
             )
             let list = try await LiveList(of: broker)

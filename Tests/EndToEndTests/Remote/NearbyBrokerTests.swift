@@ -25,8 +25,8 @@ import Testing
             try await withScratchFolder { scratch in
                 let network = try await MDNSNetwork(["lab", "desk"], in: scratch)
                 let (labHost, deskHost) = (network.hosts[0], network.hosts[1])
-                let lab = try await RunningBroker(in: labScratch, host: labHost, isInside: true)
-                let desk = try await RunningBroker(in: scratch, host: deskHost, isInside: true)
+                let lab = try await RunningBroker(in: labScratch, host: labHost, namespace: labHost.namespace)
+                let desk = try await RunningBroker(in: scratch, host: deskHost, namespace: deskHost.namespace)
                 /// Runs `patchbay` on the desk.
                 func ask(_ arguments: String...) async throws -> [String] {
                     try await Program.run(

@@ -33,7 +33,7 @@ struct AttackerSoakTests {
                 in: scratch,
                 phones: rig,
                 host: here,
-                isInside: true,
+                namespace: here.namespace,
                 configuration: "[devices]\nprobe_ports = [\(app.port)]\n"
             )
             let list = try await LiveList(of: broker)

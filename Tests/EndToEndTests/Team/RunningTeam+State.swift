@@ -4,20 +4,6 @@ import TestSupport
 import Testing
 
 extension RunningTeam {
-    /// Runs etcdctl with the certificate of a host.
-    @discardableResult
-    func etcdctl(as broker: RunningBroker, _ arguments: String...) async throws -> [String] {
-        let identity = "\(broker.state)/team/host.pem"
-        return try await Program.run(
-            "etcdctl",
-            [
-                "--endpoints", etcdURL, "--cacert", "\(broker.state)/team/ca.pem", "--cert", identity, "--key",
-                identity,
-            ] + arguments,
-            in: scratch
-        )
-    }
-
     /// Writes a claim with etcdctl and the certificate of a host. Its holder has the name "forger".
     ///
     /// `target` is the last part of the key; `host`, `endpoint` and `holderKey` are members of the claim.
@@ -41,7 +27,7 @@ extension RunningTeam {
             createdAt: Date()
         )
         let json = String(decoding: try JSONCoding.encoder().encode(claim), as: UTF8.self)
-        try await etcdctl(as: broker, "put", "/patchbay/v1/claim/\(target)", json)
+        try await etcdctl(["put", "/patchbay/v1/claim/\(target)", json], as: broker)
     }
 
     /// Waits until a broker lists the only app of a phone that it reaches itself. Returns its ID on that host.
@@ -65,6 +51,12 @@ extension RunningBroker {
     func leases() async throws -> [Lease] {
         let json = try await ask("leases", "--json").joined()
         return try JSONCoding.decoder().decode(ListResponse<Lease>.self, from: Data(json.utf8)).items
+    }
+
+    /// The answer of `patchbay team status --json`.
+    func teamStatus() async throws -> TeamStatus {
+        let json = try await ask("team", "status", "--json").joined()
+        return try JSONCoding.decoder().decode(TeamStatus.self, from: Data(json.utf8))
     }
 
     /// Runs a command that the broker has to refuse. Returns its output.

@@ -4,26 +4,26 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Two hosts of a team, each a real broker, and a real etcd, all on loopback. `lab1` has the authority.
+/// Two hosts of a team, each a real broker, and a real etcd: one server on loopback, or a cluster in a `TeamNetwork`.
+/// `lab1` has the authority.
 final class RunningTeam {
     let lab1: RunningBroker
     let lab2: RunningBroker
-    private(set) var etcd: Program
+    let etcd: [EtcdServer]
     let scratch: ScratchFolder
     /// The addresses of the team listeners.
     let addresses: [String]
     /// The ports of the API on loopback.
     let apiPorts: [UInt16]
-    let etcdURL: String
-    private let etcdOptions: [String]
+    private let etcdNamespace: NetworkNamespace?
 
-    private static func configuration(api: UInt16, team: UInt16, probing port: UInt16?) -> String {
+    private static func configuration(api: UInt16, team: String, probing port: UInt16?) -> String {
         """
         [api]
         port = \(api)
         [team]
-        listen = "127.0.0.1:\(team)"
-        addresses = ["127.0.0.1"]
+        listen = "\(team)"
+        addresses = ["\(team.split(separator: ":")[0])"]
         """ + (port.map { "\n[devices]\nprobe_ports = [\($0)]\n" } ?? "")
     }
 
@@ -34,45 +34,37 @@ final class RunningTeam {
     ///   - ownPhones: The phones of `lab1`.
     ///   - phones: The phones of `lab2`.
     ///   - port: The port of an app on the phones, which both brokers probe.
+    ///   - network: The hosts; nil to run all on loopback.
     /// - Throws: `TestSupportError`.
     init(
         in scratch: ScratchFolder,
         ownPhones: UsbmuxdFixture? = nil,
         phones: UsbmuxdFixture? = nil,
-        probing port: UInt16? = nil
+        probing port: UInt16? = nil,
+        network: TeamNetwork? = nil
     ) async throws {
         self.scratch = scratch
-        let ports = try FreePorts.take(6)
-        addresses = ports[0..<2].map { "127.0.0.1:\($0)" }
+        let hosts = network?.hosts ?? [.loopback, .loopback]
+        let etcdHosts = network?.etcdHosts ?? [.loopback]
+        let ports = try FreePorts.take(4 + 2 * etcdHosts.count)
+        addresses = zip(hosts, ports).map { "\($0.address):\($1)" }
         apiPorts = Array(ports[2..<4])
         lab1 = try await RunningBroker(
             in: scratch,
             named: "lab1",
             phones: ownPhones,
-            configuration: Self.configuration(api: ports[2], team: ports[0], probing: port)
+            namespace: hosts[0].namespace,
+            configuration: Self.configuration(api: ports[2], team: addresses[0], probing: port)
         )
         lab2 = try await RunningBroker(
             in: scratch,
             named: "lab2",
             phones: phones,
-            configuration: Self.configuration(api: ports[3], team: ports[1], probing: port)
+            namespace: hosts[1].namespace,
+            configuration: Self.configuration(api: ports[3], team: addresses[1], probing: port)
         )
-        let url = "https://127.0.0.1:\(ports[4])"
-        etcdURL = url
-        // The registry does not answer yet, so the command fails after it has created the authority.
-        _ = try await lab1.start("team", "init", "lab", "--etcd", url, "--host", "lab1").exitStatus()
-        let files = scratch.file("etcd-certificates")
-        let options = try await lab1.ask("team", "certificate", "etcd1", "127.0.0.1", "--out", files)
-        let peer = "http://127.0.0.1:\(ports[5])"
-        etcdOptions =
-            [
-                "--name", "etcd1", "--data-dir", scratch.file("etcd"), "--listen-client-urls", url,
-                "--advertise-client-urls", url, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
-                "--initial-cluster", "etcd1=\(peer)",
-                "--logger", "zap", "--log-outputs", "stderr",
-            ] + options.filter { !$0.hasPrefix("--peer-") }
-        etcd = try await Program("etcd", etcdOptions, in: scratch)
-        try await etcd.waitForLine("serving client traffic securely", within: .seconds(20))
+        etcdNamespace = etcdHosts[0].namespace
+        etcd = try await Self.startEtcd(on: etcdHosts, ports: Array(ports[4...]), for: lab1, in: scratch)
         _ = try await lab1.ask("team", "init", "lab")
         try await lab1.restart()
         let invite = try await lab1.ask("team", "invite")
@@ -85,11 +77,52 @@ final class RunningTeam {
         for (broker, other) in [(lab1, "lab2"), (lab2, "lab1")] { try await waitForHost(other, at: broker) }
     }
 
-    /// Starts a killed etcd again with its data.
-    func restartEtcd() async throws {
-        _ = try await etcd.exitStatus()
-        etcd = try await Program("etcd", etcdOptions, in: scratch)
-        try await etcd.waitForLine("serving client traffic securely", within: .seconds(20))
+    /// Creates the authority of the team, and starts etcd with its certificates; returns when etcd is ready.
+    private static func startEtcd(
+        on hosts: [NetworkHost],
+        ports: [UInt16],
+        for authority: RunningBroker,
+        in scratch: ScratchFolder
+    ) async throws -> [EtcdServer] {
+        let urls = hosts.indices.flatMap { ["--etcd", "https://\(hosts[$0].address):\(ports[2 * $0])"] }
+        // The registry does not answer yet, so the command fails after it has created the authority.
+        _ = try await authority.start(["team", "init", "lab", "--host", "lab1"] + urls).exitStatus()
+        let folder = scratch.file("etcd-certificates")
+        var servers: [EtcdServer] = []
+        for (index, host) in hosts.enumerated() {
+            let name = "etcd\(index + 1)"
+            servers.append(
+                EtcdServer(
+                    name,
+                    on: host,
+                    ports: (ports[2 * index], ports[2 * index + 1]),
+                    tls: try await authority.ask("team", "certificate", name, host.address, "--out", folder),
+                    in: scratch
+                )
+            )
+        }
+        for server in servers { try await server.start(members: servers) }
+        for server in servers { try await server.waitUntilReady() }
+        return servers
+    }
+
+    /// Starts a killed etcd server again with its data. Returns before it is ready.
+    func restartEtcd(_ server: EtcdServer) async throws { try await server.start(members: etcd) }
+
+    /// Runs etcdctl with the certificate of a user in the state of a broker: `host`, or `root` at the authority.
+    @discardableResult
+    func etcdctl(_ arguments: [String], as broker: RunningBroker, user: String = "host") async throws -> [String] {
+        let identity = "\(broker.state)/team/\(user).pem"
+        return try await Program.run(
+            "etcdctl",
+            [
+                "--endpoints", etcd.map(\.endpoint).joined(separator: ","), "--cacert", "\(broker.state)/team/ca.pem",
+                "--cert", identity, "--key", identity,
+            ] + arguments,
+            in: scratch,
+            environment: ["ETCDCTL_API": "3"],
+            namespace: etcdNamespace
+        )
     }
 
     /// Waits until a broker lists another host as running.

@@ -19,42 +19,20 @@ import Testing
         return lab1
     }
 
-    /// Starts an etcd node. Returns before it is ready.
-    private func startNode(
-        _ name: String,
-        url: String,
-        peers: [String: String],
-        _ options: [String],
-        in scratch: ScratchFolder
-    ) async throws -> Program {
-        let peer = try #require(peers[name])
-        return try await Program(
-            "etcd",
-            [
-                "--name", name, "--data-dir", scratch.file("data-\(name)"),
-                "--listen-client-urls", url, "--advertise-client-urls", url,
-                "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
-                "--initial-cluster", peers.map { "\($0)=\($1)" }.joined(separator: ","),
-                "--logger", "zap", "--log-outputs", "stderr",
-            ] + options,
-            in: scratch
-        )
-    }
-
     @Test func `etcd nodes accept each other, and no host, as a node`() async throws {
         try await withScratchFolder { scratch in
-            let ports = try FreePorts.take(6).map { "https://127.0.0.1:\($0)" }
-            let names = ["etcd1", "etcd2", "etcd3"]
-            let peers = Dictionary(uniqueKeysWithValues: zip(names, ports[3...]))
-            let lab1 = try await createTeam(etcd: ports[0], in: scratch)
+            let ports = try FreePorts.take(6)
+            let lab1 = try await createTeam(etcd: "https://127.0.0.1:\(ports[0])", in: scratch)
             let folder = scratch.file("etcd-certificates")
-            var nodes: [Program] = []
-            for (name, url) in zip(names, ports) {
-                let options = try await lab1.ask("team", "certificate", name, "127.0.0.1", "--out", folder)
-                nodes.append(try await startNode(name, url: url, peers: peers, options, in: scratch))
+            var nodes: [EtcdServer] = []
+            for index in 0..<3 {
+                let name = "etcd\(index + 1)"
+                let tls = try await lab1.ask("team", "certificate", name, "127.0.0.1", "--out", folder)
+                nodes.append(EtcdServer(name, ports: (ports[index], ports[3 + index]), tls: tls, in: scratch))
             }
+            for node in nodes { try await node.start(members: nodes) }
             // A node without the others has no leader, and serves no clients.
-            for node in nodes { try await node.waitForLine("serving client traffic securely", within: .seconds(20)) }
+            for node in nodes { try await node.waitUntilReady() }
             _ = try await lab1.ask("team", "init", "lab")
 
             let host = "\(lab1.state)/team/host.pem"
@@ -65,7 +43,7 @@ import Testing
                     [
                         "-sS", "--http1.1", "--max-time", "5", "--cacert", "\(folder)/ca.pem", "--cert", certificate,
                         "--key", key,
-                        "\(ports[3])/members",
+                        "https://127.0.0.1:\(ports[3])/members",
                     ],
                     in: scratch
                 )
@@ -78,15 +56,19 @@ import Testing
     @Test func `a host cannot be the etcd of its team`() async throws {
         try await withScratchFolder { scratch in
             let ports = try FreePorts.take(2)
-            let url = "https://127.0.0.1:\(ports[0])"
-            let lab1 = try await createTeam(etcd: url, in: scratch)
+            let lab1 = try await createTeam(etcd: "https://127.0.0.1:\(ports[0])", in: scratch)
             let (authority, host) = ("\(lab1.state)/team/ca.pem", "\(lab1.state)/team/host.pem")
-            let options = [
-                "--client-cert-auth", "--trusted-ca-file", authority, "--cert-file", host, "--key-file", host,
-            ]
-            let peers = ["etcd1": "http://127.0.0.1:\(ports[1])"]
-            let node = try await startNode("etcd1", url: url, peers: peers, options, in: scratch)
-            try await node.waitForLine("serving client traffic securely", within: .seconds(20))
+            let node = EtcdServer(
+                "etcd1",
+                ports: (ports[0], ports[1]),
+                tls: [
+                    "--client-cert-auth", "--trusted-ca-file", authority, "--cert-file", host, "--key-file", host,
+                    "--peer-auto-tls",
+                ],
+                in: scratch
+            )
+            try await node.start(members: [node])
+            try await node.waitUntilReady()
 
             let creation = try await lab1.start("team", "init", "lab")
             #expect(try await creation.exitStatus() == .exited(75), "\(creation.log)")

@@ -30,7 +30,8 @@ import Testing
             #expect(try await lab1.leases().map(\.endpoint.text) == [id])
             #expect(try await isStale("shop.lab2", at: lab1) == false)
 
-            if isKilled { team.etcd.kill() } else { team.etcd.freeze() }
+            let etcd = team.etcd[0]
+            if isKilled { try await etcd.kill() } else { try etcd.freeze() }
 
             try await team.waitUntil(within: Self.limit) { try await isStale("shop.lab2", at: lab1) == true }
             for name in [id, "till", "shop.lab2"] {
@@ -46,7 +47,7 @@ import Testing
                 _ = try await lab1.ask("call", name, "tap_element", "element_id=buy")
             }
 
-            if isKilled { try await team.restartEtcd() } else { team.etcd.thaw() }
+            if isKilled { try await team.restartEtcd(etcd) } else { try etcd.thaw() }
 
             try await team.waitUntil(within: Self.limit) { try await isStale("shop.lab2", at: lab1) == false }
             try await team.waitUntil(within: Self.limit) {

@@ -5,33 +5,6 @@ import Testing
 
 /// Leases of one phone that is attached to two hosts.
 @Suite(.needs(.root, .etcd, .usbmuxd, .python), .timeLimit(.minutes(5))) struct TeamPhoneLeaseTests {
-    /// Two hosts with one phone, and the ID of its app on each of them.
-    private struct SharedPhone {
-        let app: SampleApp
-        let team: RunningTeam
-        /// The ID at lab1 and the ID at lab2.
-        let ids: [String]
-
-        init(in scratch: ScratchFolder) async throws {
-            app = try await SampleApp(in: scratch)
-            let first = try await UsbmuxdFixture([Phones.one], in: scratch)
-            let second = try await UsbmuxdFixture([Phones.one], in: scratch)
-            team = try await RunningTeam(in: scratch, ownPhones: first, phones: second, probing: app.port)
-            ids = [
-                try await team.waitForApp(on: Phones.one, at: team.lab1),
-                try await team.waitForApp(on: Phones.one, at: team.lab2),
-            ]
-        }
-
-        /// Calls a changing tool through the broker's own cable.
-        func tap(at broker: RunningBroker) async throws -> Program {
-            let id = broker === team.lab1 ? ids[0] : ids[1]
-            let call = try await broker.start("call", id, "tap_element", "element_id=buy")
-            _ = try await call.exitStatus(within: .seconds(30))
-            return call
-        }
-    }
-
     @Test func `a lease that one host grants refuses the calls and connections of all clients at the other host`()
         async throws
     {
@@ -133,35 +106,51 @@ import Testing
         }
     }
 
-    @Test func `a claim of a phone that a host writes by hand only refuses, also its own clients at the other host`()
+    @Test func `a claim that a host writes by hand is deleted by the running host it names, or with a removal`()
         async throws
     {
         try await withScratchFolder { scratch in
             let phone = try await SharedPhone(in: scratch)
             let (team, lab1, lab2) = (phone.team, phone.team.lab1, phone.team.lab2)
             let target = "device-\(Phones.one)"
-            try await team.forgeClaim(
-                on: target,
-                as: lab2,
-                host: "lab2",
-                endpoint: "\(phone.ids[1]).lab2",
-                device: UDID(Phones.one),
-                holderKey: "uid:0"
+            let forge = { (host: String) in
+                try await team.forgeClaim(
+                    on: target,
+                    as: lab2,
+                    host: host,
+                    endpoint: "\(phone.ids[1]).\(host)",
+                    device: UDID(Phones.one),
+                    holderKey: "uid:0"
+                )
+            }
+            for host in ["lab1", "lab2"] {
+                try await forge(host)
+                try await team.waitUntil {
+                    try await team.etcdctl(["get", "/patchbay/v1/claim/\(target)"], as: lab2).isEmpty
+                }
+            }
+            // A member whose broker does not run.
+            let lab3 = TeamMember(
+                name: try #require(HostName("lab3")),
+                key: try #require(KeyPin(String(repeating: "A", count: 52))),
+                addedAt: Date()
             )
+            let json = String(decoding: try JSONCoding.encoder().encode(lab3), as: UTF8.self)
+            try await team.etcdctl(["put", "/patchbay/v1/member/lab3", json], as: lab1, user: "root")
+            try await forge("lab3")
             try await team.waitUntil { try await lab1.leases().contains { $0.holder.text.contains("forger") } }
 
             let remote = ["call", "\(phone.ids[0]).lab1", "tap_element", "element_id=buy"]
             for (broker, words) in [(lab1, ["call", phone.ids[0]] + remote.dropFirst(2)), (lab2, remote)] {
                 let call = try await broker.start(words)
                 #expect(try await call.exitStatus() != .exited(0))
-                #expect(call.log.contains("is leased to \"forger\" on the host lab2"), "\(call.log)")
+                #expect(call.log.contains("is leased to \"forger\" on the host lab3"), "\(call.log)")
             }
-            // The broker of lab2 has no such lease, so its clients have no exclusive use there.
-            #expect(try await lab2.leases().isEmpty)
             #expect(!phone.app.program.output.contains("call: tap_element"))
 
-            try await team.etcdctl(as: lab2, "del", "/patchbay/v1/claim/\(target)")
+            _ = try await lab1.ask("team", "remove", "lab3")
 
+            #expect(try await team.etcdctl(["get", "/patchbay/v1/claim/\(target)"], as: lab2).isEmpty)
             try await team.waitUntil { try await phone.tap(at: lab1).exitStatus() == .exited(0) }
         }
     }

@@ -60,6 +60,68 @@ import Testing
         }
     }
 
+    @Test func `a large result is downloaded from the own broker, and only by the client that called`() async throws {
+        try await withTeam { team, _ in
+            let links = try await team.lab1.ask("call", "shop.lab2", "screenshot", "--max-pixels", "0")
+            let link = try #require(links.first { $0.hasPrefix("patchbay://artifact/") })
+            let path = "/v1/artifacts/\(link.dropFirst("patchbay://artifact/".count).prefix { $0 != " " })"
+            func download(_ broker: RunningBroker, _ words: String...) async throws -> (status: String, bytes: Data) {
+                let file = team.scratch.file("artifact")
+                let status = try await Program.run(
+                    "curl",
+                    ["-sS", "-o", file, "-w", "%{http_code}", "--unix-socket", broker.socket] + words
+                        + ["http://localhost\(path)"],
+                    in: team.scratch
+                )
+                return (status.joined(), try Data(contentsOf: URL(filePath: file)))
+            }
+
+            let (status, bytes) = try await download(team.lab1)
+            #expect(status == "200" && bytes.starts(with: [0x89, 0x50, 0x4E, 0x47]))
+            let owning = try await download(team.lab2)
+            #expect(owning.bytes == bytes)
+            let agent = try await AgentBroker(socket: team.lab1.socket, port: team.apiPorts[0], in: team.scratch)
+            let other = try await download(team.lab1, "-H", "Authorization: Bearer \(agent.grant)")
+            #expect(other.status == "404")
+        }
+    }
+
+    @Test func `an event stream passes through both brokers, and ends with that of the app's broker`()
+        async throws
+    {
+        try await withTeam { team, _ in
+            let agent = try await AgentBroker(socket: team.lab1.socket, port: team.apiPorts[0], in: team.scratch)
+            let words = [
+                "-sSN", "-D", "-", "-H", "Authorization: Bearer \(agent.grant)", "-H",
+                "Accept: application/json, text/event-stream", agent.url(of: "shop.lab2"),
+            ]
+            let client = #""capabilities": {}, "clientInfo": {"name": "a", "version": "1"}"#
+            let parameters = #"{"protocolVersion": "2025-11-25", \#(client)}"#
+            let initialize = #"{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": \#(parameters)}"#
+            let head = try await Program.run(
+                "curl",
+                words + ["-H", "Content-Type: application/json", "-d", initialize],
+                in: team.scratch
+            )
+            let session = try #require(head.first { $0.lowercased().hasPrefix("mcp-session-id:") }, "\(head)")
+            let stream = words + ["-H", String(session.filter { $0 != "\r" })]
+            let first = try await Program("curl", stream, in: team.scratch)
+            try await first.waitForLine("retry:")
+            // The broker of the app closes the first stream of a session when a second one begins.
+            let second = try await Program("curl", stream, in: team.scratch)
+            try await second.waitForLine("retry:")
+            #expect(try await first.exitStatus() == .exited(0), "\(first.log)")
+            #expect(second.output.contains { $0.lowercased().hasPrefix("content-type: text/event-stream") })
+            _ = try await team.lab2.ask("rm", "shop")
+            try await second.waitForLine(#"data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#)
+
+            // The stream does not delay the stop of the own broker.
+            team.lab1.daemon.terminate()
+            #expect(try await team.lab1.daemon.exitStatus(within: .seconds(10)) == .exited(0))
+            _ = try await second.exitStatus()
+        }
+    }
+
     @Test func `forward and stdio reach the endpoint of the other host, with half-close`() async throws {
         try await withScratchFolder { scratch in
             let size = 8 << 20

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import Model
 import SystemIO
 import TestSupport
 import Testing
@@ -8,7 +9,7 @@ import Testing
 @Suite(.needs(.etcd, .openssl, .python)) struct TeamTrustTests {
     /// A caller that claims every permission.
     private static var caller: String {
-        let permissions = #"{"scopes":["registry.read","endpoint.call"],"selector":"all"}"#
+        let permissions = #"{"scopes":["registry.read","endpoint.call","tunnel.open"],"selector":"all"}"#
         let json = #"{"holder":"uid:0","isAgent":false,"name":"user 0","permissions":\#(permissions)}"#
         let value = Data(json.utf8).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_")
         return "Patchbay-Caller: \(value.replacing("=", with: ""))"
@@ -23,15 +24,24 @@ import Testing
             let team = try await RunningTeam(in: scratch)
             let address = team.addresses[1]
             let member = try await team.request(
-                "/v1/endpoints",
+                "/v1/leases",
                 to: address,
                 certificate: identity(of: team.lab1),
                 headers: [Self.caller]
             )
             #expect(member.status == 200, "\(member)")
-            let silent = try await team.request("/v1/endpoints", to: address, certificate: identity(of: team.lab1))
+            for path in ["/v1/endpoints", "/v1/tunnels", "/v1/events", "/metrics", "/mcp", "/health"] {
+                let refused = try await team.request(
+                    path,
+                    to: address,
+                    certificate: identity(of: team.lab1),
+                    headers: [Self.caller]
+                )
+                #expect(refused.status == 403 && refused.body.contains("apps, streams, leases"), "\(refused)")
+            }
+            let silent = try await team.request("/v1/leases", to: address, certificate: identity(of: team.lab1))
             #expect(silent.status == 403, "\(silent)")
-            let forged = try await team.request("/v1/endpoints", to: address, certificate: nil, headers: [Self.caller])
+            let forged = try await team.request("/v1/leases", to: address, certificate: nil, headers: [Self.caller])
             #expect(forged.status == 401, "\(forged)")
             for path in ["/health", "/openapi.json", "/v1/team"] {
                 let refused = try await team.request(path, to: address, certificate: nil)
@@ -39,7 +49,7 @@ import Testing
             }
             let other = try await EtcdCertificates(in: scratch).issue("lab1")
             let foreign = try await team.request(
-                "/v1/endpoints",
+                "/v1/leases",
                 to: address,
                 certificate: (other.certificatePath, other.keyPath),
                 headers: [Self.caller]
@@ -63,12 +73,19 @@ import Testing
 
             await #expect(throws: SocketStream.Failure(code: ECONNRESET)) { try await client.receiveSome() }
             let refused = try await team.request(
-                "/v1/endpoints",
+                "/v1/leases",
                 to: team.addresses[0],
                 certificate: identity(of: team.lab2),
                 headers: [Self.caller]
             )
             #expect(refused.status == 403 && refused.body.contains("not a member"), "\(refused)")
+            try await team.waitUntil {
+                try await team.lab2.teamStatus().problem == "lab2 was removed from the team"
+            }
+            #expect(try await team.lab2.ask("status").contains("try: patchbay team leave"))
+            // etcd refuses a removed host after a restart.
+            try await team.lab2.restart()
+            #expect(try await team.lab2.teamStatus().problem == "lab2 was removed from the team")
         }
     }
 }

@@ -136,7 +136,7 @@ import Testing
         try await withScratchFolder { scratch in
             let network = try await MDNSNetwork(["here", "far"], in: scratch)
             let here = network.hosts[0]
-            let broker = try await RunningBroker(in: scratch, host: here, isInside: true)
+            let broker = try await RunningBroker(in: scratch, host: here, namespace: here.namespace)
             let list = try await LiveList(of: broker)
 
             let tool =
@@ -198,7 +198,7 @@ import Testing
             let broker = try await RunningBroker(
                 in: scratch,
                 host: here,
-                isInside: true,
+                namespace: here.namespace,
                 configuration: "[broker]\nlog_level = \"debug\"\n"
             )
             let list = try await LiveList(of: broker)
