@@ -183,7 +183,9 @@ final class Connector {
         case .awaitSlot: return pending.enter(&connects, now)
         case .connect:
             pending.target = nil
-            return pending.connect { connections.watch($0, of: pending.token, isTarget: true) }
+            return pending.connect { number, isConnecting in
+                connections.watch(number, of: pending.token, isTarget: true, isConnecting: isConnecting)
+            }
         case .sendRequest: return pending.sendRequest()
         case .startFallback:
             let attempt = pending.plan.map { (route: $0.route, failure: pending.failure ?? .timedOut) }

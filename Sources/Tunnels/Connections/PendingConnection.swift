@@ -192,7 +192,7 @@ extension PendingConnection {
     ///
     /// - Parameter watch: Registers a socket with epoll; false if the kernel watches no more descriptors.
     /// - Returns: Nil if the connect goes on in the background.
-    func connect(watch: (CInt) -> Bool) -> ConnectionState.Event? {
+    func connect(watch: (_ number: CInt, _ isConnecting: Bool) -> Bool) -> ConnectionState.Event? {
         guard let plan, case .socket(let address, _) = plan.method else { return failed(.closed) }
         guard plan.isAllowed?() != false else { return failed(.forbidden) }
         guard let socket = try? address.makeSocket() else { return failed(.system(errno)) }
@@ -202,7 +202,7 @@ extension PendingConnection {
         let isTCP = address.port != nil
         if isTCP { RelaySocket.setOptions(number) }
         target = RelaySocket(connected: socket, isTCP: isTCP, isConnecting: code != 0)
-        guard watch(number) else { return failed(.system(errno)) }
+        guard watch(number, code != 0) else { return failed(.system(errno)) }
         return code == 0 ? connected() : nil
     }
 

@@ -101,9 +101,17 @@ final class ConnectionTable {
         queue(connection, token.index)
     }
 
-    /// Registers a socket of a connection with epoll.
-    func watch(_ number: CInt, of token: ConnectionToken, isTarget: Bool) -> Bool {
-        epoll.watch(number, events: RelaySocket.interest, token: token.number | (isTarget ? 1 : 0))
+    /// Registers a socket of a connection with epoll, which reports its bytes, and the end of a connect in progress.
+    func watch(_ number: CInt, of token: ConnectionToken, isTarget: Bool, isConnecting: Bool = false) -> Bool {
+        let events = isConnecting ? RelaySocket.readsAndWrites : RelaySocket.reads
+        return epoll.watch(number, events: events, token: token.number | (isTarget ? 1 : 0))
+    }
+
+    /// Adds writes to the reports of epoll for the full sockets of a relayed connection.
+    func watchFullSockets(of connection: RelayConnection, _ token: ConnectionToken) {
+        connection.forEachFullSocket { number, isTarget in
+            epoll.change(number, events: RelaySocket.readsAndWrites, token: token.number | (isTarget ? 1 : 0))
+        }
     }
 
     /// Adds a relayed connection to the ready list, once.

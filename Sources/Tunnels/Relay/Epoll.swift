@@ -17,10 +17,19 @@ struct Epoll: ~Copyable {
     /// - Returns: False, with errno, if the kernel watches no more descriptors.
     @discardableResult
     func watch(_ number: CInt, events interest: UInt32, token: UInt64) -> Bool {
+        control(EPOLL_CTL_ADD, number, interest, token)
+    }
+
+    /// Changes the events of a registered descriptor. Existing readiness is reported too.
+    func change(_ number: CInt, events interest: UInt32, token: UInt64) {
+        _ = control(EPOLL_CTL_MOD, number, interest, token)
+    }
+
+    private func control(_ operation: CInt, _ number: CInt, _ interest: UInt32, _ token: UInt64) -> Bool {
         var event = epoll_event()
         event.events = interest
         event.data.u64 = token
-        return epoll_ctl(descriptor.number, EPOLL_CTL_ADD, number, &event) == 0
+        return epoll_ctl(descriptor.number, operation, number, &event) == 0
     }
 
     /// Ends the registration of a descriptor that stays open.

@@ -117,6 +117,12 @@ final class RelayConnection {
         return upward.hasMore || downward.hasMore
     }
 
+    /// Calls `body` for each socket that became full, once.
+    func forEachFullSocket(_ body: (_ number: CInt, _ isTarget: Bool) -> Void) {
+        if client.needsWriteReports() { body(client.number, false) }
+        if target.needsWriteReports() { body(target.number, true) }
+    }
+
     /// Returns the link checker once, when the target has reached EOF. The caller must start the check.
     func pendingLinkCheck(until end: MonotonicInstant) -> (any LinkChecker)? {
         target.isAtEnd ? eofClassifier.begin(until: end) : nil

@@ -155,6 +155,7 @@ final class RelayEventLoop {
         let hasMore = connection.pump(through: connections.pool, now: now)
         if hasMore { connections.queue(connection, index) }
         let token = ConnectionToken(index: index, generation: connection.generation)
+        connections.watchFullSockets(of: connection, token)
         if let linkChecker = connection.pendingLinkCheck(until: now + linkCheckTimeout) {
             linkChecker.check { [commands] isReachable in
                 _ = commands.enqueue(.linkChecked(connection: token, isReachable: isReachable))

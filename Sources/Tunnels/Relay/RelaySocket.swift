@@ -6,9 +6,13 @@ import SystemIO
 ///
 /// epoll reports edges only, so the readiness is stored until a system call clears it.
 struct RelaySocket: ~Copyable {
-    /// The events of the one-time epoll registration.
-    static let interest =
-        EPOLLIN.rawValue | EPOLLOUT.rawValue | EPOLLRDHUP.rawValue | EPOLLPRI.rawValue | EPOLLET.rawValue
+    /// The events that epoll reports for every socket.
+    ///
+    /// EPOLLOUT is left out. A unix socket reports it after each read of its peer (unix_write_space in af_unix.c), which
+    /// would wake the event loop for nothing.
+    static let reads = EPOLLIN.rawValue | EPOLLRDHUP.rawValue | EPOLLPRI.rawValue | EPOLLET.rawValue
+    /// The events for a socket that connects, and for one that was full.
+    static let readsAndWrites = reads | EPOLLOUT.rawValue
 
     private(set) var isReadable = false
     private(set) var isWritable = true
@@ -25,6 +29,8 @@ struct RelaySocket: ~Copyable {
 
     let isTCP: Bool
 
+    /// True if epoll reports when the socket accepts bytes again.
+    private var reportsWrites = false
     private let descriptor: Descriptor
     /// True if reads must continue until EAGAIN.
     ///
@@ -46,6 +52,7 @@ struct RelaySocket: ~Copyable {
     ///   - isConnecting: True if the socket becomes writable when its connect has succeeded.
     init(connected descriptor: consuming Descriptor, isTCP: Bool, isConnecting: Bool = false) {
         isWritable = !isConnecting
+        reportsWrites = isConnecting
         self.isTCP = isTCP
         self.descriptor = descriptor
     }
@@ -80,6 +87,13 @@ struct RelaySocket: ~Copyable {
             let code = SocketOption.pendingError(of: number)
             if code != 0 { errorCode = code }
         }
+    }
+
+    /// Returns true once, after the first send that did not fit. epoll must then report when the socket accepts bytes again.
+    mutating func needsWriteReports() -> Bool {
+        if isWritable || isBroken || reportsWrites { return false }
+        reportsWrites = true
+        return true
     }
 
     /// Reads once.
