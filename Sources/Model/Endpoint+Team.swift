@@ -23,8 +23,10 @@ extension Endpoint {
         return listed
     }
 
-    /// Returns an endpoint of another host as this broker lists it: with the host in every ID, without routes that this
-    /// broker could dial, and with text that is safe to print and no longer than on its own host.
+    /// Returns an endpoint of another host as this broker lists it.
+    ///
+    /// Every ID names the host. Routes that this broker could dial are removed. Text is safe to print, and no longer than
+    /// on its own host.
     ///
     /// - Parameters:
     ///   - host: The host whose broker reaches the endpoint.

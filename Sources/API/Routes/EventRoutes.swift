@@ -5,8 +5,9 @@ import Model
 import NIOCore
 import Registry
 
-/// `/v1/events`: the endpoint list and every change of the list, together with the list of devices and, in a team, the
-/// list of the other hosts.
+/// `/v1/events`: the endpoint list, the list of devices, and in a team the list of the other hosts.
+///
+/// The stream begins with the lists. Every change follows.
 enum EventRoutes {
     @Sendable static func stream(_ request: APIRequest) async throws -> Response {
         let last = HTTPField.Name("Last-Event-ID").flatMap { request.httpRequest.headers[$0] }.flatMap { UInt64($0) }

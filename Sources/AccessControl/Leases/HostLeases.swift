@@ -53,8 +53,10 @@ extension LeaseService {
         try? await hosts?.end(lease, on: host, for: principal)
     }
 
-    /// Returns the lease of an endpoint of any host. Without a claim, the host of the endpoint is asked, because it leases
-    /// endpoints without a phone also while the registry is unreachable.
+    /// Returns the lease of an endpoint of any host.
+    ///
+    /// Without a claim, the host of the endpoint is asked. It leases endpoints without a phone also while the registry is
+    /// unreachable.
     ///
     /// - Parameters:
     ///   - endpoint: The endpoint, with the lease that this broker knows.
