@@ -20,6 +20,10 @@ package final class Broadcast<Element: Sendable>: Sendable {
     }
 
     private let rule: SlowSubscriber
+    /// Held by a sender, so that all subscribers receive elements of concurrent senders in the same order.
+    private let sending = Mutex(())
+    /// Never held during a `yield`. A yield waits for a cancellation of the subscriber's task, and the cancellation waits
+    /// for this lock in `onTermination`.
     private let state = Mutex(State())
 
     package init(slow rule: SlowSubscriber) { self.rule = rule }
@@ -50,18 +54,13 @@ package final class Broadcast<Element: Sendable>: Sendable {
     }
 
     package func send(_ element: Element) {
-        // The lock makes all subscribers receive elements of concurrent senders in the same order.
-        let slow = state.withLock { state in
-            var slow: [AsyncStream<Element>.Continuation] = []
-            for (number, subscriber) in state.subscribers {
+        sending.withLock { _ in
+            for (number, subscriber) in state.withLock({ $0.subscribers }) {
                 guard case .dropped = subscriber.yield(element), case .ends = rule else { continue }
-                state.subscribers[number] = nil
-                slow.append(subscriber)
+                _ = state.withLock { $0.subscribers.removeValue(forKey: number) }
+                subscriber.finish()
             }
-            return slow
         }
-        // Called outside the lock, because the end of a stream acquires the lock.
-        for subscriber in slow { subscriber.finish() }
     }
 
     /// Ends all streams, and all streams that are created later.

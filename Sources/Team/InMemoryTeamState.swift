@@ -82,8 +82,9 @@ struct InMemoryTeamState {
         let step = TeamStoreChanges(changes: changes, revision: revision)
         history.append(step)
         if history.count > InMemoryTeamStore.historyLimit { compact(keeping: InMemoryTeamStore.historyLimit / 2) }
-        for (prefix, watcher) in watchers.values {
-            if let step = step.restricted(to: prefix) { watcher.yield(step) }
+        for (number, (prefix, watcher)) in watchers {
+            guard let step = step.restricted(to: prefix), case .terminated = watcher.yield(step) else { continue }
+            watchers[number] = nil
         }
     }
 }
@@ -118,17 +119,14 @@ extension InMemoryTeamState {
         _ prefix: String,
         after revision: Int64,
         _ watcher: Watcher
-    ) throws(TeamStoreError) -> UInt64 {
+    ) throws(TeamStoreError) {
         guard revision >= compactedRevision else { throw .compacted }
         for step in history where step.revision > revision {
             if let step = step.restricted(to: prefix) { watcher.yield(step) }
         }
         lastWatcher += 1
         watchers[lastWatcher] = (prefix, watcher)
-        return lastWatcher
     }
-
-    mutating func removeWatcher(_ number: UInt64) { watchers[number] = nil }
 
     mutating func takeWatchers() -> [Watcher] {
         defer { watchers = [:] }

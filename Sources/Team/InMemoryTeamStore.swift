@@ -2,7 +2,7 @@ import Model
 import Synchronization
 import SystemIO
 
-/// A team's registry in the memory of one process: for a broker without etcd, and for tests with several brokers.
+/// A team's registry in the memory of one process, for tests. A single host needs no team, and no store.
 ///
 /// A lease that is over ends at the next call, or with `expireLeases()`.
 package final class InMemoryTeamStore: TeamStore {
@@ -51,12 +51,9 @@ package final class InMemoryTeamStore: TeamStore {
     ) -> AsyncThrowingStream<TeamStoreChanges, any Error> {
         let (stream, watcher) = AsyncThrowingStream.makeStream(of: TeamStoreChanges.self)
         do {
-            let number = try perform { state throws(TeamStoreError) in
-                try state.watch(prefix, after: revision, watcher)
-            }
-            watcher.onTermination = { [weak self] _ in
-                _ = self?.state.withLock { $0.removeWatcher(number) }
-            }
+            // The next change removes a watcher that has ended. `onTermination` must not wait for the lock, which is held
+            // while changes are sent.
+            try perform { state throws(TeamStoreError) in try state.watch(prefix, after: revision, watcher) }
         } catch { watcher.finish(throwing: error) }
         return stream
     }

@@ -36,6 +36,27 @@ import Testing
         #expect(broadcast.subscriberCount == 0)
     }
 
+    @Test func `subscribers that are cancelled while elements are sent block nobody`() async {
+        let broadcast = Broadcast<Int>(slow: .keepsNewest(1))
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { while !Task.isCancelled { broadcast.send(1) } }
+            for _ in 0..<2 {
+                group.addTask {
+                    for _ in 0..<5_000 {
+                        await withTaskGroup(of: Void.self) { group in
+                            group.addTask { for await _ in broadcast.subscribe() {} }
+                            await Task.yield()
+                            group.cancelAll()
+                        }
+                    }
+                }
+            }
+            for _ in 0..<2 { await group.next() }
+            group.cancelAll()
+        }
+        #expect(broadcast.subscriberCount == 0)
+    }
+
     @Test func `the stream of a slow subscriber ends after the buffered elements`() async {
         let broadcast = Broadcast<Int>(slow: .ends(after: 2))
         let stream = broadcast.subscribe()

@@ -18,7 +18,9 @@ package final class Replay<Element: Sendable>: Sendable {
     package func say(_ element: Element) {
         state.withLock { state in
             state.said.append(element)
-            for reader in state.readers.values { reader.yield(element) }
+            for (number, reader) in state.readers {
+                if case .terminated = reader.yield(element) { state.readers[number] = nil }
+            }
         }
     }
 
@@ -29,26 +31,22 @@ package final class Replay<Element: Sendable>: Sendable {
             defer { state.readers = [:] }
             return state.readers
         }
-        // Runs outside the lock, because ending a stream calls `onTermination`, which takes the lock.
         for reader in readers.values { reader.finish() }
     }
 
     /// Returns the elements so far, followed by the later ones. `start` is the number of elements to skip.
     package func elements(from start: Int = 0) -> AsyncStream<Element> {
         let (stream, reader) = AsyncStream<Element>.makeStream(bufferingPolicy: .unbounded)
-        let (token, isFinished) = state.withLock { state in
+        let isFinished = state.withLock { state in
             for element in state.said.dropFirst(start) { reader.yield(element) }
-            defer { state.nextReader += 1 }
-            if !state.isFinished { state.readers[state.nextReader] = reader }
-            return (state.nextReader, state.isFinished)
+            // The next element removes a reader that has ended. `onTermination` must not wait for the lock, which is held
+            // during each `yield`.
+            if state.isFinished { return true }
+            state.readers[state.nextReader] = reader
+            state.nextReader += 1
+            return false
         }
-        guard !isFinished else {
-            reader.finish()
-            return stream
-        }
-        reader.onTermination = { [weak self] _ in
-            _ = self?.state.withLock { $0.readers.removeValue(forKey: token) }
-        }
+        if isFinished { reader.finish() }
         return stream
     }
 }
