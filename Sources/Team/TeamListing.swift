@@ -10,15 +10,18 @@ struct TeamListing {
 
     /// Lists all entries except for those of `missing`.
     ///
-    /// A part may be of a later revision than the returned one. The changes after the returned one lead to the same state.
+    /// The members come first, and the returned revision is theirs. Changes before it could have the removal of a host
+    /// that has joined again since. That removal would refuse the new key for ever.
+    ///
+    /// Another part may be of a later revision. The changes after the returned revision lead to the same state.
     mutating func list() async throws(TeamStoreError) -> TeamStoreList {
         missing = []
-        let meta = try await store.list(TeamKey.meta.text)
-        var entries = meta.entries
-        entries += try await store.list(TeamKey.members).entries
-        let members = entries.compactMap { entry in
+        let listed = try await store.list(TeamKey.members)
+        let members = listed.entries.compactMap { entry in
             if case .member(let name)? = TeamKey(entry.key) { name } else { nil }
         }
+        var entries = listed.entries
+        entries += try await store.list(TeamKey.meta.text).entries
         for (prefix, parts) in [
             (TeamKey.hosts, members.map { TeamKey.host($0).text }),
             (TeamKey.endpoints, members.map { TeamKey.endpoints(of: $0) }),
@@ -29,7 +32,7 @@ struct TeamListing {
             if parts.isEmpty { missing.insert(prefix) }
             for part in parts where try await !list(part, into: &entries) { missing.insert(part) }
         }
-        return TeamStoreList(entries: entries, revision: meta.revision)
+        return TeamStoreList(entries: entries, revision: listed.revision)
     }
 
     /// - Returns: False if the part cannot be listed.

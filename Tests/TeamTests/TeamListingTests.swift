@@ -84,6 +84,56 @@ import Testing
         await #expect(throws: TestStore.unreachable) { try await listing.list() }
     }
 
+    @Test func `the changes after a list begin with those after the members were listed`() async throws {
+        try await putTeam()
+        var listing = TeamListing(ChangingStore(store.inner, before: TeamKey.members) { try await rejoin($0) })
+
+        let list = try await listing.list()
+
+        #expect(list.revision == store.inner.revision)
+        let lab2 = try Values.member("lab2", key: 9)
+        let value = list.entries.first { $0.key == TeamKey.member(lab2.name).text }?.value
+        #expect(value.flatMap { TeamCoding.value(TeamMember.self, from: $0) } == lab2)
+    }
+
+    @Test(arguments: [TeamKey.members, TeamKey.meta.text, TeamKey.hosts, TeamKey.claims])
+    func `a host that joins again while the registry is listed is accepted with its new key`(prefix: String)
+        async throws
+    {
+        try await putTeam()
+        let changing = ChangingStore(store.inner, before: prefix) { try await rejoin($0) }
+        try await withScratchFolder { scratch in
+            let members = try await TeamMembers(in: scratch.path, logger: Values.logger)
+            let mirror = TeamMirror(
+                host: try Values.host("lab1"),
+                team: Values.team,
+                store: changing,
+                members: members,
+                clock: clock,
+                logger: Values.logger
+            )
+            try await withRunning([mirror]) {
+                var events = mirror.events.makeAsyncIterator()
+                while let event = await events.next(), event != .stale(since: nil) {}
+                let last = try Values.member("lab4")
+                try await TeamAuthority(store: store.inner).add(last)
+                while let event = await events.next(), event != .member(last) {}
+
+                let lab2 = try Values.member("lab2", key: 9)
+                #expect(members.accepts(lab2.name, key: lab2.key))
+                #expect(!members.removedKeys.contains(lab2.key))
+            }
+        }
+    }
+
+    /// Removes lab2, and adds it with a new key.
+    private func rejoin(_ store: any TeamStore) async throws {
+        let authority = TeamAuthority(store: store)
+        let lab2 = try Values.member("lab2", key: 9)
+        try await authority.remove(lab2.name)
+        try await authority.add(lab2)
+    }
+
     @Test func `the prefix of a part that cannot be listed is logged once`() async throws {
         try await putTeam()
         try await put("\(TeamKey.root)ep/lab3/x", Array(repeating: 0, count: Self.limit))
@@ -165,4 +215,45 @@ private final class LogMessages: LogHandler {
     }
 
     func log(event: LogEvent) { lines.withLock { $0.append("\(event.message) \(event.metadata ?? [:])") } }
+}
+
+/// A store that changes once, before the first list of a prefix.
+private final class ChangingStore: TeamStore {
+    private let inner: InMemoryTeamStore
+    private let prefix: String
+    private let change: @Sendable (any TeamStore) async throws -> Void
+    private let isChanged = Atomic(false)
+
+    init(
+        _ inner: InMemoryTeamStore,
+        before prefix: String,
+        _ change: @escaping @Sendable (any TeamStore) async throws -> Void
+    ) {
+        self.inner = inner
+        self.prefix = prefix
+        self.change = change
+    }
+
+    func list(_ prefix: String) async throws(TeamStoreError) -> TeamStoreList {
+        if prefix == self.prefix, !isChanged.exchange(true, ordering: .relaxed) {
+            do { try await change(inner) } catch { throw .failed(reason: "\(error)") }
+        }
+        return try await inner.list(prefix)
+    }
+
+    func changes(of prefix: String, after revision: Int64) -> AsyncThrowingStream<TeamStoreChanges, any Error> {
+        inner.changes(of: prefix, after: revision)
+    }
+
+    func write(_ writes: [TeamStoreWrite], if condition: TeamStoreCondition?) async throws(TeamStoreError) -> Bool {
+        try await inner.write(writes, if: condition)
+    }
+
+    func grantLease(timeToLive: Duration) async throws(TeamStoreError) -> TeamStoreLease.ID {
+        try await inner.grantLease(timeToLive: timeToLive)
+    }
+
+    func renewLease(_ id: TeamStoreLease.ID) async throws(TeamStoreError) { try await inner.renewLease(id) }
+
+    func revokeLease(_ id: TeamStoreLease.ID) async throws(TeamStoreError) { try await inner.revokeLease(id) }
 }
