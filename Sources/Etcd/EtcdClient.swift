@@ -52,10 +52,9 @@ package final class EtcdClient: Sendable {
         _ method: EtcdMethod<Request, Response>,
         _ request: Request
     ) async throws(TeamStoreError) -> Response {
-        let timing = configuration.timing
         let start = ContinuousClock.now
         var retry = EtcdRetry(
-            limit: timing.call,
+            limit: EtcdTiming.call,
             isRepeatable: method.isRepeatable,
             endpointCount: configuration.endpoints.count
         )
@@ -64,7 +63,7 @@ package final class EtcdClient: Sendable {
             do {
                 let bytes: [UInt8] = try request.serializedBytes()
                 let response = try await connection(to: endpoint).get()
-                    .call(method.path, bytes, limit: TimeAmount(timing.attempt))
+                    .call(method.path, bytes, limit: TimeAmount(EtcdTiming.attempt))
                 return try Response(serializedBytes: Array(response.readableBytesView))
             } catch {
                 guard !Task.isCancelled else { throw .unreachable(reason: "the call was cancelled") }
@@ -107,7 +106,7 @@ package final class EtcdClient: Sendable {
             let connection = EtcdConnection.open(
                 to: endpoint,
                 context: configuration.context,
-                limit: TimeAmount(configuration.timing.attempt)
+                limit: TimeAmount(EtcdTiming.attempt)
             ) { [weak self] in self?.forget(endpoint, number) }
             state.connections[endpoint] = (number, connection)
             return (connection, number)

@@ -5,7 +5,6 @@ package import Team
 package struct EtcdConfiguration: Sendable {
     package let endpoints: [EtcdEndpoint]
     let context: NIOSSLContext
-    var timing = EtcdTiming()
 
     /// - Parameters:
     ///   - endpoints: At least one server of the same cluster.
@@ -35,12 +34,14 @@ package struct EtcdConfiguration: Sendable {
     }
 }
 
-/// The time limits of calls and watches. A call ends within `call` + `attempt`.
-struct EtcdTiming: Hashable, Sendable {
+/// The time limits of calls and watches.
+///
+/// A call ends within `call` + 2 × `attempt`: the last attempt may begin just before `call`, and has two steps.
+enum EtcdTiming {
     /// The limit of each step of an attempt: the connection with its TLS handshake, and the request with its response.
-    var attempt = Duration.milliseconds(1500)
+    static let attempt = Duration.milliseconds(1500)
     /// The time after which no further attempt begins.
-    var call = Duration.milliseconds(3300)
+    static let call = Duration.milliseconds(3300)
     /// The time between two progress requests of a watch. A watch fails after three without a response.
-    var progress = Duration.milliseconds(1500)
+    static let progress = Duration.milliseconds(1500)
 }

@@ -115,6 +115,10 @@ extension ChannelPipeline.SynchronousOperations {
                 HTTP2Setting(parameter: .initialWindowSize, value: window),
             ]
         connection.targetWindowSize = window
+        // etcd with `--listen-client-http-urls` is a server of grpc-go, which sends a PING for almost every DATA frame.
+        // The default limit of 200 in 30 s would end the connection. The limiter reserves memory for its maximum.
+        connection.controlFrameRateLimit.maximumCount = 10_000
+        connection.controlFrameRateLimit.windowLength = .seconds(1)
         var stream = NIOHTTP2Handler.StreamConfiguration()
         stream.targetWindowSize = window
         return try configureHTTP2Pipeline(

@@ -38,8 +38,6 @@ final class EtcdConnectionHandler: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // An error of one stream ends only that stream.
-        if error is NIOHTTP2Errors.StreamError { return }
         let certificate = try? context.pipeline.syncOperations.nioSSL_peerCertificate()
         ready.fail(Self.reason(error, connection.endpoint, certificate))
         context.close(promise: nil)

@@ -6,7 +6,7 @@ enum EtcdError: Error, Hashable {
     case notConnected(reason: String)
     /// The connection or the stream ended, or nothing came in time. The server may have executed the request.
     case interrupted(reason: String)
-    /// The server or the client refused a certificate.
+    /// The server refused the certificate of this host, and has not seen the request. Another server can accept it.
     case refused(reason: String)
     /// The server answered with an error.
     case status(GRPCStatus)
@@ -18,18 +18,18 @@ enum EtcdError: Error, Hashable {
     /// True if the server has not executed the request.
     var isWithoutEffect: Bool {
         switch self {
-        case .notConnected: true
+        case .notConnected, .refused: true
         case .status(let status): status.isWithoutEffect
-        case .interrupted, .refused, .invalidResponse, .tooLarge: false
+        case .interrupted, .invalidResponse, .tooLarge: false
         }
     }
 
-    /// True if another attempt can succeed.
+    /// True if another attempt can succeed, at another server or later.
     var isTransient: Bool {
         switch self {
-        case .notConnected, .interrupted: true
+        case .notConnected, .interrupted, .refused: true
         case .status(let status): status.code == .unavailable || status.isWithoutEffect
-        case .refused, .invalidResponse, .tooLarge: false
+        case .invalidResponse, .tooLarge: false
         }
     }
 

@@ -27,16 +27,19 @@ package struct EtcdStore: TeamStore {
         AsyncThrowingStream { continuation in
             let client = client
             let endpoint = client.currentEndpoint
-            let interval = client.configuration.timing.progress
             let finish = { @Sendable (error: TeamStoreError) in
-                if case .unreachable = error { client.leave(endpoint, because: error) }
+                switch error {
+                // Another server can accept the certificate that this one refused.
+                case .unreachable, .denied: client.leave(endpoint, because: error)
+                default: break
+                }
                 continuation.finish(throwing: error)
             }
             let stream = client.connection(to: endpoint).flatMap { connection in
                 connection.openStream(EtcdMethod.watch.path) {
                     EtcdWatchHandler(
                         EtcdWatch(prefix: prefix, after: revision),
-                        interval: interval,
+                        interval: EtcdTiming.progress,
                         onChanges: { continuation.yield($0) },
                         onEnd: finish
                     )

@@ -1,9 +1,9 @@
 /// The storage of a team's registry: keys with values, leases that end without renewal, and changes in order.
 ///
-/// The semantics are those of etcd. `InMemoryTeamStore` is for one host without etcd, and for tests. The module `Etcd`
-/// has the other implementation.
+/// The semantics are those of etcd. The module `Etcd` has the implementation for a team. `InMemoryTeamStore` is the
+/// registry of one process, for tests.
 ///
-/// Every call ends within 5 seconds, with `TeamStoreError.unreachable` if no server answered. The calls are
+/// Every call ends within 7 seconds, with `TeamStoreError.unreachable` if no server answered. The calls are
 /// linearizable: each sees all writes that returned before it began. A cancelled call throws an error.
 package protocol TeamStore: Sendable {
     /// Returns every entry whose key begins with `prefix`, sorted by key, and the revision of the store. All entries

@@ -9,6 +9,7 @@ import Testing
     )
     private static let interrupted = EtcdError.interrupted(reason: "lost")
     private static let notConnected = EtcdError.notConnected(reason: "refused")
+    private static let refused = EtcdError.refused(reason: "no")
     private static let denied = EtcdError.status(
         GRPCStatus(code: .permissionDenied, message: "etcdserver: permission denied")
     )
@@ -30,7 +31,7 @@ import Testing
     @Test func `a connection that fails makes the store unreachable`() {
         #expect(Self.notConnected.asTeamStoreError == .unreachable(reason: "refused"))
         #expect(Self.interrupted.asTeamStoreError == .unreachable(reason: "lost"))
-        #expect(EtcdError.refused(reason: "no").asTeamStoreError == .denied(reason: "no"))
+        #expect(Self.refused.asTeamStoreError == .denied(reason: "no"))
     }
 
     @Test func `a write is repeated only if the server has not executed it`() {
@@ -51,6 +52,21 @@ import Testing
     @Test func `a refusal is not repeated`() {
         var read = EtcdRetry(limit: .seconds(3), isRepeatable: true, endpointCount: 1)
         #expect(read.pause(after: Self.denied, elapsed: .zero) == nil)
+    }
+
+    @Test(arguments: 1...3) func `a refused certificate is sent to every server once`(count: Int) {
+        var write = EtcdRetry(limit: .seconds(3), isRepeatable: false, endpointCount: count)
+        for _ in 1..<count { #expect(write.pause(after: Self.refused, elapsed: .zero) == .zero) }
+        #expect(write.pause(after: Self.refused, elapsed: .zero) == nil)
+    }
+
+    @Test func `a server that refuses the certificate does not end a call while others do not answer`() {
+        var read = EtcdRetry(limit: .seconds(3), isRepeatable: true, endpointCount: 2)
+        for _ in 0..<3 {
+            #expect(read.pause(after: Self.notConnected, elapsed: .zero) != nil)
+            #expect(read.pause(after: Self.refused, elapsed: .zero) != nil)
+        }
+        #expect(read.pause(after: Self.refused, elapsed: .zero) == nil)
     }
 
     @Test(arguments: [

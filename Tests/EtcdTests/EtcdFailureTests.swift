@@ -86,6 +86,60 @@ import Testing
         }
     }
 
+    /// Starts a server with a certificate for this team that accepts only clients of another authority.
+    ///
+    /// - Returns: The URL of the server.
+    private func startRefusingServer(
+        _ certificates: EtcdCertificates,
+        in scratch: ScratchFolder
+    ) async throws -> String {
+        let server = try await certificates.issue("etcd0", addresses: ["127.0.0.1"])
+        let other = try await EtcdCertificates(in: scratch)
+        let port = try FreePorts.take()[0]
+        let program = try await Program(
+            "openssl",
+            [
+                // With -www, the server does not end with its standard input.
+                "s_server", "-www", "-accept", "\(port)", "-cert", server.certificatePath, "-key", server.keyPath,
+                "-Verify", "1", "-verify_return_error", "-CAfile", other.authorityPath,
+            ],
+            in: scratch
+        )
+        try await program.waitForLine("ACCEPT", within: .seconds(20))
+        return "https://127.0.0.1:\(port)"
+    }
+
+    @Test(.needs(.etcd)) func `a server that refuses the certificate of a host does not keep it from the others`()
+        async throws
+    {
+        try await withScratchFolder { scratch in
+            let cluster = try await EtcdCluster(in: scratch)
+            let refusing = try await startRefusingServer(cluster.certificates, in: scratch)
+            let endpoints = [refusing] + cluster.endpoints
+
+            let store = try await cluster.store(endpoints: endpoints)
+            try await store.put("/a", "here")
+            let list = try await store.list("/")
+            #expect(list.entries.map(\.text) == ["/a=here"])
+
+            let watcher = try await cluster.store(endpoints: endpoints)
+            await #expect {
+                for try await _ in watcher.changes(of: "/", after: list.revision - 1) {}
+            } throws: { error in
+                if case TeamStoreError.denied = error { true } else { false }
+            }
+            var changes = watcher.changes(of: "/", after: list.revision - 1).makeAsyncIterator()
+            #expect(try await changes.next()?.revision == list.revision)
+
+            let refused = try await cluster.store(endpoints: [refusing, refusing])
+            await #expect {
+                _ = try await refused.list("/")
+            } throws: { error in
+                if case TeamStoreError.denied = error { true } else { false }
+            }
+        }
+    }
+
     @Test(.needs(.etcd)) func `a cancelled call throws an error`() async throws {
         try await withScratchFolder { scratch in
             let cluster = try await EtcdCluster(in: scratch)

@@ -1,0 +1,69 @@
+import Etcd
+import Logging
+import Team
+import TestSupport
+import Testing
+
+/// The HTTP/2 connection to a server that is no etcd.
+@Suite struct EtcdConnectionTests {
+    /// A server of HTTP/2 over TLS for one connection. It sends 1000 PINGs before each answer, an empty message.
+    ///
+    /// The arguments are the port, the certificate and the key.
+    private static let server = #"""
+        import socket, ssl, struct, sys
+
+        SETTINGS, PING, HEADERS, DATA = 4, 6, 1, 0
+        END_STREAM, END_HEADERS = 1, 4
+
+        def frame(kind, flags, stream, payload=b""):
+            return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + payload
+
+        def literal(name, value):
+            return bytes([0, len(name)]) + name + bytes([len(value)]) + value
+
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(sys.argv[2], sys.argv[3])
+        context.set_alpn_protocols(["h2"])
+        server = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+        print("ready", flush=True)
+        connection = context.wrap_socket(server.accept()[0], server_side=True)
+        reader = connection.makefile("rb")
+        reader.read(len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
+        connection.sendall(frame(SETTINGS, 0, 0))
+        while head := reader.read(9):
+            kind, flags, stream = head[3], head[4], int.from_bytes(head[5:], "big")
+            reader.read(int.from_bytes(head[:3], "big"))
+            if kind == DATA and flags & END_STREAM:
+                status = b"\x88" + literal(b"content-type", b"application/grpc")
+                connection.sendall(
+                    frame(PING, 0, 0, bytes(8)) * 1000
+                    + frame(HEADERS, END_HEADERS, stream, status)
+                    + frame(DATA, 0, stream, bytes(5))
+                    + frame(HEADERS, END_HEADERS | END_STREAM, stream, literal(b"grpc-status", b"0"))
+                )
+        """#
+
+    @Test(.needs(.openssl, .python)) func `a server may send 1000 PINGs with each answer`() async throws {
+        try await withScratchFolder { scratch in
+            let certificates = try await EtcdCertificates(in: scratch)
+            let etcd = try await certificates.issue("etcd1", addresses: ["127.0.0.1"])
+            let port = try FreePorts.take()[0]
+            let program = try await Program(
+                "python3",
+                ["-c", Self.server, "\(port)", etcd.certificatePath, etcd.keyPath],
+                in: scratch
+            )
+            try await program.waitForLine("ready", within: .seconds(20))
+            let host = try await certificates.issue("lab1")
+            let configuration = try EtcdConfiguration(
+                endpoints: [EtcdEndpoint(host: "127.0.0.1", port: port)],
+                authority: certificates.authority,
+                certificate: host.certificate,
+                key: host.key
+            )
+            let client = EtcdClient(configuration, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+            let store = EtcdStore(client)
+            for _ in 0..<3 { #expect(try await store.list("/").entries.isEmpty) }
+        }
+    }
+}
