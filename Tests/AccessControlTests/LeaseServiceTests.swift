@@ -181,6 +181,33 @@ import Testing
         }
     }
 
+    @Test func `requests of one grant that are granted together begin one lease`() async throws {
+        try await withScratchFolder { scratch in
+            let store = try Fixture.store(in: scratch)
+            let service = LeaseService(store: store, clock: clock)
+            let (grant, _) = try await store.grant()
+            let first = try await service.take(shop, for: Self.user(1), seconds: 60)
+            let leases = try await withThrowingTaskGroup(of: Lease.self) { [shop, clock] group in
+                for _ in 0..<2 {
+                    group.addTask {
+                        try await service.take(shop, for: Fixture.grantee(grant.id), seconds: 60, wait: .seconds(60))
+                    }
+                }
+                await clock.waitForSleepers(2)
+                try service.end(first.id, among: [], by: Self.user(1))
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+
+            #expect(leases.count == 2 && leases[0].id == leases[1].id)
+            #expect(store.live.content.withLock { $0.sessions.count } == 1)
+            try service.end(leases[0].id, among: [], by: Self.user(1))
+            #expect(store.live.content.withLock { $0.sessions.count } == 0)
+            try await store.close()
+            let audited = try Fixture.audit(in: scratch).map(\.event).filter { $0.endpoint == shop.id }
+            #expect(audited.map(\.action) == [.leased, .leased, .leaseBroken])
+        }
+    }
+
     @Test func `leases are shown for visible phones only, and marked as own`() async throws {
         _ = try await service.take(shop, for: Fixture.grantee("a"), seconds: 60, note: SanitizedText("login"))
 

@@ -1,21 +1,35 @@
-import AccessControl
 import FoundationEssentials
 import Logging
 import Model
-import Team
 import TestSupport
 import Testing
 
+@testable import AccessControl
+@testable import Team
 @testable import patchbayd
 
 @Suite struct TeamLeaseClaimsTests {
+    private let store = InMemoryTeamStore()
+    private let session: TeamSession
+    private let teamClaims: TeamClaims
     private let claims: TeamLeaseClaims
 
     init() throws {
         let host = try #require(HostName("lab1"))
-        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        let session = TeamSession(store: InMemoryTeamStore(), logger: logger)
-        claims = TeamLeaseClaims(TeamClaims(host: host, session: session), of: host)
+        session = TeamSession(store: store, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        teamClaims = TeamClaims(host: host, session: session)
+        claims = TeamLeaseClaims(teamClaims, of: host)
+    }
+
+    /// Runs the session and the claims, from the first lease in the registry on.
+    private func running(_ body: () async throws -> Void) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { [session] in try await session.run() }
+            group.addTask { [teamClaims] in try await teamClaims.run() }
+            defer { group.cancelAll() }
+            try await eventually("the session has a lease") { session.lease != nil }
+            try await body()
+        }
     }
 
     private func claim(_ id: String, by host: String) throws -> (target: TeamClaimTarget, claim: TeamClaim) {
@@ -48,5 +62,37 @@ import Testing
         #expect(!claims.set(own.claim, of: own.target))
         #expect(claims.set(other.claim, of: other.target) && claims.set(own.claim, of: own.target))
         #expect(claims.foreignClaims.isEmpty)
+    }
+
+    @Test func `a claim that another host deleted or replaced does not prevent the next lease`() async throws {
+        let (lab2, own) = (try claim("shop", by: "lab2"), try claim("shop.lab1", by: "lab1"))
+        let key = TeamKey.claim(own.target).text
+        let lease = LeaseClaim(
+            target: .endpoint(lab2.claim.endpoint),
+            lease: "l1",
+            endpoint: lab2.claim.endpoint,
+            device: nil,
+            holder: LeaseHolder(key: "uid:1", name: SanitizedText("user 1"), isAgent: false),
+            seconds: 60,
+            note: nil
+        )
+        try await running {
+            try await claims.acquire(lease)
+            _ = try await store.write([.delete(key: key)], if: nil)
+
+            try await claims.acquire(lease)
+            #expect(try await store.list(key).entries.count == 1)
+
+            let pin = try #require(KeyPin(digest: Array(repeating: 2, count: KeyPin.byteCount)))
+            try await TeamAuthority(store: store).add(TeamMember(name: lab2.claim.host, key: pin, addedAt: Date()))
+            let foreign = try TeamCoding.bytes(of: lab2.claim, for: .claim(own.target))
+            _ = try await store.write([.put(key: key, value: foreign, lease: nil)], if: nil)
+            let error = await #expect(throws: LeaseClaimError.self) { try await claims.acquire(lease) }
+            #expect(error == .held(lab2.claim))
+
+            _ = try await store.write([.delete(key: key)], if: nil)
+            try await claims.acquire(lease)
+            #expect(try await store.list(key).entries.count == 1)
+        }
     }
 }

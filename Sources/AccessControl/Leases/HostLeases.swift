@@ -48,9 +48,9 @@ extension LeaseService {
     /// then ends with its time.
     package func release(_ endpoint: Endpoint, by principal: Principal) async {
         guard let host = endpoint.id.host else { return releaseOwn(endpoint, by: principal) }
-        let claim = claims?.foreignClaims[LeaseTarget(endpoint)]
-        guard let claim, claim.host == host, let lease = claim.lease, claim.isOwn(of: principal) else { return }
-        try? await hosts?.end(lease, on: host, for: principal)
+        guard let lease = try? await lease(of: endpoint, for: principal), lease.isOwn else { return }
+        let (id, owner) = Lease.parts(ofID: lease.id)
+        if owner == host { try? await hosts?.end(id, on: host, for: principal) }
     }
 
     /// Returns the lease of an endpoint of any host.

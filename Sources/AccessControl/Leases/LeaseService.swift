@@ -235,7 +235,8 @@ extension LeaseService {
         guard let lease = ownLease(on: target, of: holder) else {
             throw AccessError.leased(conflict(on: target, for: holder).known(to: principal))
         }
-        if lease.number != earlier { try begin(lease, by: principal, seconds: seconds) }
+        // Requests of one holder that arrive together get one lease, which only the first of them begins.
+        if lease.request.ticket == ticket { try begin(lease, by: principal, seconds: seconds) }
         return lease.view(at: endpoint, waiting: 0, for: principal, at: time)
     }
 

@@ -46,8 +46,10 @@ final class TeamLeaseClaims: LeaseClaims {
             createdAt: Date()
         )
         do {
-            if let handle = state.withLock({ $0.handles[claim.target] }), claims.isHeld(handle) {
-                return try await claims.replace(handle, with: entry)
+            if let handle = state.withLock({ $0.handles[claim.target] }), claims.isHeld(handle),
+                try await replace(handle, with: entry)
+            {
+                return
             }
             let handle = try await claims.acquire(TeamClaimTarget(claim.target), as: entry)
             state.withLock { $0.handles[claim.target] = handle }
@@ -57,6 +59,20 @@ final class TeamLeaseClaims: LeaseClaims {
             throw .unreachable(reason: reason)
         } catch {
             throw .unreachable(reason: error.description)
+        }
+    }
+
+    /// Replaces the content of a claim.
+    ///
+    /// - Returns: False if another host has deleted or replaced the claim, which ends here too.
+    private func replace(_ handle: TeamClaims.Handle, with entry: TeamClaim) async throws(TeamError) -> Bool {
+        do {
+            try await claims.replace(handle, with: entry)
+            return true
+        } catch {
+            guard case .store = error else { throw error }
+            claims.release(handle)
+            return false
         }
     }
 
