@@ -81,6 +81,23 @@ import Testing
         #expect(lines.contains("renew it: patchbay team init 'My Team'"))
     }
 
+    @Test func `an unreachable registry is named with the time`() throws {
+        var status = try status()
+        status.staleSince = now - 11
+        let line = "registry     unreachable for 11 s; the hosts may be outdated"
+        #expect(TeamStatusText(status, now: now).lines.contains(line))
+    }
+
+    @Test func `a host that leaves has to be removed, unless the team has removed it`() throws {
+        var status = try status()
+        status.host = HostName("lab2")
+        #expect(TeamLeaveCommand.text(after: status).last == "On lab1, remove this host: patchbay team remove lab2")
+        status.hosts.removeLast()
+        #expect(TeamLeaveCommand.text(after: status) == ["Left the team lab. \(TeamStatusText.restart)"])
+        status.host = status.authority
+        #expect(TeamLeaveCommand.text(after: status).count == 1)
+    }
+
     @Test func `a file in place of the folder of certificates is named`() async throws {
         try await withScratchFolder { scratch in
             let path = scratch.file("afile")

@@ -40,6 +40,13 @@ import Testing
         #expect(rows[2] == "shop-iphone.lab2 appreveal com.example.shop online lab2 lab2: usb now")
     }
 
+    @Test func `the time of the last answer is left open if the other host does not share it`() throws {
+        var remote = try listed(on: host("lab2"))
+        remote.lastSeenAt = nil
+        #expect(table([remote])[1].hasSuffix(" lab2: usb -"))
+        #expect(ShowCommand.text(remote, now: now, isColoured: false).contains("  last seen   -\n"))
+    }
+
     @Test func `an outdated host is marked in words`() throws {
         let stale = try host("lab2", minutesStale: 3)
 

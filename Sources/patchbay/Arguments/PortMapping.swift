@@ -25,7 +25,7 @@ struct PortMapping: Equatable {
         guard let last = parts.last, let port = UInt16(last), port > 0, last.allSatisfy(\.isNumber) else {
             throw .usage(
                 "\"\(SanitizedText(text))\" does not end with a phone port, 1 to 65535",
-                try: "8080:9876, tcp:0:9876 or unix:/tmp/shop.sock:9876"
+                try: "8080:9876, tcp:0:9876 or unix:/tmp/shop.sock:9876; to an endpoint: patchbay forward -e ID"
             )
         }
         remote = port

@@ -11,8 +11,11 @@ enum Formatting {
     }
 
     /// Formats the time when a server was last reached or reported: `3 s ago`, `never`, `not tried yet`.
+    ///
+    /// It is `-` for an endpoint of another host, whose broker does not share the time.
     static func seen(_ endpoint: Endpoint, now: Date) -> String {
         if let date = endpoint.lastSeenAt { return ago(date, now: now) }
+        if endpoint.id.host != nil { return "-" }
         return endpoint.reason == Endpoint.notTriedYet ? Endpoint.notTriedYet : "never"
     }
 

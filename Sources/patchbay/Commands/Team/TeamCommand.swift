@@ -89,9 +89,16 @@ struct TeamLeaveCommand: AsyncParsableCommand {
     func run() async throws {
         let status = try await options.client.team.status()
         try await options.client.team.leave()
-        try options.output.line("Left the team \(status.team?.text ?? ""). \(TeamStatusText.restart)")
-        guard let host = status.host, let authority = status.authority, host != authority else { return }
-        try options.output.line("On \(authority), remove this host: patchbay team remove \(host)")
+        for line in Self.text(after: status) { try options.output.line(line) }
+    }
+
+    /// Returns the text after leaving a team with this status. The authority has nothing to do for a host that it removed.
+    static func text(after status: TeamStatus) -> [String] {
+        let lines = ["Left the team \(status.team?.text ?? ""). \(TeamStatusText.restart)"]
+        guard let host = status.host, let authority = status.authority, host != authority,
+            status.hosts.contains(where: { $0.name == host })
+        else { return lines }
+        return lines + ["On \(authority), remove this host: patchbay team remove \(host)"]
     }
 }
 

@@ -39,7 +39,8 @@ struct TeamStatusText {
             "etcd         \(Console.plain(server.url)) \(server.problem.map { "failed: \(Console.plain($0))" } ?? "answers")"
         }
         if let since = status.staleSince {
-            lines.append("registry     unreachable since \(Formatting.ago(since, now: now)); the hosts may be outdated")
+            let time = Formatting.duration(now.timeIntervalSince(since))
+            lines.append("registry     unreachable for \(time); the hosts may be outdated")
         }
         if let problem = status.problem { lines.append("problem      \(Console.plain(problem))") }
         if let hint = status.hint { lines.append("try: \(Console.plain(hint))") }
