@@ -129,7 +129,7 @@ package final class APIServer: Service {
 
     /// Returns the part that identifies the clients of the team listener; nil for another listener.
     private static func members(_ security: ListenerSecurity?, _ services: APIServices) -> MemberAuthenticator? {
-        guard let team = services.hosts, let security = security?.transport as? any MemberTransportSecurity else {
+        guard let team = services.team, let security = security?.transport as? any MemberTransportSecurity else {
             return nil
         }
         return MemberAuthenticator(security, members: team.members, connections: team.connections)

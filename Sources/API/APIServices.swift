@@ -26,10 +26,10 @@ package struct APIServices: Sendable {
     package let remote: any RemoteListenerControl
     package let grantSockets: any GrantSocketOpener
     let registrations: RegistrationService
-    /// The brokers of other hosts; nil if the broker can belong to no team.
-    package let hosts: TeamServices?
+    /// The parts for the other hosts; nil if the broker started without a team.
+    package let team: TeamServices?
     package let brokers: any NearbyBrokerProvider
-    package let team: any TeamControl
+    package let teamControl: any TeamControl
     /// Probes an endpoint now, and reports the result to the registry. Throws a `Problem` if another server answers.
     package let probe: @Sendable (Endpoint) async throws -> Void
     /// Returns one sentence for each state file that cannot be written.
@@ -56,8 +56,8 @@ package struct APIServices: Sendable {
         registrations: RegistrationSource,
         senderRefusal: @escaping RegistrationService.AddressCheck,
         brokers: any NearbyBrokerProvider,
-        team: any TeamControl,
-        hosts: TeamServices? = nil,
+        teamControl: any TeamControl,
+        team: TeamServices? = nil,
         probe: @escaping @Sendable (Endpoint) async throws -> Void,
         storageProblems: @escaping @Sendable () async -> [String],
         status: @escaping @Sendable () async -> BrokerStatus
@@ -87,8 +87,8 @@ package struct APIServices: Sendable {
             addressRefusal: senderRefusal
         )
         self.brokers = brokers
+        self.teamControl = teamControl
         self.team = team
-        self.hosts = hosts
         self.probe = probe
         self.storageProblems = storageProblems
         self.status = status

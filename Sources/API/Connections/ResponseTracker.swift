@@ -98,7 +98,8 @@ final class ChannelStorage<Value: Sendable>: Sendable {
 
     func set(_ value: Value, for channel: any Channel) {
         let id = ObjectIdentifier(channel)
-        values.withLock { $0[id] = value }
+        let isFirst = values.withLock { $0.updateValue(value, forKey: id) == nil }
+        guard isFirst else { return }
         // After the channel is gone, another channel may have the same identifier.
         channel.closeFuture.whenComplete { [self] _ in values.withLock { $0[id] = nil } }
     }

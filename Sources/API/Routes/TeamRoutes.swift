@@ -5,12 +5,12 @@ import Model
 /// `/v1/team`. Each change has an entry in the audit log.
 enum TeamRoutes {
     @Sendable static func show(_ request: APIRequest) async throws -> Response {
-        try request.json(await request.services.team.status())
+        try request.json(await request.services.teamControl.status())
     }
 
     @Sendable static func create(_ request: APIRequest) async throws -> Response {
         let spec = try await request.body(TeamSpec.self)
-        let status = try await request.services.team.create(spec)
+        let status = try await request.services.teamControl.create(spec)
         let detail = status.problem == nil ? nil : "its registry is not ready"
         try await request.audit(.teamCreated, of: spec.team, detail)
         return try request.json(status, status: .created)
@@ -18,20 +18,20 @@ enum TeamRoutes {
 
     @Sendable static func join(_ request: APIRequest) async throws -> Response {
         let spec = try await request.body(TeamJoinSpec.self)
-        let status = try await request.services.team.join(spec)
+        let status = try await request.services.teamControl.join(spec)
         try await request.audit(.teamJoined, of: status.team, status.host.map { "as the host \($0)" })
         return try request.json(status)
     }
 
     @Sendable static func leave(_ request: APIRequest) async throws -> Response {
-        let team = try await request.services.team.leave()
+        let team = try await request.services.teamControl.leave()
         try await request.audit(.teamLeft, of: team)
         return request.noContent
     }
 
     @Sendable static func invite(_ request: APIRequest) async throws -> Response {
         let spec = try await request.body(TeamInviteSpec.self)
-        let invite = try await request.services.team.invite(spec)
+        let invite = try await request.services.teamControl.invite(spec)
         try await request.audit(.hostInvited, invite: try TeamPairingString(invite.pairing).invite)
         return try request.json(invite, status: .created)
     }
@@ -40,7 +40,7 @@ enum TeamRoutes {
     @Sendable static func admit(_ request: APIRequest) async throws -> Response {
         let spec = try await request.body(TeamMemberSpec.self)
         let admission: TeamAdmission
-        do { admission = try await request.services.team.admit(spec) } catch let problem as Problem
+        do { admission = try await request.services.teamControl.admit(spec) } catch let problem as Problem
             where problem.code == .unauthorized
         {
             let principal = request.principal
@@ -66,14 +66,14 @@ enum TeamRoutes {
         guard let host = HostName(text) else {
             throw Problem(.notFound, "\"\(SanitizedText(text))\" is not the name of a host", hint: "patchbay team")
         }
-        try await request.services.team.remove(host)
+        try await request.services.teamControl.remove(host)
         try await request.audit(.hostRemoved, of: SanitizedText(host.text))
         return request.noContent
     }
 
     @Sendable static func issue(_ request: APIRequest) async throws -> Response {
         let spec = try await request.body(TeamCertificateSpec.self)
-        let certificate = try await request.services.team.issue(spec)
+        let certificate = try await request.services.teamControl.issue(spec)
         try await request.audit(.certificateIssued, of: SanitizedText(spec.addresses.joined(separator: " ")))
         return try request.json(certificate, status: .created)
     }

@@ -18,7 +18,7 @@ package struct TeamAppCaller: AppCaller {
         guard let host = endpoint.id.host else { return try await local.tools(of: endpoint, for: principal) }
         let request = HostRequest(method: "GET", target: Self.path(endpoint.id, "tools"))
         let answer = try await json(of: request, at: host, for: principal)
-        guard let tools = answer["tools"]?.array else { throw Self.invalid(host) }
+        guard let tools = answer["tools"]?.array else { throw Self.unreadable }
         var staleness: AppError?
         if let reason = answer["reason"]?.string.map(TeamProxy.sanitized) {
             let hint = answer["hint"]?.string.map(TeamProxy.sanitized)
@@ -49,7 +49,7 @@ package struct TeamAppCaller: AppCaller {
             body: JSON.object(body).bytes
         )
         let answer = try await json(of: request, at: host, for: principal)
-        guard let result = answer["result"]?.object else { throw Self.invalid(host) }
+        guard let result = answer["result"]?.object else { throw Self.unreadable }
         return result
     }
 
@@ -75,9 +75,9 @@ package struct TeamAppCaller: AppCaller {
 
     private static func path(_ id: EndpointID, _ verb: String) -> String { "/v1/endpoints/\(id.onItsHost)/\(verb)" }
 
-    private static func invalid(_ host: HostName) -> AppError {
-        .invalidResponse("something that this version of Patchbay cannot read; install one version on all hosts")
-    }
+    private static let unreadable = AppError.invalidResponse(
+        "something that this version of Patchbay cannot read; install one version on all hosts"
+    )
 
     /// Sends a request to the broker of a host, and returns the document of its response.
     private func json(
@@ -97,7 +97,7 @@ package struct TeamAppCaller: AppCaller {
         } catch is CancellationError {
             throw .responseLost
         } catch {
-            throw Self.invalid(host)
+            throw Self.unreadable
         }
     }
 }

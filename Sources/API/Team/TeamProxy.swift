@@ -111,9 +111,7 @@ package struct TeamProxy: Sendable {
             while var part = try await response.next() { body.writeBuffer(&part) }
             return try await writer.write(response: head, body: ResponseBody(byteBuffer: body))
         }
-        if response.status == 204 || response.status == 202 && head.headerFields[.contentLength] == "0" {
-            return try await writer.writeResponse(head)
-        }
+        if response.status == 204 { return try await writer.writeResponse(head) }
         let body = try await writer.writeHead(head)
         try await pump(response, to: body)
     }

@@ -60,7 +60,7 @@ extension APIRequest {
         guard route.otherHosts != .here, let id = endpointOnOtherHost, let host = id.host else { return nil }
         guard route.otherHosts == .forwarded else { throw RegistryError.onOtherHost(id, host) }
         let endpoint = try await endpoint(id)
-        guard let team = services.hosts else { throw RegistryError.noSuchEndpoint(id.text) }
+        guard let team = services.team else { throw RegistryError.noSuchEndpoint(id.text) }
         return try await team.proxy.forward(
             self,
             to: route.path.replacing("{id}", with: endpoint.id.onItsHost.text),
@@ -71,7 +71,7 @@ extension APIRequest {
 
     /// Lets the broker of another host probe an endpoint, and returns the endpoint as this broker lists it.
     func probe(_ endpoint: Endpoint, on host: HostName) async throws -> Response {
-        guard let team = services.hosts else { throw RegistryError.noSuchEndpoint(endpoint.id.text) }
+        guard let team = services.team else { throw RegistryError.noSuchEndpoint(endpoint.id.text) }
         let principal = principal
         let probed = try await whileConnected { try await team.proxy.probe(endpoint.id, on: host, for: principal) }
         return try json(services.leases.withLeases([view(of: probed)], for: principal)[0])

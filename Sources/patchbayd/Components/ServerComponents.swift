@@ -204,8 +204,8 @@ struct ServerComponents: Sendable {
             registrations: state.registrations,
             senderRefusal: { HostAddresses.refusal(ofSender: $0) },
             brokers: sources.brokers,
-            team: teamSetup,
-            hosts: team?.apiServices,
+            teamControl: teamSetup,
+            team: team?.apiServices,
             probe: { endpoint in
                 await sources.prober.probe(endpoint)
                 do { try await sources.openAgents.identify(endpoint) } catch let failure as DialError {
