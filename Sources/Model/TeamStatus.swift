@@ -20,7 +20,7 @@ package struct TeamStatus: Hashable, Sendable, Codable {
     package var staleSince: Date?
     /// True if the running broker uses another team or key than the saved one.
     package var restartNeeded: Bool
-    /// The reason why this host cannot use the registry of the team; nil if it can.
+    /// The reason why this host cannot use the registry of the team, or why other hosts cannot reach it. Nil if there is none.
     package var problem: String?
     /// The next step after `problem`; nil if there is none.
     package var hint: String?

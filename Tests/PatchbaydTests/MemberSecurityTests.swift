@@ -1,18 +1,24 @@
+import API
 import Client
+import Glibc
 import Model
 import NIOCore
 import NIOPosix
 import Synchronization
+import SystemIO
 import TLS
+import TestSupport
 import Testing
 
 @testable import patchbayd
 
-/// Connections to other hosts whose addresses have changed, with the real TLS.
+/// Connections to other hosts whose addresses have changed, or that are removed, with the real TLS.
 @Suite(.timeLimit(.minutes(1))) struct MemberSecurityTests {
     private let lab1: MemberIdentity
     private let lab2: MemberIdentity
     private let lab3: MemberIdentity
+    private let members: Members
+    private let connections = MemberConnections()
 
     init() throws {
         let authority = try CertificateAuthority(creatingFor: SanitizedText("lab"))
@@ -23,6 +29,17 @@ import Testing
             return try MemberIdentity(key: key, certificate: certificate, authority: authority.certificatePEM)
         }
         (lab1, lab2, lab3) = (try identity("lab1"), try identity("lab2"), try identity("lab3"))
+        members = Members([lab2.host: lab2.pin, lab3.host: lab3.pin])
+    }
+
+    /// The members of the team, which a test changes.
+    private final class Members: MemberDirectory {
+        private let keys: Mutex<[HostName: KeyPin]>
+
+        init(_ keys: [HostName: KeyPin]) { self.keys = Mutex(keys) }
+
+        func accepts(_ host: HostName, key: KeyPin) -> Bool { keys.withLock { $0[host] == key } }
+        func remove(_ host: HostName) { keys.withLock { $0[host] = nil } }
     }
 
     /// The number of bytes that a host received through TLS.
@@ -33,31 +50,37 @@ import Testing
         func add(_ count: Int) { bytes.withLock { $0 += count } }
     }
 
-    /// Answers every request with an empty document.
+    private static let emptyAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+
+    /// Answers every request with the same text.
     private final class AnswerHandler: ChannelInboundHandler {
         typealias InboundIn = ByteBuffer
         typealias OutboundOut = ByteBuffer
 
         private let received: Received
+        private let answer: String
 
-        init(_ received: Received) { self.received = received }
+        init(_ received: Received, _ answer: String) { (self.received, self.answer) = (received, answer) }
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
             received.add(unwrapInboundIn(data).readableBytes)
-            let answer = ByteBuffer(string: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-            context.writeAndFlush(wrapOutboundOut(answer), promise: nil)
+            context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: answer)), promise: nil)
         }
 
         func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
     }
 
     /// Runs the team listener of a host.
-    private func listen(as identity: MemberIdentity, _ received: Received) async throws -> any Channel {
+    private func listen(
+        as identity: MemberIdentity,
+        _ received: Received,
+        answering answer: String = Self.emptyAnswer
+    ) async throws -> any Channel {
         let tls = try MemberServerTLS(identity: identity)
         return try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(AnswerHandler(received))
+                    try channel.pipeline.syncOperations.addHandler(AnswerHandler(received, answer))
                     try tls.secure(channel)
                 }
             }
@@ -70,7 +93,8 @@ import Testing
     }
 
     private func client() throws -> HostClient {
-        HostClient(security: MemberSecurity(tls: try MemberClientTLS(identity: lab1)))
+        let tls = try MemberClientTLS(identity: lab1)
+        return HostClient(security: MemberSecurity(tls: tls, members: members, connections: connections))
     }
 
     private let request = HostHTTPRequest(
@@ -110,6 +134,55 @@ import Testing
 
         #expect(received.count == 0)
         #expect("\(expected.hostError(lab2.host, isSent: true))".contains("another host answers at 127.0.0.1:"))
+        try await listener.close().get()
+    }
+
+    @Test func `the removal of a host ends a response in progress`() async throws {
+        let endless = "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\nbegin"
+        let listener = try await listen(as: lab2, Received(), answering: endless)
+        let client = try client()
+        let response = try await client.send(request, to: address(listener))
+        #expect(connections.count == 1)
+        #expect(await connections.closeRefused(by: members).isEmpty)
+
+        members.remove(lab2.host)
+
+        #expect(await connections.closeRefused(by: members) == [lab2.host])
+        #expect(connections.count == 0)
+        await #expect(throws: ClientError.connectionLost(what: "POST /v1/status")) {
+            while try await response.next() != nil {}
+        }
+        try await listener.close().get()
+    }
+
+    @Test func `the removal of a host resets a stream through its broker`() async throws {
+        let upgrade = "Connection: Upgrade\r\nUpgrade: \(TunnelTarget.streamProtocol)\r\n\r\n"
+        let listener = try await listen(
+            as: lab2,
+            Received(),
+            answering: "HTTP/1.1 101 Switching Protocols\r\n\(upgrade)"
+        )
+        let shop = try #require(EndpointID("shop"))
+        let connection = try await client().openStream(to: .endpoint(shop), at: address(listener), headers: [])
+        let stream = SocketStream(owning: Descriptor(owning: connection.release().number))
+        #expect(connections.count == 1)
+
+        members.remove(lab2.host)
+
+        #expect(await connections.closeRefused(by: members) == [lab2.host])
+        await #expect(throws: SocketStream.Failure(code: ECONNRESET)) { try await stream.receiveSome() }
+        try await listener.close().get()
+    }
+
+    @Test func `a host that is removed during a connection attempt gets nothing`() async throws {
+        let received = Received()
+        let listener = try await listen(as: lab2, received)
+        members.remove(lab2.host)
+
+        await #expect(throws: ClientError.self) { _ = try await client().send(request, to: address(listener)) }
+
+        #expect(received.count == 0)
+        try await eventually("the connection is closed") { connections.count == 0 }
         try await listener.close().get()
     }
 }

@@ -122,6 +122,27 @@ import Testing
         }
     }
 
+    @Test func `a host that joins during the removal of another one stays a member`() async throws {
+        try await Self.withFixture { fixture in
+            let lab1 = try await fixture.createTeam()
+            _ = try await fixture.join("lab2")
+            _ = try await fixture.members("lab1")
+            fixture.registry.duringRemoval.withLock { hook in
+                hook = {
+                    _ = try? await fixture.join("lab3")
+                    // The broker of lab1 reads the registry.
+                    _ = try? await fixture.members("lab1")
+                }
+            }
+
+            try await lab1.remove(try #require(HostName("lab2")))
+
+            #expect(try await fixture.registry.members() == ["lab1", "lab3"])
+            #expect(try await fixture.agree("lab1", "lab3"))
+            #expect(try await !fixture.agree("lab1", "lab2"))
+        }
+    }
+
     @Test func `an invite is spent after an admission without an answer of the registry`() async throws {
         try await Self.withFixture { fixture in
             let lab1 = try await fixture.createTeam()

@@ -15,6 +15,8 @@ final class InMemoryRegistry: TeamRegistryConnector, TeamRegistryAdministration 
     let memory = InMemoryTeamStore()
     /// Writes of a host until its user is deleted.
     let lateWrites = Mutex<[TeamStoreWrite]>([])
+    /// What happens during the next removal, before the user is deleted.
+    let duringRemoval = Mutex<(@Sendable () async -> Void)?>(nil)
     /// True if the servers answer the administrator only.
     let refusesHosts = Mutex(false)
     /// True if the next write of a member has no answer.
@@ -66,7 +68,15 @@ final class InMemoryRegistry: TeamRegistryConnector, TeamRegistryAdministration 
     func removeHost(_ host: HostName) async throws(TeamStoreError) {
         try check()
         _ = try await memory.write(lateWrites.withLock { $0 }, if: nil)
+        await takeHook()?()
         users.withLock { $0.removeAll { $0 == host } }
+    }
+
+    private func takeHook() -> (@Sendable () async -> Void)? {
+        duringRemoval.withLock { hook in
+            defer { hook = nil }
+            return hook
+        }
     }
 
     private func check() throws(TeamStoreError) {

@@ -14,7 +14,7 @@ extension OpenAPISchemas {
               "url":{"type":"string"},"problem":{"type":"string"}}}},
             "staleSince":{"description":"the registry is unreachable since then","$ref":"#/components/schemas/Date"},
             "restartNeeded":{"type":"boolean","description":"the running broker uses another team or key than the saved one"},
-            "problem":{"type":"string","description":"why this host cannot use the registry"},
+            "problem":{"type":"string","description":"why this host cannot use the registry, or why other hosts cannot reach it"},
             "hint":{"type":"string","description":"the next step"}}},
         "TeamHostStatus":{"type":"object","required":["name","state","addresses","key"],"properties":{
           "name":{"$ref":"#/components/schemas/HostName"},"state":{"enum":["online","offline","unknown"]},

@@ -1,5 +1,5 @@
 package import Model
-import NIOCore
+package import NIOCore
 import StreamBridge
 import Synchronization
 
@@ -9,7 +9,8 @@ package protocol MemberDirectory: Sendable {
     func accepts(_ host: HostName, key: KeyPin) -> Bool
 }
 
-/// The connections of other hosts' brokers to the team listener. The removal of a host closes its connections.
+/// The connections between this broker and those of other hosts, in both directions. The removal of a host closes its
+/// connections.
 package final class MemberConnections: Sendable {
     private struct Connection {
         let channel: any Channel
@@ -24,14 +25,23 @@ package final class MemberConnections: Sendable {
     /// The number of connections.
     package var count: Int { connections.withLock(\.count) }
 
-    /// Adds a connection until it closes.
+    /// Adds a connection from this broker, after TLS. Called on the channel's event loop.
+    ///
+    /// - Throws: An error of NIO if the channel is closed.
+    package func addOutgoing(_ channel: any Channel, to host: HostName, key: KeyPin) throws {
+        // Without the handler, a close passes TLS, which waits for the end of TLS of the other host.
+        try channel.pipeline.syncOperations.addHandler(ResetHandler(), position: .first)
+        add(channel, of: host, key: key)
+    }
+
+    /// Adds a connection until it closes. Its pipeline begins with a `ResetHandler`.
     func add(_ channel: any Channel, of host: HostName, key: KeyPin) {
         let id = ObjectIdentifier(channel)
         connections.withLock { $0[id] = Connection(channel: channel, host: host, key: key) }
         channel.closeFuture.whenComplete { [self] _ in _ = connections.withLock { $0.removeValue(forKey: id) } }
     }
 
-    /// Resets the connections of hosts that are no members any more. When it returns, none of them carries another byte.
+    /// Resets the connections of hosts that are no members any more. When it returns, none carries another byte.
     ///
     /// - Returns: The hosts.
     @discardableResult
@@ -39,7 +49,9 @@ package final class MemberConnections: Sendable {
         let refused = connections.withLock { connections in
             connections.values.filter { !members.accepts($0.host, key: $0.key) }
         }
-        for connection in refused { try? await connection.channel.reset().get() }
+        // All end before the first wait.
+        let ends = refused.map { $0.channel.reset() }
+        for end in ends { try? await end.get() }
         return Set(refused.map(\.host))
     }
 }

@@ -19,12 +19,12 @@ struct TeamComponents: Sendable {
     let brokers: HostBrokers
     let connections = MemberConnections()
     let proxy: TeamProxy
+    private let listenerError = TeamListenerError()
     private let tls: MemberServerTLS
     /// The key of this host.
     private let key: KeyPin
     private let unauthenticated = UnauthenticatedConnectionLimiter()
-    /// The addresses that other hosts dial, as `ADDRESS:PORT`.
-    private let addresses: [String]
+    private let settings: TeamHostSettings
     private let startedAt = Date()
     private let logger: Logger
 
@@ -55,11 +55,15 @@ struct TeamComponents: Sendable {
             )
             tls = try MemberServerTLS(identity: identity)
             key = identity.pin
-            let security = MemberSecurity(tls: try MemberClientTLS(identity: identity))
+            let security = MemberSecurity(
+                tls: try MemberClientTLS(identity: identity),
+                members: members,
+                connections: connections
+            )
             brokers = HostBrokers(members: members, mirror: registry.mirror, client: HostClient(security: security))
             proxy = TeamProxy(brokers)
             claims = TeamLeaseClaims(registry.claims, of: membership.host)
-            addresses = team.settings.addresses()
+            settings = team.settings
             self.membership = membership
             self.logger = logger
         } catch {
@@ -77,15 +81,21 @@ struct TeamComponents: Sendable {
 
     /// The state of the team for `patchbay team`.
     var running: TeamSetup.Running {
-        TeamSetup.Running(membership: membership, key: key, snapshot: { registry.mirror.snapshot }, own: { own })
+        TeamSetup.Running(
+            membership: membership,
+            key: key,
+            snapshot: { registry.mirror.snapshot },
+            own: { own },
+            listenerError: listenerError
+        )
     }
 
-    /// The entry of this host. The publisher sets its generation.
+    /// The entry of this host, with its addresses now. The publisher sets its generation.
     private var own: TeamHost {
         TeamHost(
             name: membership.host,
             version: Version.text,
-            addresses: addresses,
+            addresses: settings.addresses(),
             since: startedAt,
             generation: 0
         )
@@ -103,8 +113,7 @@ struct TeamComponents: Sendable {
 
     /// Returns the services that connect the registry of the team with the other parts, in start order.
     func services(state: StateComponents, sources: SourceComponents) -> [any Service] {
-        registry.publisher.setHost(own)
-        return [
+        [
             registry,
             TeamEventForwarder(
                 mirror: registry.mirror,
@@ -116,7 +125,8 @@ struct TeamComponents: Sendable {
             TeamEntryPublisher(
                 publisher: registry.publisher,
                 registry: state.registry,
-                attachedDevices: sources.attachedDevices
+                attachedDevices: sources.attachedDevices,
+                host: { own }
             ),
             LostClaimForwarder(claims: registry.claims, leases: state.leases),
             MemberRemovalHandler(
@@ -136,6 +146,11 @@ struct TeamComponents: Sendable {
         makeServer: @escaping @Sendable (consuming Descriptor, UInt16, ListenerSecurity) -> APIServer
     ) -> any Service {
         let security = ListenerSecurity(tls, unauthenticated: unauthenticated)
-        return TeamListenerService(address: address, makeServer: { makeServer($0, $1, security) }, logger: logger)
+        return TeamListenerService(
+            address: address,
+            error: listenerError,
+            makeServer: { makeServer($0, $1, security) },
+            logger: logger
+        )
     }
 }

@@ -128,7 +128,9 @@ struct HostAdmission: Sendable {
         try await administration.removeHost(host)
         // The host may have written entries until then.
         try await entries.remove(host)
-        try await team.members().replace(with: members.filter { $0.name != host })
+        // Read again: a host may have joined since. A member that the new list lacks counts as removed.
+        let saved = try await team.members()
+        await saved.replace(with: saved.all.filter { $0.name != host })
         try await entries.removeClaims(of: host)
         guard members.contains(where: { $0.name == host }) else {
             throw Problem(.notFound, "the team has no host \(host)", hint: "patchbay team")

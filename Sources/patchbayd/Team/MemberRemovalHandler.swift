@@ -25,7 +25,7 @@ struct MemberRemovalHandler: Service {
             client.closeIdle(to: member.name)
             let closed = await connections.closeRefused(by: members)
             leases.endLeases(ofClientsOn: member.name)
-            // The planner refuses the streams to the host.
+            // The connections above carried their streams. The tunnels to the host now show that it is gone.
             await tunnels.refreshTargets()
             logger.notice(
                 "a host was removed from the team; its connections are closed",

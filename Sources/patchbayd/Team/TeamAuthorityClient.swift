@@ -38,13 +38,5 @@ private struct JoinSecurity: ClientTransportSecurity {
 
     func secure(_ channel: any Channel, pin: KeyPin) throws { try tls.secure(channel, pin: pin) }
 
-    func failure(of error: any Error) -> TransportSecurityFailure? {
-        switch ClientFailure(error) {
-        case .otherKey: .otherKey
-        case .keyRefused: .keyRefused
-        case .closed: .closed
-        case .failed(let reason): .failed(reason: reason)
-        case nil: nil
-        }
-    }
+    func failure(of error: any Error) -> TransportSecurityFailure? { TransportSecurityFailure(ofTLS: error) }
 }

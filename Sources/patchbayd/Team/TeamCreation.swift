@@ -155,8 +155,9 @@ struct TeamCreation: Sendable {
             try await checkOwnership(of: entries, member)
             try await administration.addHost(membership.host)
             try await entries.add(member, replacing: removed)
-            let members = try await entries.members()
-            try await team.members().replace(with: members)
+            // Read before the list, which is thus never older than the file.
+            let saved = try await team.members()
+            await saved.replace(with: try await entries.members())
             return nil
         } catch TeamError.store(let error) {
             return notReady(error)

@@ -3,18 +3,26 @@ import Registry
 import ServiceLifecycle
 import Team
 
-/// Publishes the endpoints and the attached phones of this host in the registry of the team.
+/// Publishes this host, its endpoints and its attached phones in the registry of the team.
 struct TeamEntryPublisher: Service {
     let publisher: TeamPublisher
     let registry: EndpointRegistry
     let attachedDevices: AttachedDevices
+    /// Returns the entry of this host, with its addresses now.
+    let host: @Sendable () -> TeamHost
+    var clock: any Clock<Duration> = ContinuousClock()
+
+    /// The time between two readings of this host's addresses.
+    private static let hostInterval = Duration.seconds(10)
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
             var devices = await attachedDevices.devices()
-            publisher.setEntries(endpoints: await registry.localEndpoints, devices: devices)
+            let endpoints = await registry.localEndpoints
+            publisher.setEntries(endpoints: endpoints, devices: devices)
             await withDiscardingTaskGroup { group in
-                group.addTask { await publishEndpoints() }
+                group.addTask { await publishHost() }
+                group.addTask { await publishEndpoints(known: Set(endpoints.map(\.id))) }
                 for await list in await attachedDevices.deviceLists() {
                     publish(list, before: devices)
                     devices = list
@@ -24,15 +32,29 @@ struct TeamEntryPublisher: Service {
         }
     }
 
-    private func publishEndpoints() async {
-        // The registry ends the stream of a slow subscriber.
+    private func publishHost() async {
+        // The machine may get an address after the start of the broker (DHCP), or another one later.
+        repeat { publisher.setHost(host()) } while (try? await clock.sleep(for: Self.hostInterval)) != nil
+    }
+
+    /// Publishes the changes of the endpoints until the task is cancelled.
+    ///
+    /// - Parameter known: The IDs of the published endpoints.
+    func publishEndpoints(known: Set<EndpointID>) async {
+        var known = known
+        // The registry ends the stream of a slow subscriber. The new list lacks endpoints that were removed meanwhile.
         while !Task.isCancelled {
             let (endpoints, changes) = await registry.localChanges()
+            let listed = Set(endpoints.map(\.id))
+            for id in known.subtracting(listed) { publisher.remove(id) }
             for endpoint in endpoints { publisher.put(endpoint) }
+            known = listed
             for await change in changes {
                 if change.kind == .removed {
+                    known.remove(change.endpoint.id)
                     publisher.remove(change.endpoint.id)
                 } else {
+                    known.insert(change.endpoint.id)
                     publisher.put(change.endpoint)
                 }
             }

@@ -3,7 +3,10 @@ import Team
 
 /// The problems of a running team, with their next steps.
 extension TeamSetup.Running {
-    /// The reason why this host, with these saved members, cannot use the registry; nil if it can.
+    /// Checks whether this host can use the registry, and other hosts can reach it.
+    ///
+    /// - Parameter members: The saved members.
+    /// - Returns: The problem; nil if there is none.
     func problem(members: TeamMembers) -> Problem? {
         let (host, isAuthority) = (membership.host, membership.isAuthority)
         // Without any member, the registry has lost its entries.
@@ -15,7 +18,7 @@ extension TeamSetup.Running {
         let isEmpty = snapshot.staleSince == nil && snapshot.members.isEmpty
         let empty = TeamError.wrongTeam(expected: membership.team, found: nil)
         switch snapshot.failure ?? (isEmpty ? empty : nil) {
-        case nil: return nil
+        case nil: return listenerError.problem
         case .wrongTeam(_, nil):
             let command = membership.initCommand
             let hint = isAuthority ? command : "on \(membership.authority): \(command)"

@@ -15,6 +15,7 @@ actor TeamSetup {
         let snapshot: @Sendable () -> TeamSnapshot
         /// The entry of this host.
         let own: @Sendable () -> TeamHost
+        var listenerError = TeamListenerError()
     }
 
     private let team: LocalTeam

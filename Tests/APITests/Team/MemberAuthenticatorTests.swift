@@ -173,6 +173,24 @@ import Testing
         #expect(!channel.isActive && connections.count == 0)
     }
 
+    @Test func `connections from and to a removed host are closed, and those of other hosts stay`() async throws {
+        let lab3 = try #require(HostName("lab3"))
+        let members = Members([lab1: key, lab3: otherKey])
+        let channels = [NIOAsyncTestingChannel(), NIOAsyncTestingChannel(), NIOAsyncTestingChannel()]
+        for channel in channels { try await channel.connect(to: SocketAddress(ipAddress: "10.0.0.1", port: 1)) }
+        connections.add(channels[0], of: lab1, key: key)
+        for (channel, host, key) in [(channels[1], lab1, key), (channels[2], lab3, otherKey)] {
+            try await channel.eventLoop.submit { [connections] in
+                try connections.addOutgoing(channel, to: host, key: key)
+            }.get()
+        }
+
+        members.remove(lab1)
+
+        #expect(await connections.closeRefused(by: members) == [lab1])
+        #expect(channels.map(\.isActive) == [false, false, true] && connections.count == 1)
+    }
+
     @Test func `an invalid caller, two callers and a token are refused`() async throws {
         let caller = try header([.registryRead])
         for fields in [[(TeamCaller.header, "e30")], [caller, caller], [caller, ("Authorization", "Bearer x")]] {

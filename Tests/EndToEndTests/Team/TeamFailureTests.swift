@@ -1,5 +1,7 @@
 import FoundationEssentials
+import Glibc
 import Model
+import SystemIO
 import TestSupport
 import Testing
 
@@ -88,6 +90,26 @@ import Testing
             try await team.waitUntil(within: Self.limit) { try await listed() == expected }
             try await team.waitUntil(within: Self.limit) { try await !lab1.devices().isEmpty }
             for name in expected { _ = try await lab1.ask("call", name, "get_screen") }
+        }
+    }
+
+    @Test func `a host whose team listener has no address says so, until the address is free`() async throws {
+        try await withScratchFolder { scratch in
+            let team = try await RunningTeam(in: scratch)
+            let lab2 = team.lab2
+            lab2.daemon.kill()
+            _ = try await lab2.daemon.exitStatus()
+            let port = try #require(team.addresses[1].split(separator: ":").last.flatMap { UInt16($0) })
+            let other = try Listener(on: .ipv4(INADDR_LOOPBACK, port: port))
+            try await lab2.restart()
+
+            let problem = "other hosts cannot reach this one: \(team.addresses[1]) is in use by another program"
+            try await team.waitUntil { try await lab2.teamStatus().problem?.hasPrefix(problem) == true }
+            let doctor = try await lab2.start("doctor")
+            _ = try await doctor.exitStatus()
+            #expect(doctor.log.contains(problem), "\(doctor.log)")
+            other.close()
+            try await team.waitUntil { try await lab2.teamStatus().problem == nil }
         }
     }
 }

@@ -68,10 +68,17 @@ import Testing
             let client = try await SocketStream.connect(to: .ipv4(INADDR_LOOPBACK, port: port))
             try await client.send([1])
             #expect(try await client.receive(1) == [1])
+            _ = try await team.lab2.ask("add", "other", "127.0.0.1:\(echo.port)", "--kind", "mcp")
+            try await team.waitForEndpoint("other.lab2", at: team.lab1)
+            let otherPort = try await team.lab1.forward("tcp:0", "--endpoint", "other.lab2")
+            let outgoing = try await SocketStream.connect(to: .ipv4(INADDR_LOOPBACK, port: otherPort))
+            try await outgoing.send([2])
+            #expect(try await outgoing.receive(1) == [2])
 
             _ = try await team.lab1.ask("team", "remove", "lab2")
 
             await #expect(throws: SocketStream.Failure(code: ECONNRESET)) { try await client.receiveSome() }
+            await #expect(throws: SocketStream.Failure(code: ECONNRESET)) { try await outgoing.receiveSome() }
             let refused = try await team.request(
                 "/v1/leases",
                 to: team.addresses[0],
@@ -86,6 +93,25 @@ import Testing
             // etcd refuses a removed host after a restart.
             try await team.lab2.restart()
             #expect(try await team.lab2.teamStatus().problem == "lab2 was removed from the team")
+        }
+    }
+
+    @Test(.needs(.usbmuxd)) func `a stream to a phone at a removed host ends at once`() async throws {
+        try await withScratchFolder { scratch in
+            let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
+            let app = try EchoServer(in: scratch)
+            let team = try await RunningTeam(in: scratch, phones: rig)
+            try await team.waitUntil { try await team.lab1.ask("devices").joined().contains(Phones.one) }
+            let port = try FreePorts.take()[0]
+            let iproxy = try await team.lab1.start("iproxy", "\(port):\(app.port)", "-u", Phones.one)
+            try await iproxy.waitForLine("waiting for connection")
+            let client = try await SocketStream.connect(to: .ipv4(INADDR_LOOPBACK, port: port))
+            try await client.send([1])
+            #expect(try await client.receive(1) == [1])
+
+            _ = try await team.lab1.ask("team", "remove", "lab2")
+
+            await #expect(throws: SocketStream.Failure(code: ECONNRESET)) { try await client.receiveSome() }
         }
     }
 }
