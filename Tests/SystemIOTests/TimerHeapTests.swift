@@ -44,6 +44,19 @@ import Testing
         #expect(due(of: &timers, at: 60) == [7, 1])
     }
 
+    @Test func `the first timer is one that is pending`() {
+        var timers = TimerHeap()
+        for number in 1...9 { timers.add(UInt64(number), until: time(10 * number)) }
+
+        timers.dropEnded { $0 == 5 || $0 == 7 }
+        #expect(timers.earliest == time(50))
+        timers.dropEnded { $0 == 7 }
+        #expect(timers.earliest == time(70))
+        timers.dropEnded { _ in false }
+        #expect(timers.earliest == nil)
+        #expect(timers.epollTimeout == -1)
+    }
+
     @Test(arguments: [1, 100, 3_000])
     func `fired timers do not accumulate, and pruned ones do not fire`(waiting: Int) {
         var timers = TimerHeap()

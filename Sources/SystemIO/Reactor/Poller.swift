@@ -141,7 +141,7 @@ package final class Poller: Sendable {
     private func run() -> Never {
         var events = [epoll_event](repeating: epoll_event(), count: 64)
         while true {
-            let count = epoll_wait(epoll, &events, CInt(events.count), waiters.withLock { $0.timers.epollTimeout })
+            let count = epoll_wait(epoll, &events, CInt(events.count), waiters.withLock { $0.nextTimeout() })
             for event in events.prefix(Int(max(count, 0))) {
                 if event.data.u64 == Self.wakeToken {
                     var count: eventfd_t = 0

@@ -55,6 +55,12 @@ struct PollerWaiters {
         return isFirst
     }
 
+    /// The timeout of the next epoll_wait(2).
+    mutating func nextTimeout() -> CInt {
+        timers.dropEnded { [waits] in waits[$0] != nil }
+        return timers.epollTimeout
+    }
+
     /// Removes a wait that is armed or asleep.
     ///
     /// - Returns: The continuation, and the descriptor registered with epoll if any; nil if the wait has already ended.
@@ -83,7 +89,7 @@ struct PollerWaiters {
 
 /// A binary heap of deadlines, the earliest first.
 ///
-/// Timers of ended waits stay in the heap until their deadline; `prune` removes them when there are many.
+/// Timers of ended waits stay in the heap until `dropEnded` finds them first; `prune` removes them when there are many.
 package struct TimerHeap {
     private var heap: [(deadline: MonotonicInstant, token: UInt64)] = []
 
@@ -114,12 +120,14 @@ package struct TimerHeap {
     /// Removes and returns the next timer that is due.
     package mutating func popDue(at now: MonotonicInstant) -> UInt64? {
         guard let first = heap.first, first.deadline <= now else { return nil }
-        let last = heap.removeLast()
-        if !heap.isEmpty {
-            heap[0] = last
-            sink(0)
-        }
+        removeFirst()
         return first.token
+    }
+
+    /// Removes the first timers until one is pending. Each would end an epoll_wait(2), and set a timer of the kernel
+    /// before it.
+    package mutating func dropEnded(_ isPending: (UInt64) -> Bool) {
+        while let first = heap.first, !isPending(first.token) { removeFirst() }
     }
 
     /// Removes the timers that are not pending.
@@ -127,6 +135,13 @@ package struct TimerHeap {
         heap.removeAll { !isPending($0.token) }
         // Sifts down from the last parent to the root, which restores the heap order.
         for index in stride(from: heap.count / 2 - 1, through: 0, by: -1) { sink(index) }
+    }
+
+    private mutating func removeFirst() {
+        let last = heap.removeLast()
+        guard !heap.isEmpty else { return }
+        heap[0] = last
+        sink(0)
     }
 
     private mutating func sink(_ start: Int) {

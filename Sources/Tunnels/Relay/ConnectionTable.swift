@@ -127,17 +127,24 @@ final class ConnectionTable {
         return ready
     }
 
-    /// The timeout of epoll_wait(2).
-    var epollTimeout: CInt { ready.isEmpty ? timers.epollTimeout : 0 }
+    /// The timeout of the next epoll_wait(2).
+    func nextTimeout() -> CInt {
+        guard ready.isEmpty else { return 0 }
+        timers.dropEnded(isPending)
+        return timers.epollTimeout
+    }
 
     /// Starts a timer for a connection or an acceptor.
     func schedule(_ token: ConnectionToken, at deadline: MonotonicInstant) {
         timers.add(token.number, until: deadline)
         guard timers.count > 2 * entries.count + 1_024 else { return }
-        timers.prune { number in
-            let token = ConnectionToken(number)
-            return token.acceptor != nil || pending(token) != nil || relayed(token) != nil
-        }
+        timers.prune(isPending)
+    }
+
+    /// True for the timer of an acceptor, and of a connection that waits for one.
+    private func isPending(_ timer: UInt64) -> Bool {
+        let token = ConnectionToken(timer)
+        return token.acceptor != nil || pending(token) != nil || relayed(token)?.hasTimer == true
     }
 
     /// Removes and returns the next timer that is due.

@@ -31,7 +31,7 @@ final class RelayEventLoop {
         let events = UnsafeMutableBufferPointer<epoll_event>.allocate(capacity: 256)
         defer { events.deallocate() }
         while stopped.isEmpty {
-            let count = connections.epoll.wait(events, timeout: connector.hasClients ? 0 : connections.epollTimeout)
+            let count = connections.epoll.wait(events, timeout: connector.hasClients ? 0 : connections.nextTimeout())
             let now = MonotonicInstant.now
             var hasCommands = false
             for event in events.prefix(count) {
