@@ -133,7 +133,7 @@ package final class TargetStream: RelayObserver {
         if mustClose { await close() }
     }
 
-    package func relayed(up: Int, down: Int) { metrics.relayed(up: up, down: down) }
+    package func relayed(up: Int, down: Int, at now: MonotonicInstant) { metrics.relayed(up: up, down: down, at: now) }
 
     package func ended(_ outcome: RelayOutcome) {
         metrics.ended(outcome)

@@ -10,10 +10,8 @@ import SystemIO
 /// per connection.
 final class TunnelMetrics: RelayObserver {
     private struct Traffic {
-        var up: UInt64 = 0
-        var down: UInt64 = 0
-        var upRate = RateMeter(start: .now)
-        var downRate = RateMeter(start: .now)
+        var up = RateMeter(start: .now)
+        var down = RateMeter(start: .now)
     }
 
     private let id: String
@@ -43,10 +41,10 @@ final class TunnelMetrics: RelayObserver {
         var statistics = counters.withLock { $0 }
         traffic.withLock { traffic in
             let now = MonotonicInstant.now
-            statistics.bytesUp = traffic.up
-            statistics.bytesDown = traffic.down
-            statistics.bytesPerSecondUp = traffic.upRate.rate(at: now)
-            statistics.bytesPerSecondDown = traffic.downRate.rate(at: now)
+            statistics.bytesUp = traffic.up.total
+            statistics.bytesDown = traffic.down.total
+            statistics.bytesPerSecondUp = traffic.up.rate(at: now)
+            statistics.bytesPerSecondDown = traffic.down.rate(at: now)
         }
         return statistics
     }
@@ -87,13 +85,10 @@ final class TunnelMetrics: RelayObserver {
         connectionLimit.release()
     }
 
-    func relayed(up: Int, down: Int) {
-        let now = MonotonicInstant.now
+    func relayed(up: Int, down: Int, at now: MonotonicInstant) {
         traffic.withLock { traffic in
-            traffic.up += UInt64(up)
-            traffic.down += UInt64(down)
-            traffic.upRate.add(UInt64(up), at: now)
-            traffic.downRate.add(UInt64(down), at: now)
+            traffic.up.add(UInt64(up), at: now)
+            traffic.down.add(UInt64(down), at: now)
         }
         totals.relayed(up: up, down: down)
     }
@@ -111,18 +106,26 @@ final class TunnelMetrics: RelayObserver {
     }
 }
 
-/// The mean byte rate of the last five seconds, including the current one.
+/// The mean byte rate of the last five seconds, including the current one, and the sum of all bytes.
 struct RateMeter {
     private static let seconds = 5
 
+    private(set) var total: UInt64 = 0
     private let start: MonotonicInstant
     /// The bytes of each of the last seconds, indexed by the second's number modulo five.
     private var counts = [UInt64](repeating: 0, count: seconds)
     private var newest: Int64 = 0
+    /// The end of the newest second.
+    private var end: MonotonicInstant
 
-    init(start: MonotonicInstant) { self.start = start }
+    init(start: MonotonicInstant) {
+        self.start = start
+        end = start + .seconds(1)
+    }
 
     mutating func add(_ count: UInt64, at now: MonotonicInstant) {
+        if count == 0 { return }
+        total &+= count
         advance(to: now)
         counts[index(of: newest)] &+= count
     }
@@ -139,10 +142,11 @@ struct RateMeter {
 
     /// Clears the counts that are older than five seconds.
     private mutating func advance(to now: MonotonicInstant) {
+        if now < end { return }
         let second = (now - start).components.seconds
-        guard second > newest else { return }
         for gone in max(newest + 1, second - Int64(Self.seconds) + 1)...second { counts[index(of: gone)] = 0 }
         newest = second
+        end = start + .seconds(second + 1)
     }
 
     private func index(of second: Int64) -> Int { Int(second % Int64(Self.seconds)) }

@@ -181,7 +181,7 @@ final class UsbmuxServerStatistics: RelayObserver {
     func beginStream() { state.withLock { $0.streams += 1 } }
 
     /// Relayed bytes are not counted.
-    func relayed(up: Int, down: Int) {}
+    func relayed(up: Int, down: Int, at now: MonotonicInstant) {}
 
     func ended(_ outcome: RelayOutcome) {
         state.withLock { counts in

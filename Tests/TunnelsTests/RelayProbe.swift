@@ -1,5 +1,6 @@
-import TestSupport
 import Synchronization
+import SystemIO
+import TestSupport
 import Tunnels
 
 /// An observer that records byte counts and outcomes.
@@ -16,7 +17,7 @@ final class RelayProbe: RelayObserver {
     var down: Int { state.withLock { $0.down } }
     var outcomes: [RelayOutcome] { state.withLock { $0.outcomes } }
 
-    func relayed(up: Int, down: Int) {
+    func relayed(up: Int, down: Int, at now: MonotonicInstant) {
         state.withLock { state in
             state.up += up
             state.down += down

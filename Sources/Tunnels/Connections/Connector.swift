@@ -48,6 +48,7 @@ final class Connector {
 
     /// Accepts the clients that wait.
     func acceptClients(_ now: MonotonicInstant) {
+        guard hasClients else { return }
         let waiting = readyAcceptors
         readyAcceptors = []
         for index in waiting { accept(index, now) }

@@ -121,10 +121,10 @@ final class ConnectionTable {
         ready.append(index)
     }
 
-    /// Removes and returns the ready list.
-    func takeReady() -> [Int] {
-        defer { ready = [] }
-        return ready
+    /// Removes the ready list and stores it in `list`, whose memory is used again.
+    func takeReady(into list: inout [Int]) {
+        list.removeAll(keepingCapacity: true)
+        swap(&ready, &list)
     }
 
     /// The timeout of the next epoll_wait(2).

@@ -105,8 +105,8 @@ package final class Relay: Sendable {
 /// Connections that share an observer form a group for `Relay.closeConnections(of:)`. Both methods are called on the
 /// relay thread, which serves every connection, and must return immediately.
 package protocol RelayObserver: AnyObject, Sendable {
-    /// The numbers of bytes written to the target and to the client since the last call.
-    func relayed(up: Int, down: Int)
+    /// The numbers of bytes written to the target and to the client since the last call, and the time of this one.
+    func relayed(up: Int, down: Int, at now: MonotonicInstant)
 
     /// The connection has ended and both descriptors are closed. Called exactly once per adopted connection.
     func ended(_ outcome: RelayOutcome)

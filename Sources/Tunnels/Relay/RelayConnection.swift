@@ -112,7 +112,7 @@ final class RelayConnection {
             lastMoved = now
             if upward.moved > 0 { (lastUp, hasAnswered) = (now, false) }
             if downward.moved > 0 { hasAnswered = true }
-            observer.relayed(up: Int(up.bytes - before.up), down: Int(down.bytes - before.down))
+            observer.relayed(up: Int(up.bytes - before.up), down: Int(down.bytes - before.down), at: now)
         }
         return upward.hasMore || downward.hasMore
     }
@@ -124,8 +124,8 @@ final class RelayConnection {
     }
 
     /// Returns the link checker once, when the target has reached EOF. The caller must start the check.
-    func pendingLinkCheck(until end: MonotonicInstant) -> (any LinkChecker)? {
-        target.isAtEnd ? eofClassifier.begin(until: end) : nil
+    func pendingLinkCheck(now: MonotonicInstant, timeout: Duration) -> (any LinkChecker)? {
+        target.isAtEnd ? eofClassifier.begin(until: now + timeout) : nil
     }
 
     /// Handles the result of the link check.
@@ -142,7 +142,9 @@ final class RelayConnection {
         if let rejection {
             return client.isAtEnd || now >= rejection.end ? .over(.refused(rejection.refusal)) : .timed
         }
-        let status = checkStreams(idle: idle, owners: owners, now: now)
+        // Most calls find two open sides.
+        let isOpen = !up.isEnded && !down.isEnded && client.errorCode == nil
+        let status = isOpen ? .open : checkStreams(idle: idle, owners: owners, now: now)
         if case .open = status, inspector?.deadline != nil { return .timed }
         return status
     }

@@ -30,6 +30,7 @@ final class RelayEventLoop {
         SplicePipe.blockSIGPIPE()
         let events = UnsafeMutableBufferPointer<epoll_event>.allocate(capacity: 256)
         defer { events.deallocate() }
+        var ready: [Int] = []
         while stopped.isEmpty {
             let count = connections.epoll.wait(events, timeout: connector.hasClients ? 0 : connections.nextTimeout())
             let now = MonotonicInstant.now
@@ -40,7 +41,8 @@ final class RelayEventLoop {
             connector.acceptClients(now)
             // Commands come first, so that closing connections does not wait for busy ones.
             if hasCommands { execute(commands.drain(), now) }
-            for index in connections.takeReady() {
+            connections.takeReady(into: &ready)
+            for index in ready {
                 process(index, now)
                 // Commands also run between the connections of one iteration, because each may move its whole budget.
                 if commands.hasCommands { execute(commands.drain(), now) }
@@ -156,7 +158,7 @@ final class RelayEventLoop {
         if hasMore { connections.queue(connection, index) }
         let token = ConnectionToken(index: index, generation: connection.generation)
         connections.watchFullSockets(of: connection, token)
-        if let linkChecker = connection.pendingLinkCheck(until: now + linkCheckTimeout) {
+        if let linkChecker = connection.pendingLinkCheck(now: now, timeout: linkCheckTimeout) {
             linkChecker.check { [commands] isReachable in
                 _ = commands.enqueue(.linkChecked(connection: token, isReachable: isReachable))
             }
