@@ -36,39 +36,35 @@ package struct TeamAuthority: Sendable {
     ///
     /// - Throws: `TeamError.store`.
     package func remove(_ host: HostName) async throws(TeamError) {
-        let writes: [TeamStoreWrite] = [
-            .delete(key: TeamKey.member(host).text),
-            .delete(key: TeamKey.host(host).text),
-            .deleteAll(prefix: TeamKey.endpoints(of: host)),
-            .deleteAll(prefix: TeamKey.devices(of: host)),
-        ]
-        _ = try await write(writes, if: nil)
+        let member = TeamStoreWrite.delete(key: TeamKey.member(host).text)
+        _ = try await write([member] + TeamStoreWrite.deletion(of: host), if: nil)
     }
 
     /// Deletes the claims of a removed host, those of hosts that do not run, and unreadable ones. Deletes all claims if they
-    /// are too large to list, or to delete one by one.
+    /// are too large to list.
     ///
     /// The removed host may have written claims in the name of any host. A running host deletes those in its own name.
     ///
     /// - Throws: `TeamError.store`.
     package func removeClaims(of removed: HostName) async throws(TeamError) {
-        var isListed = false
         do {
-            let claims = try await store.list(TeamKey.claims).entries
-            isListed = true
+            guard let claims = try await store.listPart(TeamKey.claims) else {
+                _ = try await store.write([.deleteAll(prefix: TeamKey.claims)], if: nil)
+                return
+            }
             // Listed after the claims, so that a host that starts meanwhile is there.
             let hosts = try await store.list(TeamKey.hosts).entries.map(\.key)
             for entry in claims {
                 let host = TeamCoding.value(TeamClaim.self, from: entry.value)?.host
                 if let host, host != removed, hosts.contains(TeamKey.host(host).text) { continue }
-                _ = try await store.write([.delete(key: entry.key)], if: .equals(key: entry.key, value: entry.value))
+                // A value that is too large for a claim would also be too large for the condition.
+                let isClaim = entry.value.count <= TeamCoding.readLimit
+                _ = try await store.write(
+                    [.delete(key: entry.key)],
+                    if: isClaim ? .equals(key: entry.key, value: entry.value) : nil
+                )
             }
-        } catch {
-            if isListed, case .unreachable = error { throw .store(error) }
-            // Claims that are much too large lead to no answer in time. Without any answer, they stay.
-            _ = try await value(of: .meta)
-            _ = try await write([.deleteAll(prefix: TeamKey.claims)], if: nil)
-        }
+        } catch { throw .store(error) }
     }
 
     /// The members, sorted by name.

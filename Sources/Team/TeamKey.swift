@@ -83,6 +83,17 @@ package enum TeamKey: Hashable, Sendable {
     }
 }
 
+extension TeamStoreWrite {
+    /// The deletion of all entries that a host itself writes.
+    package static func deletion(of host: HostName) -> [TeamStoreWrite] {
+        [
+            .delete(key: TeamKey.host(host).text),
+            .deleteAll(prefix: TeamKey.endpoints(of: host)),
+            .deleteAll(prefix: TeamKey.devices(of: host)),
+        ]
+    }
+}
+
 /// The object that a claim covers: a phone, or an endpoint without a phone.
 package enum TeamClaimTarget: Hashable, Sendable {
     case device(UDID)

@@ -26,25 +26,37 @@ struct TeamListing {
             (TeamKey.hosts, members.map { TeamKey.host($0).text }),
             (TeamKey.endpoints, members.map { TeamKey.endpoints(of: $0) }),
             (TeamKey.devices, members.map { TeamKey.devices(of: $0) }),
-            (TeamKey.claims, []),
         ] {
-            guard try await !list(prefix, into: &entries) else { continue }
-            if parts.isEmpty { missing.insert(prefix) }
-            for part in parts where try await !list(part, into: &entries) { missing.insert(part) }
+            if let whole = try await store.listPart(prefix, attempts: 1) {
+                entries += whole
+                continue
+            }
+            for part in parts { try await list(part, into: &entries) }
         }
+        try await list(TeamKey.claims, into: &entries)
         return TeamStoreList(entries: entries, revision: listed.revision)
     }
 
-    /// - Returns: False if the part cannot be listed.
+    private mutating func list(_ part: String, into entries: inout [TeamStoreEntry]) async throws(TeamStoreError) {
+        if let listed = try await store.listPart(part) { entries += listed } else { missing.insert(part) }
+    }
+}
+
+extension TeamStore {
+    /// Lists a part of the registry.
+    ///
+    /// A part that is much too large leads to no answer in time, as a slow server does. It therefore counts as too large
+    /// if the store answers another request after each attempt.
+    ///
+    /// - Returns: The entries; nil if they are more than one answer can have.
     /// - Throws: `TeamStoreError` if nothing else can be listed either.
-    private func list(_ prefix: String, into entries: inout [TeamStoreEntry]) async throws(TeamStoreError) -> Bool {
-        do {
-            entries += try await store.list(prefix).entries
-            return true
-        } catch {
-            // A part that is much too large leads to no answer in time.
-            _ = try await store.list(TeamKey.meta.text)
-            return false
+    func listPart(_ prefix: String, attempts: Int = 3) async throws(TeamStoreError) -> [TeamStoreEntry]? {
+        for _ in 0..<attempts {
+            do { return try await list(prefix).entries } catch {
+                _ = try await list(TeamKey.meta.text)
+                if case .tooLarge = error { return nil }
+            }
         }
+        return nil
     }
 }

@@ -24,6 +24,8 @@ package final class TeamMirror: Service {
     private let clock: any Clock<Duration>
     private let now: @Sendable () -> Date
     private let logger: Logger
+    /// The time after which a registry of which a part is missing is listed again, with the next change.
+    private static let missingInterval = Duration.seconds(30)
 
     /// - Parameters:
     ///   - host: The name of this host.
@@ -82,6 +84,7 @@ package final class TeamMirror: Service {
         while !Task.isCancelled {
             var isListedAgain = false
             do {
+                let sinceList = ElapsedTimer(clock)
                 let revision = try await list(&listing, into: &view)
                 if known != nil { logger.notice("the registry of the team is current again") }
                 known = nil
@@ -89,9 +92,10 @@ package final class TeamMirror: Service {
                     view.removedKeys = members.removedKeys
                     await publish(view.apply(step.changes), of: view)
                     // Deletions make room for claims that were ignored.
-                    isListedAgain =
+                    let hasRoom =
                         (view.hasTooManyClaims || listing.missing.contains(TeamKey.claims))
                         && step.changes.contains(where: \.isDeletionOfClaim)
+                    isListedAgain = hasRoom || !listing.missing.isEmpty && sinceList.elapsed >= Self.missingInterval
                     if isListedAgain { break }
                     backoff.reset()
                 }
@@ -121,7 +125,10 @@ package final class TeamMirror: Service {
         let list = try await listing.list()
         for prefix in listing.missing.subtracting(known) {
             logger.warning(
-                "cannot list some entries of the team; remove the host that writes too many: patchbay team remove HOST",
+                """
+                cannot list some entries of the team: etcd is too slow, or a host writes too many; remove such a host with \
+                `patchbay team remove HOST`
+                """,
                 metadata: ["prefix": "\(prefix)"]
             )
         }

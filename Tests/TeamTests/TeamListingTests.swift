@@ -75,6 +75,18 @@ import Testing
         #expect(Set(listed) == Set(all.filter { key in !listing.missing.contains { key.hasPrefix($0) } }))
     }
 
+    @Test(arguments: [[TeamKey.endpoints], [TeamKey.endpoints, TeamKey.endpoints + "lab3/"], [TeamKey.claims]])
+    func `a registry that is slow for a moment hides no entry`(prefixes: [String]) async throws {
+        try await putTeam()
+        var listing = TeamListing(store)
+        let all = try await listing.list().entries
+        for prefix in prefixes { store.failLists(of: prefix, times: 2) }
+
+        let listed = try await listing.list().entries
+
+        #expect(listing.missing.isEmpty && Set(listed) == Set(all))
+    }
+
     @Test func `without the members there is no list`() async throws {
         try await putTeam()
         var listing = TeamListing(store)
@@ -143,14 +155,37 @@ import Testing
             var events = mirror.events.makeAsyncIterator()
             while let event = await events.next(), event != .stale(since: nil) {}
             #expect(mirror.snapshot.hosts.count == 2 && mirror.snapshot.claims.count == 1)
-            store.inner.compact()
-            store.inner.breakStreams()
+            // The mirror may not watch the registry yet. The failure then ends its next call.
+            store.fail(with: TestStore.unreachable)
             _ = await events.next()
+            store.fail(with: nil)
             await clock.waitForSleepers()
             clock.advance(by: .seconds(2))
             while let event = await events.next(), event != .stale(since: nil) {}
         }
         #expect(lines.all.filter { $0.contains("/patchbay/v1/ep/lab3/") }.count == 1)
+    }
+
+    @Test func `a part that could not be listed appears with a change after 30 seconds`() async throws {
+        try await putTeam()
+        try await put("\(TeamKey.root)ep/lab3/x", Array(repeating: 0, count: Self.limit))
+        store.limitLists(to: Self.limit - 1)
+        let shop = try Values.id("shop.lab3")
+        try await withMirror { mirror in
+            var events = mirror.events.makeAsyncIterator()
+            while let event = await events.next(), event != .stale(since: nil) {
+                if case .endpoint(let endpoint) = event { #expect(endpoint.id != shop) }
+            }
+            store.limitLists(to: .max)
+            clock.advance(by: .seconds(30))
+            try await put("\(TeamKey.root)ep/lab2/x")
+            await clock.waitForSleepers()
+            clock.advance(by: .seconds(2))
+
+            while let event = await events.next() {
+                if case .endpoint(let endpoint) = event, endpoint.id == shop { return }
+            }
+        }
     }
 
     @Test func `claims that could not be listed appear when others are deleted`() async throws {
@@ -181,6 +216,15 @@ import Testing
         try await TeamAuthority(store: store).removeClaims(of: try Values.host("lab3"))
 
         #expect(try await store.inner.list(TeamKey.claims).entries.isEmpty)
+    }
+
+    @Test func `a removal while the registry is slow for a moment deletes no claims of others`() async throws {
+        try await putTeam()
+        store.failLists(of: TeamKey.claims, times: 2)
+
+        try await TeamAuthority(store: store).removeClaims(of: try Values.host("lab3"))
+
+        #expect(try await store.inner.list(TeamKey.claims).entries.count == 1)
     }
 
     @Test func `a removal without an answer deletes no claims of others`() async throws {

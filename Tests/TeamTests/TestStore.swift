@@ -19,6 +19,8 @@ final class TestStore: TeamStore {
         var failure: TeamStoreError?
         var losesNextAnswer = false
         var listLimit: (bytes: Int, error: TeamStoreError)?
+        /// The numbers of the next lists that fail, by prefix.
+        var failingLists: [String: Int] = [:]
         var gate: AsyncLatch?
         var held = 0
     }
@@ -52,6 +54,9 @@ final class TestStore: TeamStore {
         state.withLock { $0.listLimit = (bytes, error) }
     }
 
+    /// Makes the next lists of a prefix fail, as a slow server does.
+    func failLists(of prefix: String, times count: Int) { state.withLock { $0.failingLists[prefix] = count } }
+
     /// Makes writes and renewals wait until the latch is open.
     func hold(behind gate: AsyncLatch) { state.withLock { $0.gate = gate } }
 
@@ -64,6 +69,12 @@ final class TestStore: TeamStore {
 
     func list(_ prefix: String) async throws(TeamStoreError) -> TeamStoreList {
         try enter { $0.lists += 1 }
+        let fails = state.withLock { state in
+            guard let count = state.failingLists[prefix], count > 0 else { return false }
+            state.failingLists[prefix] = count - 1
+            return true
+        }
+        if fails { throw Self.unreachable }
         let list = try await inner.list(prefix)
         if let limit = state.withLock({ $0.listLimit }),
             list.entries.reduce(0, { $0 + $1.value.count }) > limit.bytes
@@ -76,7 +87,10 @@ final class TestStore: TeamStore {
     func changes(of prefix: String, after revision: Int64) -> AsyncThrowingStream<TeamStoreChanges, any Error> {
         do {
             try enter { _ in }
-            return inner.changes(of: prefix, after: revision)
+            let changes = inner.changes(of: prefix, after: revision)
+            // `fail` breaks only the streams that exist.
+            if let failure = state.withLock({ $0.failure }) { throw failure }
+            return changes
         } catch {
             return AsyncThrowingStream { $0.finish(throwing: error) }
         }
