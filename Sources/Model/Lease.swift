@@ -54,7 +54,7 @@ package struct Lease: Hashable, Sendable, Codable, Identifiable {
 
 extension Lease {
     /// Returns whether a text is an ID of a lease on its own host: `l` and at most 20 digits, as a 64-bit number has.
-    static func isLocalID(_ text: String) -> Bool {
+    package static func isLocalID(_ text: String) -> Bool {
         text.first == "l" && (2...21).contains(text.utf8.count)
             && text.utf8.dropFirst().allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
     }

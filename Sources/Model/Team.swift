@@ -76,8 +76,8 @@ package struct TeamClaim: Hashable, Sendable, Codable {
 }
 
 extension TeamClaim {
-    /// Decodes a claim of any host. The claim of a host with wrong facts still counts: a lease ID that no broker gives is
-    /// left out, and a length outside `0...LeaseSpec.maxSeconds` is clamped.
+    /// Decodes a claim of any host. The claim of a host with wrong facts still counts. A lease ID that no broker gives is
+    /// left out. A length outside `0...LeaseSpec.maxSeconds` is clamped.
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         host = try container.decode(HostName.self, forKey: .host)

@@ -18,6 +18,7 @@ package final class TeamClaims: Service {
 
     private struct Held {
         let handle: Handle
+        var claim: TeamClaim
         var value: [UInt8]
         /// The values that the registry may have instead, after replacements without an answer.
         var otherValues: [[UInt8]] = []
@@ -26,7 +27,8 @@ package final class TeamClaims: Service {
 
     private struct State {
         var held: [TeamClaimTarget: Held] = [:]
-        var acquiring: Set<TeamClaimTarget> = []
+        /// The claims that are being created.
+        var acquiring: [TeamClaimTarget: TeamClaim] = [:]
         /// The targets whose entries may name this host without a reason.
         var unchecked: Set<TeamClaimTarget> = []
         var lastNumber: UInt64 = 0
@@ -59,19 +61,19 @@ package final class TeamClaims: Service {
     ///
     /// The claim of an earlier process of this host is replaced, and the claim of a host that is no member any more.
     ///
-    /// - Throws: `TeamError.claimed` if another lease has the target, `.noSession` without a connection to the registry,
-    ///   `.store`.
+    /// - Throws: `TeamError.claimed` if another lease has the target, also one of this host; `.noSession` without a
+    ///   connection to the registry; `.store`.
     package func acquire(_ target: TeamClaimTarget, as claim: TeamClaim) async throws(TeamError) -> Handle {
         guard let lease = session.lease else { throw noSession }
         let target = target.on(host)
-        let number: UInt64? = state.withLock { state in
-            guard state.held[target] == nil, state.acquiring.insert(target).inserted else { return nil }
+        let number = try state.withLock { state throws(TeamError) -> UInt64 in
+            if let own = state.held[target]?.claim ?? state.acquiring[target] { throw .claimed(target, by: own) }
+            state.acquiring[target] = claim
             state.lastNumber += 1
             return state.lastNumber
         }
-        guard let number else { throw .claimed(target, by: claim) }
         defer {
-            _ = state.withLock { $0.acquiring.remove(target) }
+            state.withLock { $0.acquiring[target] = nil }
             wake.yield()
         }
         let entry = TeamClaimEntry(claim: claim, attempt: "\(lease.generation).\(number)")
@@ -80,7 +82,7 @@ package final class TeamClaims: Service {
         let handle = Handle(target: target, number: number)
         let isHeld = state.withLock { state in
             guard session.lease == lease else { return false }
-            state.held[target] = Held(handle: handle, value: value, lease: lease)
+            state.held[target] = Held(handle: handle, claim: claim, value: value, lease: lease)
             return true
         }
         guard isHeld else { throw noSession }
@@ -105,10 +107,10 @@ package final class TeamClaims: Service {
         wake.yield()
     }
 
-    /// Replaces the content of a claim, which stands meanwhile.
+    /// Replaces the content of a claim. The claim is held during the replacement.
     ///
     /// - Throws: `TeamError.noSession` if the claim is not held, and if the registry does not answer. Without an answer the
-    ///   claim has the old or the new content.
+    ///   claim has the old or the new content. `TeamError.store` if another host has changed the claim; `.notEncoded`.
     package func replace(_ handle: Handle, with claim: TeamClaim) async throws(TeamError) {
         let change = state.withLock { state -> (old: Held, number: UInt64)? in
             guard let held = state.held[handle.target], held.handle == handle, held.lease == session.lease else {
@@ -125,13 +127,16 @@ package final class TeamClaims: Service {
         let put = TeamStoreWrite.put(key: key.text, value: value, lease: old.lease.id)
         for expected in [old.value] + old.otherValues {
             let condition = TeamStoreCondition.equals(key: key.text, value: expected)
-            do {
+            do throws(TeamStoreError) {
                 guard try await session.store.write([put], if: condition) else { continue }
             } catch {
-                throw .noSession(reason: "\(error)")
+                guard error == .leaseEnded else { throw .noSession(reason: "\(error)") }
+                session.reportEnd(of: old.lease)
+                throw noSession
             }
             return state.withLock { state in
                 guard state.held[handle.target]?.handle == handle else { return }
+                state.held[handle.target]?.claim = claim
                 state.held[handle.target]?.value = value
                 state.held[handle.target]?.otherValues = []
             }
@@ -238,7 +243,7 @@ extension TeamClaims {
     /// Removes and returns an unchecked target. The end of an attempt to acquire it wakes the service again.
     private func takeUnchecked() -> TeamClaimTarget? {
         state.withLock { state in
-            let target = state.unchecked.first { !state.acquiring.contains($0) }
+            let target = state.unchecked.first { state.acquiring[$0] == nil }
             return target.flatMap { state.unchecked.remove($0) }
         }
     }
@@ -249,7 +254,7 @@ extension TeamClaims {
             return
         }
         let isHeld = state.withLock { state in
-            guard !state.acquiring.contains(target) else {
+            guard state.acquiring[target] == nil else {
                 state.unchecked.insert(target)
                 return true
             }

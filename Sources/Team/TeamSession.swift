@@ -13,8 +13,8 @@ package final class TeamSession: Service {
     /// One lease in the registry.
     package struct Lease: Hashable, Sendable {
         package let id: TeamStoreLease.ID
-        /// A number that is greater for each later lease of this host: the time of the grant in milliseconds since 1970,
-        /// and at least one more than that of the lease before. So it also grows with a restart of the broker.
+        /// A number that is greater for each later lease of this host. It is the time of the grant in milliseconds
+        /// since 1970, and at least one more than the number before. So it also grows with a restart of the broker.
         package let generation: UInt64
     }
 

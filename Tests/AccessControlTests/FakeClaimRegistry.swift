@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Model
 import Synchronization
+import SystemIO
 import TestSupport
 
 @testable import AccessControl
@@ -12,11 +13,16 @@ final class FakeClaimRegistry: Sendable {
         case unreachable
         /// Receives requests and does not answer.
         case silent
+        /// Answers after the latch is open.
+        case slow(AsyncLatch)
     }
 
     private struct State {
         var claims: [LeaseTarget: TeamClaim] = [:]
         var condition = Condition.reachable
+        var lapsed: Set<HostName> = []
+        var acquisitions = 0
+        var requests = 0
         var observers: [@Sendable () -> Void] = []
     }
 
@@ -26,6 +32,16 @@ final class FakeClaimRegistry: Sendable {
 
     func observe(_ observer: @escaping @Sendable () -> Void) { state.withLock { $0.observers.append(observer) } }
 
+    /// The number of claims that were created or replaced.
+    var acquisitions: Int { state.withLock { $0.acquisitions } }
+    /// The number of requests for claims, also without an answer.
+    var requests: Int { state.withLock { $0.requests } }
+
+    /// Ends the time in which a host holds its claims, without a report, as a pause of its process does.
+    func lapse(_ host: HostName) { state.withLock { _ = $0.lapsed.insert(host) } }
+
+    fileprivate func hasLapsed(_ host: HostName) -> Bool { state.withLock { $0.lapsed.contains(host) } }
+
     /// Sets the condition, and reports it to the hosts as their mirrors do.
     func set(_ condition: Condition) { change { $0.condition = condition } }
 
@@ -33,17 +49,19 @@ final class FakeClaimRegistry: Sendable {
     func force(_ claim: TeamClaim?, on target: LeaseTarget) { change { $0.claims[target] = claim } }
 
     fileprivate func acquire(_ claim: TeamClaim, on target: LeaseTarget) async throws(LeaseClaimError) {
+        state.withLock { $0.requests += 1 }
         try await checkCondition()
         var holder: TeamClaim?
         change { state in
             holder = state.claims[target].flatMap { $0.host == claim.host ? nil : $0 }
-            if holder == nil { state.claims[target] = claim }
+            guard holder == nil else { return }
+            state.claims[target] = claim
+            state.acquisitions += 1
         }
         if let holder { throw .held(holder) }
     }
 
-    fileprivate func release(_ target: LeaseTarget, of host: HostName) async throws(LeaseClaimError) {
-        try await checkCondition()
+    fileprivate func release(_ target: LeaseTarget, of host: HostName) {
         change { state in if state.claims[target]?.host == host { state.claims[target] = nil } }
     }
 
@@ -54,6 +72,7 @@ final class FakeClaimRegistry: Sendable {
         case .silent:
             try? await Task.sleep(for: .seconds(3_600))
             throw .unreachable(reason: "cancelled")
+        case .slow(let latch): await latch.wait()
         }
     }
 
@@ -96,6 +115,8 @@ private struct FakeLeaseClaims: LeaseClaims {
 
     var foreignClaims: [LeaseTarget: TeamClaim] { registry.claims.filter { $0.value.host != host } }
 
+    func isHeld(_ target: LeaseTarget) -> Bool { !registry.hasLapsed(host) }
+
     func acquire(_ claim: LeaseClaim) async throws(LeaseClaimError) {
         let entry = TeamClaim(
             host: host,
@@ -111,9 +132,7 @@ private struct FakeLeaseClaims: LeaseClaims {
         try await registry.acquire(entry, on: shared(claim.target))
     }
 
-    func release(_ target: LeaseTarget) async throws(LeaseClaimError) {
-        try await registry.release(shared(target), of: host)
-    }
+    func release(_ target: LeaseTarget) { registry.release(shared(target), of: host) }
 
     /// Returns the target as all hosts name it.
     private func shared(_ target: LeaseTarget) -> LeaseTarget {

@@ -113,14 +113,42 @@ import Testing
         #expect(claim.holder == Self.ben && claim.lease == "l2")
     }
 
-    @Test func `a claim that could not be deleted is deleted again`() throws {
-        var table = try claimed()
-        table.end(1, at: .seconds(1))
-        let (first, second) = (table.nextClaimSteps(), table.nextClaimSteps())
-        table.released(phone)
-        let last = table.nextClaimSteps()
+    @Test(arguments: [true, false])
+    func `a claim that was acquired during the loss of claims grants nothing, and is acquired again or deleted`(
+        isWithdrawn: Bool
+    ) throws {
+        var table = LeaseTable(needsClaims: true)
+        try table.request(request(1, Self.anna), at: .zero)
+        let generation = table.claims?.generation
+        guard case .acquire(let claim)? = table.nextClaimSteps().first else {
+            Issue.record("no claim is acquired")
+            return
+        }
+        table.loseClaims(of: [phone], because: Self.reason, at: .seconds(1))
+        if isWithdrawn { _ = table.withdraw(1, at: .seconds(1)) }
 
-        #expect(first == [.release(phone)] && second == first && last.isEmpty)
+        table.acquired(claim, since: generation, at: .seconds(2))
+
+        let (granted, steps) = (table.takeEffects().granted, table.nextClaimSteps())
+        let expected: LeaseTable.ClaimStep = isWithdrawn ? .release(phone) : .acquire(claim)
+        #expect(granted.isEmpty && steps == [expected])
+    }
+
+    @Test func `the loss of another claim does not undo a replacement`() throws {
+        var table = try claimed()
+        try table.request(request(2, Self.ben), at: .seconds(1))
+        table.end(1, at: .seconds(1))
+        let generation = table.claims?.generation
+        guard case .acquire(let claim)? = table.nextClaimSteps().first else {
+            Issue.record("no claim is replaced")
+            return
+        }
+        table.loseClaims(of: [.endpoint(Self.shop)], because: Self.reason, at: .seconds(1))
+
+        table.acquired(claim, since: generation, at: .seconds(2))
+
+        let steps = table.nextClaimSteps()
+        #expect(steps.isEmpty && table.leases.count == 1)
     }
 
     @Test func `a lost claim ends the lease, and the next client needs a new claim`() throws {
@@ -175,9 +203,7 @@ import Testing
                     case .acquire(let claim):
                         held = true
                         table.acquired(claim, at: now)
-                    case .release(let target):
-                        held = false
-                        table.released(target)
+                    case .release: held = false
                     }
                 }
             }

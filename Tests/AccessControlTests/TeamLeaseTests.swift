@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Model
 import Synchronization
+import SystemIO
 import TestSupport
 import Testing
 
@@ -192,17 +193,46 @@ import Testing
         }
     }
 
-    @Test func `a claim that could not be deleted is deleted later`() async throws {
+    @Test func `a call and a connection under a lapsed claim are refused before its end is reported`() async throws {
         try await running {
             let lease = try await one.service.take(shop, for: one.user(1), seconds: 60)
-            registry.set(.unreachable)
-            try one.service.end(lease.id, among: [], by: one.user(1))
-            // The end of the lease, and the pause before the next attempt.
-            await clock.waitForSleepers(2)
-            #expect(!mayCall(two))
+            #expect(mayCall(one) && mayConnect(one))
 
-            registry.set(.reachable)
-            clock.advance(by: .seconds(1))
+            registry.lapse(one.name)
+
+            let call = #expect(throws: AccessError.self) {
+                try one.service.beginCall(of: shop, by: one.user(1).leaseHolder)
+            }
+            #expect(!mayConnect(one) && one.service.count == 1)
+            // Another client is refused because of the lease, as before.
+            let other = #expect(throws: AccessError.self) {
+                try one.service.beginCall(of: shop, by: one.user(2).leaseHolder)
+            }
+            #expect(other?.description.contains("is leased to \"user 1\" until ") == true)
+
+            one.service.endClaimed([.device(phone)], because: LeaseConflict.lostRegistry)
+            let renewal = await #expect(throws: AccessError.self) {
+                try await one.service.take(shop, for: one.user(1), seconds: 60, renewing: lease.id)
+            }
+            #expect(call?.description == renewal?.description)
+            #expect(call?.description.hasPrefix("lease \(lease.id) has ended: the host lost its connection") == true)
+        }
+    }
+
+    @Test func `a claim that is created after its client has left is deleted, also after the loss of another claim`()
+        async throws
+    {
+        try await running {
+            let latch = AsyncLatch()
+            registry.set(.slow(latch))
+            let request = Task { [one, shop] in try await one.service.take(shop, for: one.user(1), seconds: 60) }
+            try await eventually("the claim is requested") { registry.requests == 1 }
+            let other = try #require(UDID("00008101-000123456789ABCE"))
+            one.service.endClaimed([.device(other)], because: LeaseConflict.lostRegistry)
+            request.cancel()
+            await #expect(throws: CancellationError.self) { try await request.value }
+            latch.open()
+            try await eventually("the claim is created") { registry.acquisitions == 1 }
 
             try await noClaims()
             _ = try await two.service.take(shop, for: two.user(1), seconds: 60)

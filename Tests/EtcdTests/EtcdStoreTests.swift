@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The store on a real etcd.
-@Suite struct EtcdStoreTests {
+@Suite(.timeLimit(.minutes(3))) struct EtcdStoreTests {
     @Test(.needs(.etcd)) func `a list has the keys of its prefix in order`() async throws {
         try await withScratchFolder { scratch in
             let store = try await EtcdCluster(in: scratch).store()
@@ -79,11 +79,14 @@ import Testing
     @Test(.needs(.etcd)) func `entries vanish in one revision when their lease ends`() async throws {
         try await withScratchFolder { scratch in
             let store = try await EtcdCluster(in: scratch).store()
-            let lease = try await store.grantLease(timeToLive: .seconds(2))
+            let start = try await store.list("/").revision
+            // Long enough for a test process that is paused before the put.
+            let lease = try await store.grantLease(timeToLive: .seconds(10))
             try await store.renewLease(lease)
-            try await store.put("/a", lease: lease)
-            try await store.put("/b", lease: lease)
-            var changes = store.changes(of: "/", after: try await store.list("/").revision).makeAsyncIterator()
+            let puts = ["/a", "/b"].map { TeamStoreWrite.put(key: $0, value: [], lease: lease) }
+            #expect(try await store.write(puts, if: nil))
+            var changes = store.changes(of: "/", after: start).makeAsyncIterator()
+            #expect(try await changes.next()?.changes.count == 2)
             let end = try #require(await changes.next())
             #expect(Set(end.changes) == [.delete(key: "/a"), .delete(key: "/b")])
             await #expect(throws: TeamStoreError.leaseEnded) { try await store.renewLease(lease) }

@@ -64,6 +64,45 @@ import Testing
         #expect(claims.foreignClaims.isEmpty)
     }
 
+    @Test func `a call under a claim that lapsed during a pause of the process is refused before its end is reported`()
+        async throws
+    {
+        let clock = ManualClock()
+        let host = try #require(HostName("lab1"))
+        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        let session = TeamSession(store: store, clock: clock, logger: logger)
+        let teamClaims = TeamClaims(host: host, session: session)
+        let leases = LeaseService(claims: TeamLeaseClaims(teamClaims, of: host))
+        let phone = Endpoint(
+            id: try #require(EndpointID("shop")),
+            kind: .mcp,
+            app: SanitizedText("com.example.shop"),
+            name: SanitizedText("Shop"),
+            location: Endpoint.Location(udid: UDID("00008101-000123456789ABCD")),
+            state: .online,
+            approval: .approved,
+            firstSeenAt: .distantPast,
+            lastSeenAt: nil
+        )
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await session.run() }
+            group.addTask { try await teamClaims.run() }
+            group.addTask { try await leases.run() }
+            defer { group.cancelAll() }
+            try await eventually("the session has a lease") { session.lease != nil }
+            let lease = try await leases.take(phone, for: .broker, seconds: 60)
+            leases.endCall(try leases.beginCall(of: phone, by: Principal.broker.leaseHolder))
+
+            // No `LostClaimForwarder` runs, so the end of the claim is never reported.
+            clock.advance(by: .seconds(9))
+
+            let error = #expect(throws: AccessError.self) {
+                try leases.beginCall(of: phone, by: Principal.broker.leaseHolder)
+            }
+            #expect(error?.description == "lease \(lease.id) has ended: \(LeaseConflict.lostRegistry)")
+        }
+    }
+
     @Test func `a claim that another host deleted or replaced does not prevent the next lease`() async throws {
         let (lab2, own) = (try claim("shop", by: "lab2"), try claim("shop.lab1", by: "lab1"))
         let key = TeamKey.claim(own.target).text

@@ -70,7 +70,11 @@ import Testing
     @Test func `one host holds a claim only once, and can take it again after a release`() async throws {
         try await withBrokers(["lab1"]) { brokers in
             let handle = try await brokers[0].claim(phone())
-            await #expect(throws: TeamError.self) { try await brokers[0].claim(phone()) }
+            let other = try Values.claim("lab1", of: "till.lab1")
+            let error = await #expect(throws: TeamError.self) {
+                try await brokers[0].claims.acquire(phone(), as: other)
+            }
+            #expect(error == .claimed(try phone(), by: try Values.claim("lab1", of: "shop.lab1")))
 
             brokers[0].claims.release(handle)
             let second = try await brokers[0].claim(phone())
@@ -79,6 +83,38 @@ import Testing
             brokers[0].claims.release(handle)
             #expect(brokers[0].claims.isHeld(second))
             #expect(!brokers[0].claims.isHeld(handle))
+        }
+    }
+
+    @Test func `a target that is being claimed is reported with the claim of that attempt`() async throws {
+        try await withBrokers(["lab1"]) { brokers in
+            let gate = AsyncLatch()
+            brokers[0].store.hold(behind: gate)
+            async let first = brokers[0].claim(phone())
+            try await eventually("the claim waits") { brokers[0].store.heldCalls == 1 }
+            let other = try Values.claim("lab1", of: "till.lab1")
+            let error = await #expect(throws: TeamError.self) {
+                try await brokers[0].claims.acquire(phone(), as: other)
+            }
+            gate.open()
+
+            #expect(error == .claimed(try phone(), by: try Values.claim("lab1", of: "shop.lab1")))
+            _ = try await first
+        }
+    }
+
+    @Test func `a replacement under a lease that the registry has ended ends all claims at once`() async throws {
+        try await withBrokers(["lab1"]) { brokers in
+            let handle = try await brokers[0].claim(phone())
+            var ends = brokers[0].claims.ends.makeAsyncIterator()
+            let lease = try #require(brokers[0].session.lease)
+            try await inner.revokeLease(lease.id)
+            let other = try Values.claim("lab1", of: "till.lab1")
+            await #expect(throws: TeamError.self) { try await brokers[0].claims.replace(handle, with: other) }
+
+            // The clock stands still, so only the report ends the lease of the session.
+            try await eventually("there is a new lease") { brokers[0].session.lease.map { $0 != lease } ?? false }
+            #expect(await ends.next() == handle)
         }
     }
 
@@ -275,14 +311,24 @@ import Testing
 
     @Test func `a check during an attempt to acquire leaves the claim of that attempt`() async throws {
         try await withBrokers(["lab1"]) { brokers in
-            brokers[0].store.hold(behind: AsyncLatch())
+            let (gate, openGate) = (AsyncLatch(), AsyncLatch())
+            openGate.open()
+            brokers[0].store.hold(behind: gate)
             async let first = brokers[0].claim(phone(1))
-            try await eventually("the claim waits") { brokers[0].store.heldCalls >= 1 }
+            try await eventually("the claim waits") { brokers[0].store.heldCalls == 1 }
+            // Later writes do not wait.
+            brokers[0].store.hold(behind: openGate)
             brokers[0].claims.check(try phone(1))
-            #expect(brokers[0].store.record.lists == 0)
-            brokers[0].store.release()
+            // The checks run one after another, so that of the claim would run among these.
+            for number in 2...5 {
+                try await forge(try Values.claim("lab1", of: "shop.lab1"), of: phone(number))
+                brokers[0].claims.check(try phone(number))
+                try await eventually("the forged claim is deleted") { try await owner(of: phone(number)) == nil }
+            }
+            #expect(brokers[0].store.record.lists == 4)
+            gate.open()
             let handle = try await first
-            try await eventually("the claim is read") { brokers[0].store.record.lists == 1 }
+            try await eventually("the claim is read") { brokers[0].store.record.lists == 5 }
             try await forge(try Values.claim("lab1", of: "shop.lab1"), of: phone(2))
             brokers[0].claims.check(try phone(2))
 

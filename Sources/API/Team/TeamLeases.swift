@@ -17,15 +17,15 @@ package struct TeamLeases: HostLeases {
             method: "POST",
             target: "/v1/leases",
             headers: [("Content-Type", "application/json")],
-            body: Array(try JSONCoding.encoder().encode(spec))
+            body: Array(try JSONCoding.encoder().encode(spec)),
+            timeout: .seconds(spec.waitSeconds ?? 0) + HostRequest.standardTimeout
         )
         let bytes = try await proxy.bytes(of: request, to: host, for: principal)
         return try TeamProxy.decode(Lease.self, bytes, from: host)
     }
 
     package func end(_ id: String, on host: HostName, for principal: Principal) async throws {
-        let isID = !id.isEmpty && id.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "z")).contains($0) }
-        guard isID, id.allSatisfy({ $0.isLetter || $0.isNumber }) else {
+        guard Lease.isLocalID(id) else {
             throw Problem(.notFound, "\"\(SanitizedText(id))\" is not the ID of a lease", hint: "patchbay leases")
         }
         _ = try await proxy.bytes(

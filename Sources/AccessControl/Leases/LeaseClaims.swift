@@ -8,15 +8,40 @@ package protocol LeaseClaims: Sendable {
     /// The claims of the other hosts, by target. Read for each changing call and each connection, so it must be fast.
     var foreignClaims: [LeaseTarget: TeamClaim] { get }
 
+    /// Returns whether the claim of this host certainly stands at this moment. Read for each changing call and each
+    /// connection under a lease of a phone, so it must be fast.
+    func isHeld(_ target: LeaseTarget) -> Bool
+
     /// Creates a claim, or replaces the claim of this host for the same target.
     ///
     /// - Throws: `LeaseClaimError`, after a few seconds at most.
     func acquire(_ claim: LeaseClaim) async throws(LeaseClaimError)
 
-    /// Deletes the claim of this host, if there is one.
+    /// Deletes the claim of this host, if there is one. Returns at once; the deletion is repeated until it succeeds.
+    func release(_ target: LeaseTarget)
+}
+
+extension LeaseClaims {
+    /// Returns the claim of another host on a phone, or on the phone of an endpoint; nil if there is none.
+    /// `phones` returns the phones of endpoints without a cable.
+    func foreignClaim(on target: LeaseTarget, _ phones: () -> [EndpointID: UDID]) -> TeamClaim? {
+        let foreign = foreignClaims
+        guard !foreign.isEmpty else { return nil }
+        switch target {
+        case .device: return foreign[target]
+        // Only its own host leases an endpoint without a phone.
+        case .endpoint(let id): return phones()[id].flatMap { foreign[.device($0)] }
+        }
+    }
+
+    /// Returns the lease of a client on a target whose claim has lapsed, and whose end has not been reported yet.
     ///
-    /// - Throws: `LeaseClaimError.unreachable`; the caller tries again.
-    func release(_ target: LeaseTarget) async throws(LeaseClaimError)
+    /// A process that was paused may call this before it learns that its claims have ended.
+    func lapsedLease(on target: LeaseTarget, of key: String, in table: LeaseTable) -> LeaseTable.Entry? {
+        table.leases(on: target).first { lease in
+            lease.holder.key == key && table.claimedPhone(of: lease).map { !isHeld($0) } ?? false
+        }
+    }
 }
 
 /// The claim of one target of a lease.
@@ -57,6 +82,15 @@ extension LeaseConflict {
     init(_ claim: TeamClaim, on target: LeaseTarget) {
         self.init(target: target, holder: claim.holder, host: claim.host, seconds: nil, end: nil)
     }
+
+    /// The conflict of a client whose own lease has lost its claim. Another host may have leased the phone.
+    init(lapsed lease: LeaseTable.Entry, on target: LeaseTarget) {
+        let ending = LeaseTable.Entry.ending(of: lease.number, because: Self.lostRegistry)
+        self.init(target: target, holder: nil, ending: ending, seconds: nil, end: nil)
+    }
+
+    /// The reason for the end of leases whose claims the registry may have deleted.
+    package static let lostRegistry = "the host lost its connection to the registry of the team"
 }
 
 extension TeamClaim {

@@ -111,10 +111,13 @@ extension Principal {
 package struct LeaseConflict: Hashable, Sendable, CustomStringConvertible {
     /// The endpoint or the phone that the client asked for.
     package private(set) var target: LeaseTarget
-    /// The holder of the lease; nil if there is no lease, but a changing call of another client still runs.
+    /// The holder of the lease. Nil if the client's own lease has ended, or if only a changing call of another client
+    /// still runs.
     package let holder: SanitizedText?
     /// The host that granted the lease; nil for this broker.
     var host: HostName?
+    /// The sentence about the end of the client's own lease; nil for any other conflict.
+    var ending: String?
     /// The rest of the lease in whole seconds, at least 1. Nil for a lease of another host, which alone knows its end.
     package let seconds: Int?
     /// The end of the lease, in RFC 3339 format. Nil for a lease of another host.
@@ -132,6 +135,7 @@ package struct LeaseConflict: Hashable, Sendable, CustomStringConvertible {
     }
 
     package var description: String {
+        if let ending { return ending }
         guard let holder else { return "a changing call of another client still runs on \(name)" }
         if let host { return "\(name) is leased to \"\(holder)\" on the host \(host)" }
         return "\(name) is leased to \"\(holder)\" until \(end ?? "-") (\(seconds ?? 1) s)"

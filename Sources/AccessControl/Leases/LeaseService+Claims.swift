@@ -24,14 +24,4 @@ extension LeaseService {
             }
         }
     }
-
-    /// Returns the claim of another host on a phone, or on the phone of an endpoint; nil if there is none.
-    func foreignClaim(on target: LeaseTarget) -> TeamClaim? {
-        guard let foreign = claims?.foreignClaims, !foreign.isEmpty else { return nil }
-        switch target {
-        case .device: return foreign[target]
-        // Only its own host leases an endpoint without a phone.
-        case .endpoint(let id): return phones()[id].flatMap { foreign[.device($0)] }
-        }
-    }
 }

@@ -47,7 +47,7 @@ extension LeaseService {
         return endpoints.map { endpoint in
             var leased = endpoint
             let target = LeaseTarget(endpoint)
-            if let claim = foreign[target] ?? foreignClaim(on: target) {
+            if let claim = foreign[target] ?? claims?.foreignClaim(on: target, phones) {
                 leased.lease = claim.lease(at: endpoint, for: principal)
             } else {
                 let number = table.leases(on: target).first?.number
@@ -61,10 +61,11 @@ extension LeaseService {
     /// Begins a changing call of an endpoint. While the call runs, no other client gets the lease.
     ///
     /// - Returns: The number of the call, to pass to `endCall`.
-    /// - Throws: `AccessError.leased`, for every client also while another host has the claim of the phone.
+    /// - Throws: `AccessError.leased`, for every client also while another host has the claim of the phone, and for the
+    ///   holder of a lapsed claim.
     package func beginCall(of endpoint: Endpoint, by holder: LeaseHolder) throws(AccessError) -> UInt64 {
         let target = LeaseTarget(endpoint)
-        if let claim = foreignClaim(on: target) { throw .leased(LeaseConflict(claim, on: target)) }
+        if let conflict = claimConflict(on: target, holderKey: holder.key) { throw .leased(conflict) }
         let number = update { table, now in table.beginCall(on: target, by: holder, at: now) }
         guard let number else { throw .leased(conflict(on: target, for: holder)) }
         return number
@@ -75,8 +76,16 @@ extension LeaseService {
     /// Returns the conflict of a new connection; nil if no other client has the lease. While another host has the claim of
     /// the phone, every client has a conflict.
     package func connectionConflict(on target: LeaseTarget, holderKey: String) -> LeaseConflict? {
-        if let claim = foreignClaim(on: target) { return LeaseConflict(claim, on: target) }
+        if let conflict = claimConflict(on: target, holderKey: holderKey) { return conflict }
         return current.leases(on: target).first { $0.holder.key != holderKey }.map { $0.conflict(on: target, at: time) }
+    }
+
+    /// Returns the conflict with the claim of another host, or with the client's own claim that has lapsed.
+    private func claimConflict(on target: LeaseTarget, holderKey: String) -> LeaseConflict? {
+        guard let claims else { return nil }
+        if let claim = claims.foreignClaim(on: target, phones) { return LeaseConflict(claim, on: target) }
+        let lapsed = hasEntries ? claims.lapsedLease(on: target, of: holderKey, in: current) : nil
+        return lapsed.map { LeaseConflict(lapsed: $0, on: target) }
     }
 
     /// Returns the conflict of a request that was refused.

@@ -9,7 +9,7 @@ extension LeaseTable {
     struct Claims: Sendable {
         /// The claims in the registry, with their content.
         fileprivate(set) var held: [LeaseTarget: LeaseClaim] = [:]
-        /// The targets whose claims must be deleted from the registry.
+        /// The targets whose claims must be deleted from the registry, or acquired again.
         fileprivate var obsolete: Set<LeaseTarget> = []
         /// Grows when claims are lost. The result of an older step is outdated.
         fileprivate(set) var generation: UInt64 = 0
@@ -47,20 +47,30 @@ extension LeaseTable {
             claims.held[target] = nil
             claims.obsolete.insert(target)
         }
-        claims.obsolete.subtract(needed.keys)
+        let released = claims.obsolete.subtracting(needed.keys)
+        claims.obsolete = []
         self.claims = claims
-        return claims.obsolete.map(ClaimStep.release)
+        return released.map(ClaimStep.release)
             + needed.values.filter { claims.held[$0.target] != $0 }.map(ClaimStep.acquire)
     }
 
     /// Reports that the registry has a claim of this host. Grants the pending lease that needs no other claim.
-    mutating func acquired(_ claim: LeaseClaim, at now: Duration) {
-        claims?.held[claim.target] = claim
+    ///
+    /// - Parameters:
+    ///   - claim: The claim.
+    ///   - generation: The generation at the request for the claim; nil for the current one.
+    ///   - now: The current time.
+    mutating func acquired(_ claim: LeaseClaim, since generation: UInt64? = nil, at now: Duration) {
+        guard let claims else { return }
+        let isCurrent = generation.map { $0 == claims.generation } ?? true
+        guard isCurrent || claims.held[claim.target] != nil else {
+            // The claims lost since the request may include this one. It is acquired again or deleted.
+            self.claims?.obsolete.insert(claim.target)
+            return
+        }
+        self.claims?.held[claim.target] = claim
         advance(at: now)
     }
-
-    /// Reports that the registry has no claim of this host for a target.
-    mutating func released(_ target: LeaseTarget) { claims?.obsolete.remove(target) }
 
     /// Ends the leases of phones whose claims this host no longer holds.
     ///
@@ -90,6 +100,11 @@ extension LeaseTable {
     func waitsForClaim(_ ticket: UInt64) -> Bool {
         let lease = entries.values.first { $0.isPending && $0.request.ticket == ticket }
         return lease.map { lease in !isClaimed(lease) && !hasCalls(on: lease) { $0 != lease.holder.key } } ?? false
+    }
+
+    /// Returns the phone of a granted lease if this host has acquired its claim; nil otherwise.
+    func claimedPhone(of lease: Entry) -> LeaseTarget? {
+        lease.isPending ? nil : lease.targets.first { $0.device != nil && claims?.held[$0] != nil }
     }
 
     /// True if this host holds the claims of all phones that the lease covers, and without a team.

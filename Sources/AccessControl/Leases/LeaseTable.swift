@@ -131,7 +131,7 @@ struct LeaseTable: Sendable {
     func error(forEnded number: UInt64, key: String, isOwner: Bool) -> AccessError {
         let ending = endings.last { $0.number == number && (isOwner || $0.key == key) }
         return .notFound(
-            ending.map { "lease l\(number) has ended: \($0.reason)" }
+            ending.map { Entry.ending(of: number, because: $0.reason) }
                 ?? "there is no lease with this ID; leases also end when the broker stops; `patchbay leases` lists all"
         )
     }

@@ -17,6 +17,9 @@ extension LeaseTable.Entry {
     /// Returns the number in an ID of this broker; 0, which no lease has, for other text.
     static func number(of id: String) -> UInt64 { id.hasPrefix("l") ? UInt64(id.dropFirst()) ?? 0 : 0 }
 
+    /// Returns the sentence about a lease that has ended.
+    static func ending(of number: UInt64, because reason: String) -> String { "lease l\(number) has ended: \(reason)" }
+
     /// Returns the conflict of another client's request.
     func conflict(on target: LeaseTarget, at time: LeaseTime) -> LeaseConflict {
         LeaseConflict(

@@ -33,6 +33,10 @@ final class TeamLeaseClaims: LeaseClaims {
         }
     }
 
+    func isHeld(_ target: LeaseTarget) -> Bool {
+        state.withLock { $0.handles[target] }.map(claims.isHeld) ?? false
+    }
+
     func acquire(_ claim: LeaseClaim) async throws(LeaseClaimError) {
         let entry = TeamClaim(
             host: host,
@@ -81,7 +85,7 @@ final class TeamLeaseClaims: LeaseClaims {
         if claim.host == host { claims.check(target) }
     }
 
-    func release(_ target: LeaseTarget) async throws(LeaseClaimError) {
+    func release(_ target: LeaseTarget) {
         guard let handle = state.withLock({ $0.handles.removeValue(forKey: target) }) else { return }
         claims.release(handle)
     }
@@ -94,10 +98,7 @@ struct LostClaimForwarder: Service {
 
     func run() async throws {
         for await handle in claims.ends.cancelOnGracefulShutdown() {
-            leases.endClaimed(
-                [LeaseTarget(handle.target).onItsHost],
-                because: "the host lost its connection to the registry of the team"
-            )
+            leases.endClaimed([LeaseTarget(handle.target).onItsHost], because: LeaseConflict.lostRegistry)
             claims.check(handle.target)
         }
     }

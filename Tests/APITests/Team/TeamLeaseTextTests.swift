@@ -142,4 +142,15 @@ import Testing
 
         await #expect(throws: Problem.self) { _ = try await team.lease(of: shop.on(lab3), for: .broker) }
     }
+
+    @Test(arguments: ["", "l", "x1", "l1a", "l1/2"])
+    func `only an ID that brokers give is sent to another host`(id: String) async throws {
+        let host = try Host(200, ListResponse<Lease>([]))
+
+        await #expect(throws: Problem.self) {
+            try await TeamLeases(TeamProxy(host)).end(id, on: lab3, for: .broker)
+        }
+
+        #expect(host.targets.isEmpty)
+    }
 }
