@@ -32,6 +32,8 @@ package enum ClientError: Error, Hashable, Sendable {
     case otherKey(address: String)
     /// The broker at a remote address refused the client's certificate.
     case keyRefused(address: String)
+    /// This process accepts the key of the broker at a remote address no more. Nothing was sent.
+    case notTrusted(address: String)
     /// The machine at a remote address refused the connection.
     case noListener(address: String)
     /// No connection to a remote address was possible.
@@ -65,6 +67,7 @@ extension ClientError: CustomStringConvertible {
             "the broker at \(address) has another key than the pairing string; somebody may intercept the connection; "
                 + "nothing was sent"
         case .keyRefused(let address): "the broker at \(address) refused the key of this client"
+        case .notTrusted(let address): "the broker at \(address) is not trusted any more; nothing was sent"
         case .noListener(let address): "no broker listens at \(address)"
         case .unreachable(let address, let reason): "the broker at \(address) is unreachable: \(reason)"
         case .tlsFailed(let address, let reason): "TLS with the broker at \(address) failed: \(reason)"
@@ -99,6 +102,7 @@ extension ClientError: CustomStringConvertible {
         case .otherKey:
             "compare the pin with `patchbay remote status` on that machine; if the broker has a new key, pair and join again"
         case .keyRefused: "patchbay leave NAME, then join again with a new pairing string"
+        case .notTrusted: "`patchbay team status` lists the hosts of the team"
         case .noListener: "on that machine, see `patchbay remote status`; `patchbay remote on` opens the listener"
         case .unreachable: "check the network and the firewall, and `patchbay remote status` on that machine"
         case .tlsFailed: "check that the port is that of `patchbay remote status` on that machine"

@@ -31,7 +31,7 @@ enum ExitStatus: CInt, CaseIterable {
         switch error {
         case .brokerNotRunning, .sshMissing, .sshFailed, .noRemoteBroker, .noListener, .unreachable, .tlsFailed:
             self = .notReachable
-        case .notPermitted, .noRemotePermission, .otherKey, .keyRefused: self = .notPermitted
+        case .notPermitted, .noRemotePermission, .otherKey, .keyRefused, .notTrusted: self = .notPermitted
         case .invalidDestination: self = .usage
         case .unusablePath: self = .configuration
         case .busy, .timedOut, .connectionLost: self = .temporary

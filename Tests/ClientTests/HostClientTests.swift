@@ -25,7 +25,7 @@ import Testing
 
         final class Log: Sendable {
             let heads = Mutex<[String]>([])
-            let connections = Mutex(0)
+            let sockets = Mutex<[CInt]>([])
         }
 
         /// The connection with the index 0 gets the first script. The last script applies to all further connections.
@@ -33,9 +33,9 @@ import Testing
             let log = Log()
             self.log = log
             server = try LoopbackServer(in: nil) { socket in
-                let index = log.connections.withLock { count in
-                    defer { count += 1 }
-                    return count
+                let index = log.sockets.withLock { sockets in
+                    defer { sockets.append(socket) }
+                    return sockets.count
                 }
                 for answer in scripts[min(index, scripts.count - 1)] {
                     guard let head = Self.readRequest(from: socket) else { return }
@@ -47,8 +47,14 @@ import Testing
             port = server.port
         }
 
-        var connections: Int { log.connections.withLock { $0 } }
+        var connections: Int { log.sockets.withLock { $0.count } }
         var heads: [String] { log.heads.withLock { $0 } }
+
+        /// Sends bytes over the connection with this index, which is open.
+        func send(_ text: String, over index: Int) {
+            let socket = log.sockets.withLock { $0[index] }
+            _ = text.withCString { Glibc.send(socket, $0, strlen($0), CInt(MSG_NOSIGNAL)) }
+        }
 
         func stop() { server.stop() }
 
@@ -79,13 +85,18 @@ import Testing
         )
     }
 
-    private func request(_ method: String = "GET", body: String = "") -> HostHTTPRequest {
+    private func request(
+        _ method: String = "GET",
+        body: String = "",
+        within timeout: Duration = .seconds(30)
+    ) -> HostHTTPRequest {
         HostHTTPRequest(
             method: method,
             target: "/v1/status",
             headers: [("Accept", "application/json")],
             body: Array(body.utf8),
-            isIdempotent: method == "GET"
+            isIdempotent: method == "GET",
+            timeout: timeout
         )
     }
 
@@ -251,6 +262,66 @@ import Testing
             while server.heads.count < 2 { await Task.yield() }
             group.cancelAll()
         }
+    }
+
+    /// A time limit for a broker that does not answer, and its error.
+    private static let limit = Duration.milliseconds(125)
+    private static let timeoutError = ClientError.timedOut(what: "GET /v1/status", seconds: 0.125)
+
+    @Test(.timeLimit(.minutes(1)), arguments: [0, 1])
+    func `a broker that does not answer within the time limit of a request is an error, and is asked once`(
+        earlier: Int
+    ) async throws {
+        // The last line keeps the connection open: the server waits for a further request.
+        let server = try Server([Array(repeating: Self.answer("one"), count: earlier) + ["HTTP/1.1 ", ""]])
+        let other = try Server([[Self.answer("never")]])
+        defer { for server in [server, other] { server.stop() } }
+        let client = HostClient(security: NoSecurity())
+        let address = try address(server.port, other.port)
+        for _ in 0..<earlier { #expect(try await text(try await client.send(request(), to: address)) == "one") }
+
+        await #expect(throws: Self.timeoutError) {
+            _ = try await client.send(request(within: Self.limit), to: address)
+        }
+
+        #expect(server.connections == 1 && server.heads.count == earlier + 1 && other.connections == 0)
+    }
+
+    @Test(.timeLimit(.minutes(1))) func `a response that stops in its middle is an error after the time limit`()
+        async throws
+    {
+        let cut = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfive!"
+        let server = try Server([[cut, ""]])
+        defer { server.stop() }
+        let client = HostClient(security: NoSecurity())
+        let response = try await client.send(request(within: Self.limit), to: try address(server.port))
+
+        await #expect(throws: Self.timeoutError) { _ = try await text(response) }
+    }
+
+    @Test(.timeLimit(.minutes(1))) func `an event stream may be silent for longer than the time limit of its request`()
+        async throws
+    {
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+        // The server waits for a further request on each connection, so both stay open.
+        let server = try Server([["\(head)3\r\none\r\n", ""], ["HTTP/1.1 ", ""]])
+        defer { server.stop() }
+        let client = HostClient(security: NoSecurity())
+        let address = try address(server.port)
+        let stream = try await client.send(request(within: Self.limit), to: address)
+        let first = try await stream.next()
+        #expect(first.map { String(buffer: $0) } == "one")
+
+        async let next = stream.next()
+        // The time limit passes during a second request.
+        await #expect(throws: Self.timeoutError) {
+            _ = try await client.send(request(within: Self.limit), to: address)
+        }
+        server.send("3\r\ntwo\r\n", over: 0)
+
+        let second = try await next
+        #expect(second.map { String(buffer: $0) } == "two")
+        stream.close()
     }
 
     @Test(arguments: [

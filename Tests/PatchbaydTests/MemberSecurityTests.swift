@@ -102,7 +102,8 @@ import Testing
         target: "/v1/status",
         headers: [],
         body: Array("{}".utf8),
-        isIdempotent: false
+        isIdempotent: false,
+        timeout: .seconds(30)
     )
 
     @Test func `the next address is tried if another member answers at the first one`() async throws {
@@ -174,15 +175,32 @@ import Testing
         try await listener.close().get()
     }
 
-    @Test func `a host that is removed during a connection attempt gets nothing`() async throws {
+    @Test func `a host that is removed during a connection attempt gets nothing, and the error says why`() async throws
+    {
         let received = Received()
         let listener = try await listen(as: lab2, received)
+        let address = address(listener)
+        let client = try client()
         members.remove(lab2.host)
+        let expected = ClientError.notTrusted(address: "127.0.0.1:\(listener.localAddress?.port ?? 0)")
 
-        await #expect(throws: ClientError.self) { _ = try await client().send(request, to: address(listener)) }
+        await #expect(throws: expected) { _ = try await client.send(request, to: address) }
+        await #expect(throws: expected) {
+            let shop = try #require(EndpointID("shop"))
+            _ = try await client.openStream(to: .endpoint(shop), at: address, headers: [])
+        }
 
+        #expect(expected.hostError(lab2.host, isSent: true) == .absent(lab2.host))
         #expect(received.count == 0)
         try await eventually("the connection is closed") { connections.count == 0 }
         try await listener.close().get()
+    }
+
+    @Test func `a host that does not answer is silent, and may have executed the request`() {
+        let error = ClientError.timedOut(what: "POST /v1/status", seconds: 14.5)
+
+        #expect(error.hostError(lab2.host, isSent: true) == .silent(lab2.host, seconds: 15))
+        #expect("\(error.hostError(lab2.host, isSent: true))".contains("the host lab2 has not answered for 15 s"))
+        #expect(error.hostError(lab2.host, isSent: false) == .unreachable(lab2.host, reason: "it did not answer"))
     }
 }

@@ -1,3 +1,4 @@
+import MCP
 package import Model
 package import NIOCore
 
@@ -18,6 +19,8 @@ package struct HostRequest: Sendable {
     package let target: String
     package var headers: [(name: String, value: String)]
     package let body: [UInt8]
+    /// The time without a part of the response after which the request fails. The body of an event stream has no limit.
+    package let timeout: Duration
     /// True if a second execution of the request changes nothing.
     package var isIdempotent: Bool { ["GET", "HEAD", "PUT", "DELETE"].contains(method) }
 
@@ -25,9 +28,30 @@ package struct HostRequest: Sendable {
         method: String,
         target: String,
         headers: [(name: String, value: String)] = [],
-        body: [UInt8] = []
+        body: [UInt8] = [],
+        timeout: Duration = HostRequest.standardTimeout
     ) {
         (self.method, self.target, self.headers, self.body) = (method, target, headers, body)
+        self.timeout = timeout
+    }
+}
+
+/// The time limits. Another broker that hangs keeps its connections open, so only a limit ends a request.
+extension HostRequest {
+    /// The time limit of a request that is no call of an app, in addition to the wait that it asks for. The command
+    /// line waits longer for its own broker.
+    package static let standardTimeout = Duration.seconds(20)
+    /// The time for the answer of the other broker after the time limit of the call.
+    static let answerMargin = Duration.seconds(5)
+
+    /// Returns the time limit of a call of an app.
+    ///
+    /// - Parameters:
+    ///   - timeout: The timeout of the call itself; nil for the longest one of a broker.
+    ///   - wait: The wait time for an offline app, which the timeout includes.
+    /// - Returns: The time without a part of the response after which the request fails.
+    static func timeout(ofCall timeout: Duration? = nil, wait: Duration = UpstreamTimeouts().wait) -> Duration {
+        (timeout ?? wait + UpstreamTimeouts.longestResponse) + answerMargin
     }
 }
 
@@ -53,6 +77,8 @@ package enum HostError: Error, Hashable, Sendable {
     case absent(HostName)
     /// The broker may have executed the request, and the connection ended before the response.
     case responseLost(HostName)
+    /// The broker may have executed the request, and sent nothing for this number of seconds.
+    case silent(HostName, seconds: Int)
     /// The grant of the client names too many endpoints or tools for a request to another host.
     case callerTooLarge(HostName)
 }
@@ -80,6 +106,12 @@ extension HostError: CustomStringConvertible {
                 .unavailable,
                 "the connection to the host \(host) ended before its response; it may have executed the request",
                 hint: "check the result before you try again: patchbay leases, or patchbay show"
+            )
+        case .silent(let host, let seconds):
+            Problem(
+                .unavailable,
+                "the host \(host) has not answered for \(seconds) s; it may have executed the request",
+                hint: "see `systemctl status patchbayd` on \(host), and check the result before you try again"
             )
         case .callerTooLarge(let host):
             Problem(

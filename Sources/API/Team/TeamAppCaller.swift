@@ -46,7 +46,8 @@ package struct TeamAppCaller: AppCaller {
             method: "POST",
             target: Self.path(call.endpoint.id, "call"),
             headers: [("Content-Type", "application/json")],
-            body: JSON.object(body).bytes
+            body: JSON.object(body).bytes,
+            timeout: HostRequest.timeout(ofCall: call.timeout, wait: call.wait)
         )
         let answer = try await json(of: request, at: host, for: principal)
         guard let result = answer["result"]?.object else { throw Self.unreadable }
@@ -92,6 +93,8 @@ package struct TeamAppCaller: AppCaller {
             throw .refused(by: host, problem)
         } catch HostError.responseLost {
             throw .responseLost
+        } catch HostError.silent(let host, let seconds) {
+            throw .timedOut(seconds: seconds, cause: HostError.silent(host, seconds: seconds).problem.hint)
         } catch let error as HostError {
             throw .refused(by: host, error.problem)
         } catch is CancellationError {

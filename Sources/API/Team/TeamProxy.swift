@@ -32,7 +32,10 @@ package struct TeamProxy: Sendable {
             Self.count("answered")
             return response
         } catch let error as HostError {
-            if case .responseLost = error { Self.count("lost") } else { Self.count("unreachable") }
+            switch error {
+            case .responseLost, .silent: Self.count("lost")
+            case .unreachable, .absent, .callerTooLarge: Self.count("unreachable")
+            }
             throw error
         }
     }
@@ -76,11 +79,13 @@ package struct TeamProxy: Sendable {
     ) async throws -> Response {
         let method = request.httpRequest.method
         let query = request.httpRequest.uri.query.map { "?\($0)" } ?? ""
+        let body = method == .post ? try await request.bytes(upTo: MCPHTTPRequest.bodyLimit) : []
         let hostRequest = HostRequest(
             method: method.rawValue,
             target: path + query,
             headers: Self.forwarded(request.httpRequest.headers),
-            body: method == .post ? try await request.bytes(upTo: MCPHTTPRequest.bodyLimit) : []
+            body: body,
+            timeout: Self.timeout(ofRequestTo: path, body)
         )
         let response = try await request.whileConnected { try await send(hostRequest, to: host, for: principal) }
         try Self.requireStatus(of: response, from: host)
@@ -99,6 +104,16 @@ package struct TeamProxy: Sendable {
             }
         }
         return request.noContent
+    }
+
+    /// Returns the time limit of a forwarded request. A message to an MCP server may be a call.
+    static func timeout(ofRequestTo path: String, _ body: [UInt8]) -> Duration {
+        if path.hasSuffix("/tools") { return HostRequest.standardTimeout }
+        guard path.hasSuffix("/call"), let call = try? ToolCallRequest(body) else { return HostRequest.timeout() }
+        return HostRequest.timeout(
+            ofCall: call.timeoutSeconds.map { .seconds($0) },
+            wait: .seconds(call.waitSeconds)
+        )
     }
 
     private static func write(_ response: any HostResponse, to writer: consuming ResponseWriter) async throws {

@@ -19,6 +19,8 @@ package enum TransportSecurityFailure: Hashable, Sendable {
     case otherKey
     /// The broker refused the client's key.
     case keyRefused
+    /// This process accepts the key of the broker no more. Nothing was sent.
+    case notTrusted
     /// The connection closed without the end of TLS.
     case closed
     case failed(reason: String)

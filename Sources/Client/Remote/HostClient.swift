@@ -29,7 +29,8 @@ package final class HostClient: Sendable {
     /// Sends a request, and waits for the head of its response.
     ///
     /// An idle connection may have ended just now. The request is then sent once more, if the other broker cannot have
-    /// executed it, or if a second execution changes nothing.
+    /// executed it, or if a second execution changes nothing. A request without an answer within its time limit is not
+    /// sent again: the other broker hangs.
     ///
     /// - Parameters:
     ///   - request: The request.
@@ -43,42 +44,59 @@ package final class HostClient: Sendable {
                 return try response(
                     to: request,
                     over: connection,
-                    try await connection.exchange(head, body: request.body)
+                    try await connection.exchange(head, body: request.body, within: request.timeout)
                 )
             } catch let end as ResponseReader.End {
                 connection.close()
                 // The other idle connections take the same time to fail.
                 if !end.isUnprocessed { closeIdle(to: address.host) }
                 try Task.checkCancellation()
+                if case .timedOut = end { throw request.timeoutError }
                 guard request.isIdempotent || end.isUnprocessed else {
                     throw ClientError.connectionLost(what: request.name)
                 }
             }
         }
-        return try await first(of: address) { http in
-            let connection = try await connect(to: address, over: http)
-            do {
-                try await send(head, body: request.body, over: connection)
-                return try response(to: request, over: connection, try await connection.next())
-            } catch let end as ResponseReader.End {
-                connection.close()
-                try Task.checkCancellation()
-                throw end.error(of: request, over: http)
+        do {
+            return try await first(of: address) { http in
+                let connection = try await connect(to: address, over: http)
+                do {
+                    try await send(head, body: request.body, over: connection, at: http.address)
+                    return try response(
+                        to: request,
+                        over: connection,
+                        try await connection.next(within: request.timeout)
+                    )
+                } catch let end as ResponseReader.End {
+                    connection.close()
+                    try Task.checkCancellation()
+                    // The other addresses lead to the same broker.
+                    if case .timedOut = end { throw end }
+                    throw end.error(of: request, over: http)
+                }
             }
+        } catch is ResponseReader.End {
+            throw request.timeoutError
         }
     }
 
     /// Sends the first request of a connection, whose TLS handshake must end within the limit.
     ///
-    /// - Throws: `ResponseReader.End`, `CancellationError`, `ClientError.timedOut`.
-    private func send(_ head: HTTPRequestHead, body: [UInt8], over connection: HostConnection) async throws {
+    /// - Throws: `ResponseReader.End`, `CancellationError`, `ClientError.unreachable`.
+    private func send(
+        _ head: HTTPRequestHead,
+        body: [UInt8],
+        over connection: HostConnection,
+        at address: BrokerAddress
+    ) async throws {
         let isSent = try await withTimeout(Self.connectTimeout, clock: .continuous) {
             try await connection.send(head, body: body)
             return true
         }
         guard isSent == nil else { return }
         connection.close()
-        throw ClientError.timedOut(what: "a TLS handshake", seconds: Self.connectTimeout / .seconds(1))
+        let reason = "no TLS handshake for \(Self.connectTimeout.components.seconds) s"
+        throw ClientError.unreachable(address: address.description, reason: reason)
     }
 
     private func response(

@@ -51,12 +51,21 @@ final class HostConnection: Sendable {
         }
     }
 
-    /// Sends a request over an idle connection, and returns the first parts of the response.
+    /// Sends a request over an idle connection.
     ///
     /// One step on the event loop, because each switch of threads delays the request.
     ///
+    /// - Parameters:
+    ///   - head: The head of the request.
+    ///   - body: The body; empty without a body.
+    ///   - limit: The time to wait for the response.
+    /// - Returns: The first parts of the response.
     /// - Throws: `ResponseReader.End`, `CancellationError`.
-    func exchange(_ head: HTTPRequestHead, body: [UInt8]) async throws -> [HTTPClientResponsePart] {
+    func exchange(
+        _ head: HTTPRequestHead,
+        body: [UInt8],
+        within limit: Duration
+    ) async throws -> [HTTPClientResponsePart] {
         try await withTaskCancellationHandler {
             try Task.checkCancellation()
             return try await channel.eventLoop.flatSubmit { [channel, reader] in
@@ -65,7 +74,7 @@ final class HostConnection: Sendable {
                 }
                 // A failed write ends the connection, which the reader reports.
                 self.write(head, body).whenFailure { _ in channel.close(promise: nil) }
-                return reader.value.next(on: channel.eventLoop)
+                return reader.value.next(on: channel.eventLoop, within: limit)
             }.get()
         } onCancel: {
             close()
@@ -81,14 +90,16 @@ final class HostConnection: Sendable {
         return channel.writeAndFlush(HTTPClientRequestPart.end(nil))
     }
 
-    /// Returns the next parts of the response.
+    /// Waits for the next parts of the response.
     ///
+    /// - Parameter limit: The time to wait for a part; nil for no limit.
+    /// - Returns: The parts that have arrived, at least one.
     /// - Throws: `ResponseReader.End`, `CancellationError`.
-    func next() async throws -> [HTTPClientResponsePart] {
+    func next(within limit: Duration?) async throws -> [HTTPClientResponsePart] {
         try await withTaskCancellationHandler {
             try Task.checkCancellation()
             return try await channel.eventLoop.flatSubmit { [channel, reader] in
-                reader.value.next(on: channel.eventLoop)
+                reader.value.next(on: channel.eventLoop, within: limit)
             }.get()
         } onCancel: {
             close()

@@ -11,6 +11,8 @@ package struct HostHTTPRequest: Sendable {
     let body: [UInt8]
     /// True if a second execution of the request changes nothing.
     let isIdempotent: Bool
+    /// The time without a part of the response after which the request fails. The body of an event stream has no limit.
+    let timeout: Duration
 
     /// - Parameters:
     ///   - method: The method.
@@ -18,19 +20,24 @@ package struct HostHTTPRequest: Sendable {
     ///   - headers: The headers without those of the connection.
     ///   - body: The body; empty without a body.
     ///   - isIdempotent: True if a second execution of the request changes nothing.
+    ///   - timeout: The time without a part of the response after which the request fails.
     package init(
         method: String,
         target: String,
         headers: [(name: String, value: String)],
         body: [UInt8],
-        isIdempotent: Bool
+        isIdempotent: Bool,
+        timeout: Duration
     ) {
         (self.method, self.target, self.headers, self.body) = (method, target, headers, body)
-        self.isIdempotent = isIdempotent
+        (self.isIdempotent, self.timeout) = (isIdempotent, timeout)
     }
 
     /// The request's name in error messages.
     var name: String { "\(method) \(target)" }
+
+    /// The error of a request without a part of the response for `timeout`.
+    var timeoutError: ClientError { .timedOut(what: name, seconds: timeout / .seconds(1)) }
 
     func head(to host: HostName) -> HTTPRequestHead {
         var fields = HTTPHeaders([("Host", host.text)])
@@ -46,6 +53,9 @@ package final class HostHTTPResponse: Sendable {
     package let headers: [(name: String, value: String)]
 
     private let name: String
+    /// The time without a part of the body after which the response fails; nil for an event stream.
+    private let timeout: Duration?
+    private let timeoutError: ClientError
     private let connection: HostConnection
     private let keep: @Sendable (HostConnection) -> Void
     private let isReusable: Bool
@@ -75,6 +85,9 @@ package final class HostHTTPResponse: Sendable {
         status = Int(head.status.code)
         headers = head.headers.map { ($0.name, $0.value) }
         name = request.name
+        let isEventStream = head.headers.first(name: "Content-Type")?.lowercased().hasPrefix("text/event-stream")
+        timeout = isEventStream == true ? nil : request.timeout
+        timeoutError = request.timeoutError
         isReusable = head.isKeepAlive
         self.connection = connection
         self.keep = keep
@@ -83,7 +96,7 @@ package final class HostHTTPResponse: Sendable {
 
     /// Returns the next bytes of the body; nil at its end.
     ///
-    /// - Throws: `ClientError.connectionLost`, `CancellationError`.
+    /// - Throws: `ClientError.connectionLost`, `.timedOut`, `CancellationError`.
     package func next() async throws -> ByteBuffer? {
         while true {
             if let part = take() {
@@ -97,11 +110,12 @@ package final class HostHTTPResponse: Sendable {
             }
             if state.withLock({ $0.isEnded }) { return nil }
             do {
-                let parts = try await connection.next()
+                let parts = try await connection.next(within: timeout)
                 state.withLock { $0.parts = parts }
-            } catch is ResponseReader.End {
+            } catch let end as ResponseReader.End {
                 close()
                 try Task.checkCancellation()
+                if case .timedOut = end { throw timeoutError }
                 throw ClientError.connectionLost(what: name)
             }
         }

@@ -12,6 +12,8 @@ final class ResponseReader: ChannelInboundHandler {
         case idleClose
         /// The connection ended in another way, with the error of NIO if there is one.
         case broken((any Error)?)
+        /// The peer sent nothing for the time limit.
+        case timedOut
     }
 
     /// The number of buffered bytes above which the socket is not read.
@@ -32,10 +34,13 @@ final class ResponseReader: ChannelInboundHandler {
     /// Begins the next exchange.
     func begin() { hasReceived = false }
 
-    /// Returns the parts that have arrived, at least one.
+    /// Waits for the next parts.
     ///
-    /// - Throws: `End`.
-    func next(on loop: any EventLoop) -> EventLoopFuture<[HTTPClientResponsePart]> {
+    /// - Parameters:
+    ///   - loop: The event loop of the connection.
+    ///   - limit: The time to wait for a part; nil for no limit.
+    /// - Returns: The parts that have arrived, at least one. The future fails with `End`.
+    func next(on loop: any EventLoop, within limit: Duration?) -> EventLoopFuture<[HTTPClientResponsePart]> {
         if !parts.isEmpty {
             defer { (parts, bytes) = ([], 0) }
             if isPaused { setReading(true) }
@@ -45,6 +50,11 @@ final class ResponseReader: ChannelInboundHandler {
         let promise = loop.makePromise(of: [HTTPClientResponsePart].self)
         waiter?.fail(CancellationError())
         waiter = promise
+        if let limit {
+            let reader = NIOLoopBound(self, eventLoop: loop)
+            let timeout = loop.scheduleTask(in: TimeAmount(limit)) { reader.value.finish(.timedOut) }
+            promise.futureResult.whenComplete { _ in timeout.cancel() }
+        }
         return promise.futureResult
     }
 

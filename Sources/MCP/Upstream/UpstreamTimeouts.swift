@@ -14,6 +14,9 @@ package struct UpstreamTimeouts: Hashable, Sendable {
     /// The timeout for a client's answer to a request of the app.
     package var clientAnswer: Duration = .seconds(300)
 
+    /// The longest time for the response of an app, if the request has no timeout of its own.
+    package static let longestResponse = ResponseLimits().total
+
     package init() {}
 }
 

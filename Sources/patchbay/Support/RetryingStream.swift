@@ -51,7 +51,7 @@ extension ClientError {
         case .sshFailed(_, _, let isLost): isLost
         case .refused(let problem): problem.code == .unavailable
         case .notPermitted, .unusablePath, .invalidResponse, .invalidDestination, .sshMissing, .noRemotePermission,
-            .otherKey, .keyRefused, .tlsFailed:
+            .otherKey, .keyRefused, .notTrusted, .tlsFailed:
             false
         }
     }

@@ -46,7 +46,8 @@ extension HostBrokers: HostConnector {
             target: request.target,
             headers: request.headers,
             body: request.body,
-            isIdempotent: request.isIdempotent
+            isIdempotent: request.isIdempotent,
+            timeout: request.timeout
         )
         do {
             return MemberResponse(try await client.send(message, to: try address(of: host)), from: host)
@@ -69,7 +70,9 @@ private final class MemberResponse: HostResponse {
     var headers: [(name: String, value: String)] { response.headers }
 
     func next() async throws -> ByteBuffer? {
-        do { return try await response.next() } catch is ClientError { throw HostError.responseLost(host) }
+        do { return try await response.next() } catch let error as ClientError {
+            throw error.hostError(host, isSent: true)
+        }
     }
 
     func close() { response.close() }
@@ -83,7 +86,9 @@ extension ClientError {
         case .connectionLost: .unreachable(host, reason: "it closed the connection")
         case .noListener(let address): .unreachable(host, reason: "nothing listens at \(address)")
         case .unreachable(let address, let reason): .unreachable(host, reason: "\(address): \(reason)")
+        case .timedOut(_, let seconds) where isSent: .silent(host, seconds: Int(seconds.rounded(.up)))
         case .timedOut: .unreachable(host, reason: "it did not answer")
+        case .notTrusted: .absent(host)
         case .keyRefused(let address): .unreachable(host, reason: "\(address) refused the certificate of this host")
         case .otherKey(let address):
             .unreachable(host, reason: "another host answers at \(address); nothing was sent to it")

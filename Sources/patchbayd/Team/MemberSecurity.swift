@@ -33,6 +33,7 @@ private struct HostSecurity: ClientTransportSecurity {
 
     func failure(of error: any Error) -> TransportSecurityFailure? {
         if case TLSError.notOfTeam = error { return .otherKey }
+        if case HostError.absent = error { return .notTrusted }
         return TransportSecurityFailure(ofTLS: error)
     }
 }

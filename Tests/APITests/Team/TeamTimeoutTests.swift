@@ -1,0 +1,107 @@
+import AccessControl
+import FoundationEssentials
+import JSON
+import MCP
+import Model
+import Synchronization
+import Testing
+
+@testable import API
+
+/// The time limits of requests to the brokers of other hosts.
+@Suite struct TeamTimeoutTests {
+    /// A host that never answers. Each request ends after its time limit, without a wait.
+    private final class SilentHost: HostConnector {
+        private let sent = Mutex<[HostRequest]>([])
+
+        /// The time limits of all requests.
+        var timeouts: [Duration] { sent.withLock { $0.map(\.timeout) } }
+
+        func send(_ request: HostRequest, to host: HostName) async throws -> any HostResponse {
+            sent.withLock { $0.append(request) }
+            throw HostError.silent(host, seconds: Int(request.timeout.components.seconds))
+        }
+    }
+
+    /// A broker without apps of its own.
+    private struct NoApps: AppCaller {
+        func tools(of endpoint: Endpoint, for principal: Principal) async throws(AppError) -> AppToolList {
+            throw .notMCP
+        }
+        func call(_ call: ToolCall, of principal: Principal) async throws(AppError) -> JSONObject { throw .notMCP }
+        func toolCount(of endpoint: Endpoint) async -> Int? { nil }
+        func accepts(_ secret: EndpointSecret, at endpoint: Endpoint, for principal: Principal) async -> Bool? { nil }
+        func isOpen(_ endpoint: Endpoint, for principal: Principal) async -> Bool? { nil }
+        func wantsSecret(_ endpoint: Endpoint) -> Bool { false }
+        func requiresSecret(_ endpoint: Endpoint) -> Bool { false }
+    }
+
+    private let lab2: HostName
+    private let shop: Endpoint
+    private let host = SilentHost()
+    private let proxy: TeamProxy
+    private let apps: TeamAppCaller
+
+    init() throws {
+        lab2 = try #require(HostName("lab2"))
+        shop = Endpoint(
+            id: try #require(EndpointID("shop.lab2")),
+            kind: .mcp,
+            app: SanitizedText("com.example.shop"),
+            name: SanitizedText("Shop"),
+            state: .online,
+            approval: .approved,
+            firstSeenAt: Date(timeIntervalSince1970: 0),
+            lastSeenAt: nil
+        )
+        proxy = TeamProxy(host)
+        apps = TeamAppCaller(NoApps(), proxy: proxy)
+    }
+
+    @Test func `a call ends soon after its own timeout, and the error names the host and the next step`() async throws {
+        let call = ToolCall("tap", of: shop, wait: .seconds(60), timeout: .seconds(7))
+
+        let error = await #expect(throws: AppError.self) { _ = try await apps.call(call, of: .broker) }
+
+        #expect(host.timeouts == [.seconds(12)])
+        let message = try #require(error?.message(for: .brokerAgent, at: shop.id))
+        #expect(message.contains("shop.lab2 has not answered within 12 s"))
+        #expect(message.contains("`systemctl status patchbayd` on lab2"))
+        #expect(error?.isDelivered == true)
+    }
+
+    @Test func `a call without a timeout ends after the longest time of the other broker`() async {
+        await #expect(throws: AppError.self) {
+            _ = try await apps.call(ToolCall("tap", of: shop, wait: .seconds(30)), of: .broker)
+        }
+
+        #expect(host.timeouts == [.seconds(30 + 120 + 5)])
+    }
+
+    @Test(arguments: [
+        (#"{"tool": "tap", "timeoutSeconds": 7, "waitSeconds": 60}"#, 12), (#"{"tool": "tap", "waitSeconds": 0}"#, 125),
+        ("{}", 135),
+    ])
+    func `a forwarded call has the time limit of its body`(body: String, seconds: Int) {
+        #expect(TeamProxy.timeout(ofRequestTo: "/v1/endpoints/a/call", Array(body.utf8)) == .seconds(seconds))
+    }
+
+    @Test func `a message to an MCP server may be a call, and a list is none`() {
+        #expect(TeamProxy.timeout(ofRequestTo: "/e/call/mcp", []) == .seconds(135))
+        #expect(TeamProxy.timeout(ofRequestTo: "/v1/endpoints/call/tools", []) == HostRequest.standardTimeout)
+    }
+
+    @Test func `other requests have one time limit, and that for a lease waits in addition`() async throws {
+        let leases = TeamLeases(proxy)
+        let shop = shop.id.onItsHost
+
+        await #expect(throws: AppError.self) { _ = try await apps.tools(of: self.shop, for: .broker) }
+        await #expect(throws: HostError.self) { try await leases.end("l1", on: lab2, for: .broker) }
+        for wait in [nil, 60] {
+            let spec = LeaseSpec(endpoint: shop, seconds: 60, waitSeconds: wait)
+            await #expect(throws: HostError.self) { _ = try await leases.take(spec, on: lab2, for: .broker) }
+        }
+
+        #expect(host.timeouts == [.seconds(20), .seconds(20), .seconds(20), .seconds(80)])
+    }
+}
