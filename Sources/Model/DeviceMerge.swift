@@ -42,8 +42,8 @@ package struct HostDevices: Hashable, Sendable {
 
 extension DeviceRoute {
     /// Returns whether a route is better than another one: this host first, then current hosts before stale ones, USB
-    /// before the network, and hosts by name.
-    func precedes(_ other: DeviceRoute, on own: HostName) -> Bool {
+    /// before the network, and hosts by name. `own` is the name of this host; nil if neither route is of this host.
+    package func precedes(_ other: DeviceRoute, on own: HostName?) -> Bool {
         func rank(_ route: DeviceRoute) -> Int {
             let (host, transport) = (route.host, route.transport)
             return (host.name == own ? 0 : 4) + (host.staleSince == nil ? 0 : 2) + (transport == .usb ? 0 : 1)

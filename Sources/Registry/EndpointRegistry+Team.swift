@@ -1,12 +1,11 @@
-package import FoundationEssentials
 package import Model
 
 /// The endpoints of the other hosts of a team. They appear in the list, and no part of this broker dials them.
 extension EndpointRegistry {
     /// Applies changes of the team's registry. Changes of this host are ignored, because its own list is newer.
     ///
-    /// Every change gets a revision and an event. An endpoint above a limit (`RemoteEndpointTable.Limits`) is counted in
-    /// `remoteRefusals`. It is listed when it is put again and there is room.
+    /// Every change gets a revision and an event. An endpoint above the limit is counted in `remoteRefusals`, and listed
+    /// as soon as there is room.
     package func apply(_ changes: [RemoteEndpointChange]) {
         for change in changes where change.host != teamHosts.own { publishRemote(remote.apply(change)) }
     }
@@ -37,12 +36,7 @@ extension EndpointRegistry {
     /// Sets the members of the team. Nil means that the registry of the team is unreachable.
     package func setMembers(_ members: Set<HostName>?) { teamHosts.setMembers(members) }
 
-    /// Marks the entries of all other hosts as outdated since a time. Nil means that they are current again.
-    package func setStale(since time: Date?) {
-        setHosts(teamHosts.others.map { HostStatus(name: $0.name, staleSince: time) })
-    }
-
-    /// The endpoints of other hosts that a limit excludes.
+    /// The endpoints of other hosts that the limit excludes.
     package var remoteRefusals: RemoteRefusals { remote.refusals }
 }
 

@@ -7,14 +7,12 @@ package enum RemoteEndpointChange: Sendable {
     case put(Endpoint, of: HostName)
     /// The endpoint with this ID on its host is gone.
     case remove(EndpointID, of: HostName)
-    /// The complete list of a host. Endpoints that it lacks are removed.
-    case replaceAll([Endpoint], of: HostName)
     /// The host has left the team, or its broker has ended.
     case removeAll(of: HostName)
 
     var host: HostName {
         switch self {
-        case .put(_, let host), .remove(_, let host), .replaceAll(_, let host), .removeAll(let host): host
+        case .put(_, let host), .remove(_, let host), .removeAll(let host): host
         }
     }
 }
@@ -23,12 +21,6 @@ package enum RemoteEndpointChange: Sendable {
 ///
 /// They have no part in the rules of `EndpointTable`: nothing here is matched, merged, probed, evicted or saved.
 struct RemoteEndpointTable: Sendable {
-    /// The limits of the list. They do not count the endpoints of this broker.
-    struct Limits: Sendable {
-        var total = RemoteRefusals.limitInTotal
-        var perHost = RemoteRefusals.limitPerHost
-    }
-
     /// One endpoint. A reference, because a list of references is cheap to sort and to change.
     private final class Entry: Sendable {
         let host: HostName
@@ -40,14 +32,19 @@ struct RemoteEndpointTable: Sendable {
         }
     }
 
-    private let limits: Limits
+    /// The maximum number of entries. It does not count the endpoints of this broker.
+    private let limit: Int
     private var entries: [Entry] = []
-    private var counts: [HostName: Int] = [:]
-    private(set) var refusals = RemoteRefusals()
+    /// The endpoints that wait for room.
+    private var refused: [EndpointID: Entry] = [:]
 
-    init(limits: Limits = Limits()) { self.limits = limits }
+    init(limit: Int = RemoteRefusals.limit) { self.limit = limit }
 
     var count: Int { entries.count }
+
+    var refusals: RemoteRefusals {
+        RemoteRefusals(counts: refused.values.reduce(into: [:]) { $0[$1.host, default: 0] += 1 })
+    }
 
     /// Returns the endpoint with this ID or former ID.
     subscript(_ id: EndpointID) -> Endpoint? {
@@ -87,18 +84,14 @@ struct RemoteEndpointTable: Sendable {
     mutating func apply(_ change: RemoteEndpointChange) -> [EndpointTable.Change] {
         switch change {
         case .put(let endpoint, let host): return put(endpoint.on(host), of: host).map { [$0] } ?? []
-        case .remove(let id, let host): return remove(id.on(host)).map { [$0] } ?? []
-        case .replaceAll(let endpoints, let host):
-            let listed = endpoints.map { $0.on(host) }
-            let removed = removeAll(of: host, except: Set(listed.map(\.id)))
-            return removed + listed.compactMap { put($0, of: host) }
-        case .removeAll(let host): return removeAll(of: host, except: [])
+        case .remove(let id, let host): return remove(id.on(host))
+        case .removeAll(let host): return removeAll(of: host)
         }
     }
 
     /// Removes the endpoints of every host.
     mutating func removeAll() -> [EndpointTable.Change] {
-        defer { (entries, counts, refusals) = ([], [:], RemoteRefusals()) }
+        defer { (entries, refused) = ([], [:]) }
         return entries.map { .removed($0.endpoint) }
     }
 
@@ -110,33 +103,37 @@ struct RemoteEndpointTable: Sendable {
             entries[place] = Entry(endpoint, on: host)
             return comparable == endpoint ? nil : .changed(endpoint)
         }
-        guard counts[host, default: 0] < limits.perHost, entries.count < limits.total else {
-            refusals.add(endpoint.id, of: host)
+        guard entries.count < limit else {
+            if refused[endpoint.id] != nil || refused.count < RemoteRefusals.capacity {
+                refused[endpoint.id] = Entry(endpoint, on: host)
+            }
             return nil
         }
-        refusals.remove(endpoint.id, of: host)
+        refused[endpoint.id] = nil
         entries.insert(Entry(endpoint, on: host), at: place)
-        counts[host, default: 0] += 1
         return .added(endpoint)
     }
 
-    private mutating func remove(_ id: EndpointID) -> EndpointTable.Change? {
-        if let host = id.host { refusals.remove(id, of: host) }
-        guard let index = index(of: id) else { return nil }
+    private mutating func remove(_ id: EndpointID) -> [EndpointTable.Change] {
+        refused[id] = nil
+        guard let index = index(of: id) else { return [] }
         let removed = entries.remove(at: index)
-        counts[removed.host, default: 1] -= 1
-        return .removed(removed.endpoint)
+        return [EndpointTable.Change.removed(removed.endpoint)] + listRefused()
     }
 
-    private mutating func removeAll(of host: HostName, except kept: Set<EndpointID>) -> [EndpointTable.Change] {
-        refusals.removeAll(of: host)
-        guard counts[host, default: 0] > 0 else { return [] }
-        func isGone(_ entry: Entry) -> Bool { entry.host == host && !kept.contains(entry.endpoint.id) }
-        let removed = entries.filter(isGone)
-        entries.removeAll(where: isGone)
-        let rest = counts[host, default: 0] - removed.count
-        counts[host] = rest > 0 ? rest : nil
-        return removed.map { .removed($0.endpoint) }
+    private mutating func removeAll(of host: HostName) -> [EndpointTable.Change] {
+        refused = refused.filter { $0.value.host != host }
+        let removed = entries.filter { $0.host == host }
+        entries.removeAll { $0.host == host }
+        return removed.map { EndpointTable.Change.removed($0.endpoint) } + listRefused()
+    }
+
+    /// Lists endpoints that wait for room, as far as there is any.
+    private mutating func listRefused() -> [EndpointTable.Change] {
+        let room = limit - entries.count
+        guard room > 0, !refused.isEmpty else { return [] }
+        let next = refused.values.sorted { $0.endpoint.id < $1.endpoint.id }.prefix(room)
+        return next.compactMap { put($0.endpoint, of: $0.host) }
     }
 
     /// The index of the entry with this ID; nil if there is none.
@@ -156,34 +153,20 @@ struct RemoteEndpointTable: Sendable {
     }
 }
 
-/// The endpoints of other hosts that are not listed because of a limit.
+/// The endpoints of other hosts that are not listed, because the list is full. They are listed when there is room.
 package struct RemoteRefusals: Hashable, Sendable {
     /// The maximum number of listed endpoints of all other hosts.
-    package static let limitInTotal = 16_384
-    /// The maximum number of listed endpoints of one other host.
-    package static let limitPerHost = 4_096
-    /// The maximum number of IDs that are stored. Further ones are not counted.
+    package static let limit = 16_384
+    /// The maximum number of endpoints that wait for room. Further ones are neither counted nor listed later.
     static let capacity = 8_192
 
-    private var ids: [HostName: Set<EndpointID>] = [:]
+    /// The number of such endpoints of each host.
+    let counts: [HostName: Int]
 
-    /// The number of endpoints that a limit currently excludes.
-    package var count: Int { ids.values.reduce(0) { $0 + $1.count } }
+    package var count: Int { counts.values.reduce(0, +) }
 
-    package var isEmpty: Bool { ids.isEmpty }
+    package var isEmpty: Bool { counts.isEmpty }
 
     /// The hosts with such endpoints.
-    package var hosts: [HostName] { ids.keys.sorted() }
-
-    mutating func add(_ id: EndpointID, of host: HostName) {
-        guard count < Self.capacity else { return }
-        ids[host, default: []].insert(id)
-    }
-
-    mutating func remove(_ id: EndpointID, of host: HostName) {
-        guard ids[host]?.remove(id) != nil, ids[host]?.isEmpty == true else { return }
-        ids[host] = nil
-    }
-
-    mutating func removeAll(of host: HostName) { ids[host] = nil }
+    package var hosts: [HostName] { counts.keys.sorted() }
 }

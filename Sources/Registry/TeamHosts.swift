@@ -56,29 +56,31 @@ package final class TeamHosts: Sendable {
     package func withHost(_ endpoint: Endpoint) -> Endpoint { withHosts([endpoint])[0] }
 
     /// Returns a stream of the other hosts now and after every change. A slow reader gets only the newest list.
-    package func lists() -> AsyncStream<[HostStatus]> { subscribers.subscribe(startingWith: others) }
+    package func lists() -> AsyncStream<[HostStatus]> {
+        // Under the lock, so that no change falls between the first list and the subscription.
+        state.withLock { subscribers.subscribe(startingWith: $0.others) }
+    }
 
     /// - Returns: The former name of this host.
     func setOwn(_ name: HostName?) -> HostName? {
-        let (former, others) = state.withLock { state in
-            defer { state.own = name }
-            return (state.own, state.others)
+        state.withLock { state in
+            let former = state.own
+            state.own = name
+            // The lists of endpoints and phones depend on the name of this host.
+            if former != name { subscribers.send(state.others) }
+            return former
         }
-        // The lists of endpoints and phones depend on the name of this host.
-        if former != name { subscribers.send(others) }
-        return former
     }
 
     /// - Returns: False if nothing has changed.
     func setOthers(_ hosts: [HostStatus]) -> Bool {
         let sorted = hosts.sorted { $0.name < $1.name }
-        let isNew = state.withLock { state in
+        return state.withLock { state in
             guard state.others != sorted else { return false }
             state.others = sorted
+            subscribers.send(sorted)
             return true
         }
-        if isNew { subscribers.send(sorted) }
-        return isNew
     }
 
     func setMembers(_ members: Set<HostName>?) { state.withLock { $0.members = members } }

@@ -20,11 +20,12 @@ package struct TeamSnapshot: Hashable, Sendable {
     /// The state of the knowledge about another host.
     package func status(of host: HostName) -> HostStatus { HostStatus(name: host, staleSince: staleSince) }
 
-    /// The other hosts with a phone, sorted by name, the cable before the network.
+    /// The routes to a phone through other hosts, in the order of `DeviceRoute.precedes`.
     package func routes(to udid: UDID) -> [DeviceRoute] {
-        (phones[udid] ?? [:]).sorted { $0.key < $1.key }.flatMap { host, devices in
-            devices.keys.sorted { $0 == .usb && $1 != .usb }.map { DeviceRoute(host: status(of: host), transport: $0) }
+        let routes = (phones[udid] ?? [:]).flatMap { host, devices in
+            devices.keys.map { DeviceRoute(host: status(of: host), transport: $0) }
         }
+        return routes.sorted { $0.precedes($1, on: nil) }
     }
 
     /// The phones at other hosts, sorted by UDID and host, without `routes`.

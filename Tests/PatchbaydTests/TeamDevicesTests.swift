@@ -60,11 +60,12 @@ import Testing
             await expect("lab1+lab2", &lists)
             #expect(await devices.devices().count == 1)
 
-            await registry.setStale(since: Date(timeIntervalSince1970: 1))
+            let time = Date(timeIntervalSince1970: 1)
+            await registry.setHosts([HostStatus(name: try host("lab2"), staleSince: time)])
             await expect("lab1+lab2?", &lists)
             await local.set([])
             await expect("lab2?", &lists)
-            await registry.setStale(since: nil)
+            await registry.setHosts([HostStatus(name: try host("lab2"))])
             await expect("lab2", &lists)
             await devices.set([], of: try host("lab2"))
             await expect("", &lists)
@@ -77,16 +78,5 @@ import Testing
 
         await local.set([try phone()])
         #expect(await devices.devices() == [try phone()])
-    }
-
-    @Test func `a team that is left takes its phones with it`() async throws {
-        try await withLists { lists in
-            await registry.setOwnHost(try host("lab1"))
-            await devices.set([try phone()], of: try host("lab2"))
-            await expect("lab2", &lists)
-
-            await devices.removeAll()
-            await expect("", &lists)
-        }
     }
 }

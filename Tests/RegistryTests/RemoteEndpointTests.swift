@@ -103,23 +103,6 @@ import Testing
         #expect(missed == Array(seen.dropFirst()))
     }
 
-    @Test func `a complete list of a host is one event for each difference`() async {
-        let registry = await Self.registry()
-        await registry.apply([
-            .replaceAll([Self.endpoint("a"), Self.endpoint("b")], of: Self.lab2),
-            .put(Self.endpoint("b"), of: Self.lab3),
-        ])
-        let (_, changes) = await registry.changes()
-
-        await registry.apply([.replaceAll([Self.endpoint("b"), Self.endpoint("c")], of: Self.lab2)])
-        await registry.apply([.removeAll(of: Self.lab3)])
-        await registry.finish()
-
-        let seen = await changes.reduce(into: []) { $0.append("\($1.kind) \($1.endpoint.id)") }
-        #expect(seen == ["removed a.lab2", "added c.lab2", "removed b.lab3"])
-        #expect(await registry.endpoints.map(\.id.text) == ["b.lab2", "c.lab2", "shop-iphone"])
-    }
-
     @Test func `the state of this host wins, so what the team's registry says about it is ignored`() async throws {
         let registry = await Self.registry()
         let local = try await registry.endpoint(Self.id("shop-iphone"))
@@ -171,31 +154,52 @@ import Testing
         #expect(try await registry.endpoint(id).id == id)
     }
 
-    @Test func `above a limit, endpoints are counted and not listed`() {
-        var table = RemoteEndpointTable(limits: .init(total: 3, perHost: 2))
+    /// Changes as text, such as `added shop.lab2`.
+    private static func text(_ changes: [EndpointTable.Change]) -> [String] {
+        changes.map { "\($0.kind) \($0.endpoint.id)" }
+    }
+
+    @Test func `above the limit, endpoints are counted, and listed as soon as there is room`() {
+        var table = RemoteEndpointTable(limit: 3)
         for name in ["a", "b", "c"] { _ = table.apply(.put(Self.endpoint(name), of: Self.lab2)) }
-        for name in ["a", "b"] { _ = table.apply(.put(Self.endpoint(name), of: Self.lab3)) }
+        for name in ["a", "b", "c"] { #expect(table.apply(.put(Self.endpoint(name), of: Self.lab3)).isEmpty) }
 
         #expect(table.count == 3)
-        #expect(table.refusals.count == 2 && table.refusals.hosts == [Self.lab2, Self.lab3])
-        // A listed endpoint may change.
-        #expect(table.apply(.put(Self.endpoint("a", state: .offline), of: Self.lab2)).count == 1)
+        #expect(table.refusals.count == 3 && table.refusals.hosts == [Self.lab3])
+        // Each endpoint may change, and be removed, also while it waits.
+        #expect(Self.text(table.apply(.put(Self.endpoint("a", state: .offline), of: Self.lab2))) == ["changed a.lab2"])
+        #expect(table.apply(.put(Self.endpoint("b", state: .offline), of: Self.lab3)).isEmpty)
+        #expect(table.apply(.remove(Self.id("c"), of: Self.lab3)).isEmpty)
+        #expect(table.refusals.count == 2)
 
-        _ = table.apply(.remove(Self.id("a"), of: Self.lab2))
-        #expect(table.apply(.put(Self.endpoint("c"), of: Self.lab2)).map(\.kind) == [.added])
-        #expect(table.refusals.hosts == [Self.lab3])
-        _ = table.apply(.removeAll(of: Self.lab3))
+        #expect(
+            Self.text(table.apply(.remove(Self.id("a"), of: Self.lab2))) == ["removed a.lab2", "added a.lab3"]
+        )
+        #expect(
+            Self.text(table.apply(.removeAll(of: Self.lab2))) == ["removed b.lab2", "removed c.lab2", "added b.lab3"]
+        )
+        #expect(table[Self.id("b.lab3")]?.state == .offline)
         #expect(table.refusals.isEmpty && table.count == 2)
+    }
+
+    @Test func `the endpoints of a host that is gone do not wait for room`() {
+        var table = RemoteEndpointTable(limit: 1)
+        _ = table.apply(.put(Self.endpoint("a"), of: Self.lab2))
+        _ = table.apply(.put(Self.endpoint("a"), of: Self.lab3))
+
+        #expect(table.apply(.removeAll(of: Self.lab3)).isEmpty)
+        #expect(table.refusals.isEmpty)
+        #expect(Self.text(table.apply(.removeAll(of: Self.lab2))) == ["removed a.lab2"])
     }
 
     @Test func `remote endpoints take no place of local ones`() async {
         let registry = await Self.registry()
-        await registry.apply([.replaceAll((0..<5_000).map { Self.endpoint("e\($0)") }, of: Self.lab2)])
+        await registry.apply((0..<5_000).map { RemoteEndpointChange.put(Self.endpoint("e\($0)"), of: Self.lab2) })
 
         await registry.apply(.seen(Seen.network("com.example.mail", host: "mac.local", address: "192.168.1.30")))
 
-        #expect(await registry.endpoints.count == RemoteRefusals.limitPerHost + 2)
-        #expect(await registry.remoteRefusals.count == 5_000 - RemoteRefusals.limitPerHost)
+        #expect(await registry.endpoints.count == 5_000 + 2)
+        #expect(await registry.remoteRefusals.isEmpty)
         #expect(await registry.refusals.isEmpty)
     }
 
@@ -232,8 +236,14 @@ import Testing
                 lastSeenAt: nil
             )
         }
-        await registry.apply([.replaceAll(endpoints, of: try host("lab2"))])
+        let lab2 = try host("lab2")
+        await registry.apply(endpoints.map { RemoteEndpointChange.put($0, of: lab2) })
         return registry
+    }
+
+    /// Marks the entries of lab2 as outdated since a time; nil marks them as current.
+    private func setStale(since time: Date?, _ registry: EndpointRegistry) async throws {
+        await registry.setHosts([HostStatus(name: try host("lab2"), staleSince: time)])
     }
 
     @Test func `every entry of a host is outdated and current again with one event of the hosts`() async throws {
@@ -243,7 +253,7 @@ import Testing
         #expect(await hosts.next()?.map(\.staleSince) == [nil])
         let revision = await registry.revision
 
-        await registry.setStale(since: Self.date)
+        try await setStale(since: Self.date, registry)
 
         #expect(await hosts.next()?.map(\.staleSince) == [Self.date])
         #expect(await registry.revision == revision + 1)
@@ -251,7 +261,7 @@ import Testing
         let id = try #require(EndpointID("e7.lab2"))
         #expect(try await registry.endpoint(id).host?.staleSince == Self.date)
 
-        await registry.setStale(since: nil)
+        try await setStale(since: nil, registry)
 
         #expect(await hosts.next()?.map(\.staleSince) == [nil])
         #expect(await registry.endpoints.allSatisfy { $0.host?.staleSince == nil })
@@ -262,7 +272,7 @@ import Testing
     @Test func `a client that waits for a revision after a stale mark gets no wrong replay`() async throws {
         let registry = try await registry()
         let revision = await registry.revision
-        await registry.setStale(since: Self.date)
+        try await setStale(since: Self.date, registry)
         await registry.apply([.removeAll(of: try host("lab2"))])
 
         let (start, _) = await registry.changes(after: revision)
@@ -277,7 +287,7 @@ import Testing
 
     @Test func `an event of an outdated host says so`() async throws {
         let registry = try await registry()
-        await registry.setStale(since: Self.date)
+        try await setStale(since: Self.date, registry)
         let (_, changes) = await registry.changes()
         await registry.apply([.removeAll(of: try host("lab2"))])
         await registry.finish()

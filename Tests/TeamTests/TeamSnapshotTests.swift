@@ -4,7 +4,7 @@ import Testing
 @testable import Team
 
 @Suite struct TeamSnapshotTests {
-    @Test func `the hosts with a phone are sorted by name, the cable first`() throws {
+    @Test func `the routes to a phone begin with those over USB, in the order of the hosts' names`() throws {
         var snapshot = TeamSnapshot(staleSince: nil)
         for (host, transport) in [("lab3", Device.Transport.usb), ("lab2", .network), ("lab2", .usb)] {
             snapshot.apply(.device(try Values.device(1, transport), on: try Values.host(host)))
@@ -12,7 +12,7 @@ import Testing
 
         let routes = snapshot.routes(to: try Values.udid(1))
 
-        #expect(routes.map { "\($0.host.name) \($0.transport.rawValue)" } == ["lab2 usb", "lab2 network", "lab3 usb"])
+        #expect(routes.map { "\($0.host.name) \($0.transport.rawValue)" } == ["lab2 usb", "lab3 usb", "lab2 network"])
         #expect(snapshot.devices.count == 3)
     }
 

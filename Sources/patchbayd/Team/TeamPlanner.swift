@@ -22,15 +22,14 @@ struct TeamPlanner: TargetPlanner {
             let id = registry.teamHosts.ownID(of: id)
             guard let host = id.host else { return try await local.snapshot(of: .endpoint(id), for: owner) }
             try await checkReachable(id, on: host)
-            return try snapshot(of: .endpoint(id.onItsHost), on: host, for: owner)
+            return TargetSnapshot([try plan(to: .endpoint(id.onItsHost), on: host, for: owner)])
         case .device(let udid, _):
             do throws(DialError) { return try await local.snapshot(of: target, for: owner) } catch {
-                guard error.reason == .deviceAbsent || error.reason == .usbmuxdAbsent,
-                    let host = brokers.mirror.hostOfPhone(udid)
-                else { throw error }
-                // A client of another host asked this broker because the phone was attached here.
-                guard (try? callers.caller(of: owner, at: host)) != nil else { throw error }
-                return try snapshot(of: target, on: host, for: owner)
+                guard error.reason == .deviceAbsent || error.reason == .usbmuxdAbsent else { throw error }
+                // No plan for a client of another host: it asked this broker because the phone was attached here.
+                let plans = brokers.mirror.hosts(of: udid).compactMap { try? plan(to: target, on: $0, for: owner) }
+                guard !plans.isEmpty else { throw error }
+                return TargetSnapshot(plans)
             }
         }
     }
@@ -46,17 +45,19 @@ struct TeamPlanner: TargetPlanner {
         throw DialError(.noRoute, "\(id) is offline; the tunnel works again as soon as it is back")
     }
 
-    private func snapshot(
-        of target: TunnelTarget,
+    /// Plans a stream through the broker of another host.
+    ///
+    /// - Throws: `DialError.forbidden` if the client may not use that broker.
+    private func plan(
+        to target: TunnelTarget,
         on host: HostName,
         for owner: TunnelOwner
-    ) throws(DialError) -> TargetSnapshot {
+    ) throws(DialError) -> ConnectPlan {
         _ = try callers.caller(of: owner, at: host)
-        let plan = ConnectPlan(route: nil) { [brokers, callers] in
+        return ConnectPlan(route: nil) { [brokers, callers] in
             // Asked again for each connection, because the grant may have ended.
             try await brokers.openStream(to: target, on: host, for: try callers.caller(of: owner, at: host))
         }
-        return TargetSnapshot([plan])
     }
 }
 
@@ -89,10 +90,13 @@ struct CallerDirectory: Sendable {
 }
 
 extension TeamMirror {
-    /// Returns the host that reaches a phone: the one that leases it, else the first one by name. Nil for an unknown phone.
-    func hostOfPhone(_ udid: UDID) -> HostName? {
-        let hosts = routes(to: udid).map(\.host.name)
-        if let claim = claim(of: .device(udid)), hosts.contains(claim.host) { return claim.host }
-        return hosts.first
+    /// Returns the hosts that reach a phone: the one that leases the phone, then the others in the order of their routes.
+    fileprivate func hosts(of udid: UDID) -> [HostName] {
+        let leasing = claim(of: .device(udid))?.host
+        var hosts: [HostName] = []
+        for host in routes(to: udid).map(\.host.name) where !hosts.contains(host) {
+            hosts.insert(host, at: host == leasing ? 0 : hosts.count)
+        }
+        return hosts
     }
 }

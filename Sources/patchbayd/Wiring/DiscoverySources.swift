@@ -7,6 +7,7 @@ import Glibc
 import Logging
 import Model
 import Registry
+import SystemIO
 import Tunnels
 
 /// The sources of sightings; each is optional.
@@ -33,7 +34,7 @@ struct DiscoverySources: Sendable {
             return
         }
         let address = try configuration.usbmuxdAddress(environment)
-        let connectionLimit = UsbmuxConnectionLimiter(limit: configuration.devices.maxStreams)
+        let connectionLimit = AsyncSemaphore(permits: configuration.devices.maxStreams)
         let client: any UsbmuxClient =
             switch configuration.devices.client {
             case .native: NativeUsbmuxClient(address: address, connectionLimit: connectionLimit)
@@ -147,16 +148,16 @@ extension BrokerStatus {
 }
 
 extension SourceStatus {
-    /// The status of endpoints of other hosts that exceed a limit; nil if there are none.
+    /// The status of endpoints of other hosts that exceed the limit; nil if there are none.
     init?(of refusals: RemoteRefusals) {
         guard !refusals.isEmpty else { return nil }
         let hosts = refusals.hosts.map(\.text).joined(separator: ", ")
-        let limits = "\(RemoteRefusals.limitPerHost) endpoints per host and \(RemoteRefusals.limitInTotal) in total"
         self.init(
             name: "list",
             state: .ok,
             detail:
-                "endpoints of other hosts are not listed: \(refusals.count) of \(hosts), because the limits are \(limits)",
+                "endpoints of other hosts are not listed: \(refusals.count) of \(hosts), because the limit is "
+                + "\(RemoteRefusals.limit) endpoints",
             hint: "remove offline endpoints there with `patchbay rm`"
         )
     }

@@ -30,12 +30,6 @@ actor TeamDevices: DeviceProvider, Service {
         publish()
     }
 
-    /// Removes the phones of all other hosts.
-    func removeAll() {
-        remote = [:]
-        publish()
-    }
-
     /// Follows the attached phones and the states of the hosts until graceful shutdown.
     func run() async throws {
         await cancelWhenGracefulShutdown { [self] in

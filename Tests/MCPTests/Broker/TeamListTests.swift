@@ -47,7 +47,8 @@ import Testing
 
     @Test func `an outdated host is marked in text and structure`() async throws {
         let fixture = try await team()
-        await fixture.registry.setStale(since: Date(timeIntervalSince1970: 1_795_000_000))
+        let time = Date(timeIntervalSince1970: 1_795_000_000)
+        await fixture.registry.setHosts([HostStatus(name: try host("lab2"), staleSince: time)])
 
         let result = try await fixture.call("endpoint_list")
 
