@@ -18,7 +18,7 @@ package struct TeamStatus: Hashable, Sendable, Codable {
     package var etcd: [TeamRegistryServer]
     /// The time since which the list of hosts may be outdated; nil while the registry is reachable.
     package var staleSince: Date?
-    /// True if the running broker uses another team or key than the saved one.
+    /// True if the running broker uses another team or certificate than the saved one.
     package var restartNeeded: Bool
     /// The reason why this host cannot use the registry of the team, or why other hosts cannot reach it. Nil if there is none.
     package var problem: String?

@@ -1,5 +1,7 @@
+import Glibc
 import NIOSSL
 import SwiftASN1
+import SystemIO
 
 /// A certificate for clients of etcd with its key, both as PEM.
 package struct EtcdClientCertificate: Hashable, Sendable {
@@ -75,5 +77,13 @@ package struct EtcdFiles: Sendable {
             throw .notOfTeam(reason: "the authority of the etcd servers is no certificate as PEM")
         }
         try PrivateFile.write(authorityPath, pem)
+    }
+
+    /// Deletes the authorities of the etcd servers. The authority of the team then counts.
+    ///
+    /// - Throws: `TLSError.notSaved`.
+    package func deleteAuthority() throws(TLSError) {
+        guard unlink(authorityPath) != 0, errno != ENOENT else { return }
+        throw .notSaved(path: authorityPath, reason: SocketError.message(for: errno))
     }
 }

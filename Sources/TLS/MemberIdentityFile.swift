@@ -23,6 +23,11 @@ package struct MemberIdentityFile: Sendable {
         }
     }
 
+    /// Loads the certificate of the team's authority, as PEM; nil before the host has joined a team.
+    ///
+    /// - Throws: `TLSError`.
+    package func authority() throws(TLSError) -> String? { try PrivateFile.read(authorityPath) }
+
     /// Loads the key, or creates the file with a new one.
     ///
     /// The key is kept until the host leaves its team, or is removed. So a join with a lost response can be repeated.

@@ -34,10 +34,10 @@ package struct MemberServerTLS: Sendable {
         try channel.pipeline.syncOperations.addHandler(handler, position: .first)
     }
 
-    /// Returns the host in the client's verified certificate, and the pin of the key that the client proved to hold; nil
-    /// if the client sent no certificate. Called on the channel's event loop, after the handshake.
+    /// Returns the host in the client's verified certificate, and the pin of the key that the client proved to hold.
+    /// Nil if the client sent no certificate.
     ///
-    /// The caller compares both with the members of the team.
+    /// Called on the channel's event loop, after the handshake. The caller compares both with the members of the team.
     package func host(of channel: any Channel) -> (host: HostName, key: KeyPin)? {
         guard let certificate = try? channel.pipeline.syncOperations.nioSSL_peerCertificate(),
             let member = try? MemberCertificate(certificate)

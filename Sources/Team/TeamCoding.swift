@@ -3,7 +3,7 @@ import Model
 
 /// The values of a team's registry: JSON with sorted keys, so equal values have equal bytes.
 enum TeamCoding {
-    /// The maximum size in bytes of a value that this version writes for an endpoint.
+    /// The maximum size in bytes of a value that this version writes for an endpoint or a host.
     static let valueLimit = 1_536
     /// The maximum size in bytes of a value that is read. Larger ones are unreadable.
     static let readLimit = 4_096

@@ -79,6 +79,28 @@ package final class TeamMembers: Sendable {
             where state.members[member.name]?.key != member.key { state.removed[member.key] = member.name }
             return (old, state)
         }
+        await save(new, after: old)
+    }
+
+    /// Replaces the list with that of a join, except for members with a removed key. Returns after the file is on disk.
+    ///
+    /// The authority's list may be older than the saved one. So a saved member that the list lacks is not removed: its
+    /// key is accepted again when the registry has it.
+    ///
+    /// - Parameters:
+    ///   - list: The list of the authority.
+    ///   - isSameTeam: False for the join of another team, which forgets the removed keys.
+    package func join(_ list: [TeamMember], isSameTeam: Bool) async {
+        let (old, new) = state.withLock { state in
+            let old = state
+            let removed = isSameTeam ? old.removed : [:]
+            state = State(members: Self.byName(list.filter { removed[$0.key] == nil }), removed: removed)
+            return (old, state)
+        }
+        await save(new, after: old)
+    }
+
+    private func save(_ new: State, after old: State) async {
         guard new != old else { return }
         for member in old.members.values where new.members[member.name]?.key != member.key { removed.send(member) }
         do {

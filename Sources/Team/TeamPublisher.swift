@@ -163,15 +163,12 @@ package final class TeamPublisher: Service {
         let published = TeamHost(
             name: self.host,
             version: host.version,
-            addresses: Array(host.addresses.prefix(Self.addressLimit)),
+            addresses: host.addresses,
             since: host.since,
             generation: generation
         )
-        state.table.set(key.text, to: encoded { () throws(TeamError) in try TeamCoding.bytes(of: published, for: key) })
+        state.table.set(key.text, to: encoded { () throws(TeamError) in try published.bytes(for: key) })
     }
-
-    /// The maximum number of published addresses, so that the value stays below `TeamCoding.valueLimit`.
-    private static let addressLimit = 16
 
     private func value(of endpoint: Endpoint, for key: TeamKey) -> [UInt8]? {
         encoded { () throws(TeamError) in try TeamEndpoint(endpoint).bytes(for: key) }

@@ -211,22 +211,3 @@ extension TeamView {
         }
     }
 }
-
-extension TeamHost {
-    /// The maximum number of addresses. More are ignored.
-    private static let addressLimit = 16
-    /// The maximum length of an address in bytes. Longer ones are ignored.
-    private static let addressLengthLimit = 255
-
-    /// The host with text that is safe to print.
-    fileprivate var sanitized: TeamHost {
-        TeamHost(
-            name: name,
-            version: SanitizedText(version).text,
-            addresses: addresses.filter { $0.utf8.count <= Self.addressLengthLimit }.prefix(Self.addressLimit)
-                .map { SanitizedText($0, limit: Self.addressLengthLimit).text },
-            since: since,
-            generation: generation
-        )
-    }
-}

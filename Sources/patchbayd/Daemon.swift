@@ -66,7 +66,13 @@ struct Daemon: Sendable {
             ]
         )
 
-        let team = try await Self.team(in: directory, configuration, logger: logger)
+        let localTeam = LocalTeam(
+            TeamFolder(in: directory),
+            settings: TeamHostSettings(configuration),
+            connector: EtcdConnector(logger: logger),
+            logger: logger
+        )
+        let team = try await TeamComponents(localTeam, logger: logger)
         let state = try await StateComponents(
             in: directory,
             configuration: configuration,
@@ -114,6 +120,7 @@ struct Daemon: Sendable {
             state: state,
             sources: sources,
             team: team,
+            teamSetup: TeamSetup(localTeam, running: team?.running),
             limiter: limiter,
             notifier: notifier,
             logger: logger
@@ -146,21 +153,6 @@ struct Daemon: Sendable {
             [reloader, servers.approvalService] + state.services + sources.services
             + (team?.services(state: state, sources: sources) ?? []) + [watchdog] + servers.services
             + [StartupCodeReleaser()]
-    }
-
-    /// Creates the parts of the team; nil if this host belongs to none.
-    private static func team(
-        in directory: String,
-        _ configuration: Configuration,
-        logger: Logger
-    ) async throws(DaemonError) -> TeamComponents? {
-        let team = LocalTeam(
-            TeamFolder(in: directory),
-            settings: TeamHostSettings(configuration),
-            connector: EtcdConnector(logger: logger),
-            logger: logger
-        )
-        return try await TeamComponents(team, logger: logger)
     }
 
     /// The values that come from the command line, the environment, and defaults that depend on the environment.

@@ -28,8 +28,11 @@ import Testing
         var snapshot = TeamSnapshot(staleSince: nil)
         for member in members.all { snapshot.apply(.member(member)) }
         snapshot.failure = failure
-        let running = TeamSetup.Running(membership: membership, key: identity.pin) {
-            [snapshot] in
+        let running = TeamSetup.Running(
+            membership: membership,
+            key: identity.pin,
+            certificate: identity.certificatePEM
+        ) { [snapshot] in
             snapshot
         } own: {
             TeamHost(name: identity.host, version: "1", addresses: [], since: Date(), generation: 1)

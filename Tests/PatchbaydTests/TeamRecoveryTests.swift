@@ -143,6 +143,99 @@ import Testing
         }
     }
 
+    @Test(arguments: ["lab", "other"])
+    func `a host that joins a new team after the loss of its own accepts the hosts that join later`(
+        team: String
+    ) async throws {
+        try await Self.withFixture { fixture in
+            _ = try await fixture.createTeam()
+            for name in ["lab2", "lab3"] { _ = try await fixture.join(name) }
+            for name in ["lab2", "lab3"] { _ = try await fixture.members(name) }
+            let lost = try #require(try fixture.folder("lab1").authority.load())
+            try fixture.folder("lab2").etcd.saveAuthority(lost.certificatePEM)
+            // The authority and etcd are lost. A new team starts on new ones.
+            try fixture.folder("lab1").delete()
+            _ = try await fixture.registry.memory.write([.deleteAll(prefix: TeamKey.root)], if: nil)
+            let spec = TeamSpec(team: SanitizedText(team), etcd: TeamFixture.spec.etcd)
+            _ = try await fixture.start("lab1").create(spec)
+
+            for name in ["lab2", "lab3"] {
+                _ = try await fixture.join(name)
+                // The broker of the host reads the registry.
+                _ = try await fixture.members(name)
+            }
+
+            for (one, other) in [("lab1", "lab2"), ("lab1", "lab3"), ("lab2", "lab3")] {
+                #expect(try await fixture.agree(one, other), "\(one) and \(other)")
+            }
+            #expect(try fixture.folder("lab2").etcd.authority() == nil)
+        }
+    }
+
+    @Test func `a host that joins while another one renews its certificate is accepted there`() async throws {
+        try await Self.withFixture { fixture in
+            _ = try await fixture.createTeam()
+            _ = try await fixture.join("lab2")
+            fixture.duringResponse.withLock { hook in
+                hook = {
+                    _ = try? await fixture.join("lab3")
+                    // The broker of lab2 reads the registry.
+                    _ = try? await fixture.members("lab2")
+                }
+            }
+
+            _ = try await fixture.join("lab2")
+
+            #expect(try await fixture.registry.members() == ["lab1", "lab2", "lab3"])
+            #expect(try await fixture.agree("lab2", "lab3"))
+        }
+    }
+
+    @Test func `a removal that fails in the middle is recorded, and a second one completes it also after a restart`()
+        async throws
+    {
+        try await Self.withFixture { fixture in
+            let lab1 = try await fixture.createTeam()
+            _ = try await fixture.join("lab2")
+            let lab2 = try #require(HostName("lab2"))
+            let records = Atomic(0)
+            let record = { @Sendable () async throws -> Void in _ = records.add(1, ordering: .relaxed) }
+            fixture.registry.duringRemoval.withLock { hook in
+                hook = { fixture.registry.memory.isReachable = false }
+            }
+
+            let problem = await #expect(throws: Problem.self) { try await lab1.remove(lab2, onRemoval: record) }
+
+            #expect(problem?.code == .unavailable && problem?.detail.contains("is not complete") == true)
+            #expect(problem?.hint == "run it again: patchbay team remove lab2")
+            let first = records.load(ordering: .relaxed)
+            #expect(first == 1)
+
+            fixture.registry.memory.isReachable = true
+            try await fixture.start("lab1").remove(lab2, onRemoval: record)
+            let second = records.load(ordering: .relaxed)
+            #expect(second == 2)
+            #expect(try await fixture.registry.members() == ["lab1"] && fixture.registry.hosts.map(\.text) == ["lab1"])
+
+            let unknown = await #expect(throws: Problem.self) { try await lab1.remove(lab2, onRemoval: record) }
+            #expect(unknown?.code == .notFound)
+        }
+    }
+
+    @Test func `the user of a host without an entry is removed, which is recorded`() async throws {
+        try await Self.withFixture { fixture in
+            let lab1 = try await fixture.createTeam()
+            let lab2 = try #require(HostName("lab2"))
+            try await fixture.registry.addHost(lab2)
+            let records = Atomic(0)
+
+            try await lab1.remove(lab2) { _ = records.add(1, ordering: .relaxed) }
+
+            let count = records.load(ordering: .relaxed)
+            #expect(count == 1 && !fixture.registry.hosts.contains(lab2))
+        }
+    }
+
     @Test func `an invite is spent after an admission without an answer of the registry`() async throws {
         try await Self.withFixture { fixture in
             let lab1 = try await fixture.createTeam()

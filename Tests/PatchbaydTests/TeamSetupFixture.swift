@@ -65,11 +65,15 @@ final class InMemoryRegistry: TeamRegistryConnector, TeamRegistryAdministration 
         }
     }
 
-    func removeHost(_ host: HostName) async throws(TeamStoreError) {
+    func removeHost(_ host: HostName) async throws(TeamStoreError) -> Bool {
         try check()
         _ = try await memory.write(lateWrites.withLock { $0 }, if: nil)
         await takeHook()?()
-        users.withLock { $0.removeAll { $0 == host } }
+        return users.withLock { users in
+            let count = users.count
+            users.removeAll { $0 == host }
+            return users.count < count
+        }
     }
 
     private func takeHook() -> (@Sendable () async -> Void)? {
@@ -120,11 +124,14 @@ private struct LossyStore: TeamStore {
 /// The authority in the same process: the network between two hosts, without TLS.
 private struct DirectAuthority: TeamAuthorityClient {
     let setup: @Sendable () -> TeamSetup
+    /// What happens before the response of the authority arrives.
+    let beforeResponse: @Sendable () async -> Void
     /// True if the response of the authority is lost.
     let losesResponse: @Sendable () -> Bool
 
     func admit(_ spec: TeamMemberSpec, at pairing: TeamPairingString) async throws -> TeamAdmission {
         let admission = try await setup().admit(spec)
+        await beforeResponse()
         if losesResponse() { throw Problem(.unavailable, "the response was lost") }
         return admission
     }
@@ -133,6 +140,9 @@ private struct DirectAuthority: TeamAuthorityClient {
 /// Hosts with one registry. The first one, lab1, is the authority.
 final class TeamFixture: Sendable {
     let registry = InMemoryRegistry()
+    /// What happens once after an admission, before its response arrives.
+    let duringResponse = Mutex<(@Sendable () async -> Void)?>(nil)
+    let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     private let scratch: String
     private let authority = Mutex<TeamSetup?>(nil)
     private let loses = Mutex(false)
@@ -150,15 +160,12 @@ final class TeamFixture: Sendable {
         return TeamFolder(in: state)
     }
 
-    /// Starts the broker of a host, which reads the membership of its folder.
-    func start(_ name: String, _ configuration: TeamConfiguration? = nil) async throws -> TeamSetup {
-        let folder = try folder(name)
-        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    /// The team of a host, as its broker reads it.
+    func team(_ name: String, _ configuration: TeamConfiguration? = nil) throws -> LocalTeam {
         var settings = TeamConfiguration()
         settings.addresses = [try #require(TeamAddress("10.0.0.7"))]
-        let membership = try await TeamMembership.load(from: folder.path, logger: logger)
-        let team = LocalTeam(
-            folder,
+        return LocalTeam(
+            try folder(name),
             settings: TeamHostSettings(
                 configuration: configuration ?? settings,
                 machine: "\(name).example.com",
@@ -167,17 +174,33 @@ final class TeamFixture: Sendable {
             connector: registry,
             logger: logger
         )
-        let key = try folder.identity.load()?.pin
+    }
+
+    private func takeHook() -> (@Sendable () async -> Void)? {
+        duringResponse.withLock { hook in
+            defer { hook = nil }
+            return hook
+        }
+    }
+
+    /// Starts the broker of a host, which reads the membership of its folder.
+    func start(_ name: String, _ configuration: TeamConfiguration? = nil) async throws -> TeamSetup {
+        let team = try team(name, configuration)
+        let membership = try await team.membership()
+        let identity = try team.folder.identity.load()
         let setup = TeamSetup(
             team,
             authority: DirectAuthority(
                 setup: { [self] in authority.withLock { $0 } ?? unreachable() },
+                beforeResponse: { [self] in await takeHook()?() },
                 losesResponse: { [self] in losesResponse }
             ),
             running: try membership.map { membership in
-                TeamSetup.Running(
+                let loaded = try #require(identity)
+                return TeamSetup.Running(
                     membership: membership,
-                    key: try #require(key),
+                    key: loaded.pin,
+                    certificate: loaded.certificatePEM,
                     snapshot: { TeamSnapshot(staleSince: nil) },
                     own: {
                         TeamHost(name: membership.host, version: "1", addresses: [], since: Date(), generation: 1)
@@ -201,10 +224,7 @@ final class TeamFixture: Sendable {
 
     /// The saved members of a host, after its broker has read the registry.
     func members(_ name: String) async throws -> TeamMembers {
-        let members = try await TeamMembers(
-            in: folder(name).path,
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        )
+        let members = try await team(name).members()
         await members.replace(with: try await TeamAuthority(store: registry.memory).members())
         return members
     }
@@ -226,4 +246,8 @@ final class TeamFixture: Sendable {
         _ = try await setup.join(TeamJoinSpec(pairing: pairing))
         return setup
     }
+}
+
+extension TeamSetup {
+    func remove(_ host: HostName) async throws { try await remove(host) {} }
 }

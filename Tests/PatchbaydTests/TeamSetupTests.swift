@@ -313,6 +313,30 @@ import Testing
         }
     }
 
+    @Test func `a team does not move to etcd servers with another team of its name`() async throws {
+        try await Self.withFixture { fixture in
+            let store = fixture.registry.memory
+            let lab1 = try await fixture.createTeam()
+            _ = try await fixture.join("lab2")
+            let saved = try await fixture.members("lab1").all
+            // The new servers.
+            _ = try await store.write([.deleteAll(prefix: TeamKey.root)], if: nil)
+            let (host, key) = (try #require(HostName("lab9")), try #require(KeyPin(String(repeating: "A", count: 52))))
+            let authority = TeamAuthority(store: store)
+            try await authority.create(TeamFixture.spec.team)
+            try await authority.add(TeamMember(name: host, key: key, addedAt: Date()))
+            let spec = TeamSpec(team: TeamFixture.spec.team, etcd: ["https://10.0.0.9:2379"])
+            let problem = await #expect(throws: Problem.self) { try await lab1.create(spec) }
+
+            #expect(problem?.detail == "these etcd servers have another team with this name, and its hosts lab9")
+            #expect(problem?.hint == "name the etcd servers of this team with --etcd")
+            #expect(try await fixture.registry.members() == ["lab9"])
+            let team = try fixture.team("lab1")
+            #expect(try await team.members().all == saved)
+            #expect(try await team.membership()?.etcd == TeamFixture.spec.etcd)
+        }
+    }
+
     @Test func `etcd servers with another team are refused`() async throws {
         try await Self.withFixture { fixture in
             try await TeamAuthority(store: fixture.registry.memory).create(SanitizedText("other"))

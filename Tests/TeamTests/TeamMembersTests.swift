@@ -91,6 +91,36 @@ import Testing
         }
     }
 
+    @Test func `a join removes no member that its list lacks, and accepts no key that was removed`() async throws {
+        try await withScratchFolder { scratch in
+            let members = try await load(scratch)
+            let (lab1, lab2, lab3) = (try Values.member("lab1"), try Values.member("lab2"), try Values.member("lab3"))
+            await members.replace(with: [lab1, lab2, lab3])
+            await members.replace(with: [lab1, lab2])
+
+            await members.join([lab1, lab3], isSameTeam: true)
+            #expect(members.all == [lab1])
+
+            let restarted = try await load(scratch)
+            await restarted.replace(with: [lab1, lab2, lab3])
+            #expect(restarted.all == [lab1, lab2])
+        }
+    }
+
+    @Test func `the join of another team forgets the removed keys`() async throws {
+        try await withScratchFolder { scratch in
+            let members = try await load(scratch)
+            let (lab1, lab2, lab3) = (try Values.member("lab1"), try Values.member("lab2"), try Values.member("lab3"))
+            await members.replace(with: [lab1, lab2, lab3])
+            await members.replace(with: [lab1, lab2])
+
+            await members.join([lab3], isSameTeam: false)
+
+            let restarted = try await load(scratch)
+            #expect(restarted.all == [lab3] && restarted.removedKeys.isEmpty)
+        }
+    }
+
     @Test func `subscribers learn each removal, also that of a key`() async throws {
         try await withScratchFolder { scratch in
             let members = try await load(scratch)

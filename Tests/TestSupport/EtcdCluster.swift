@@ -4,7 +4,8 @@ import FoundationEssentials
 package final class EtcdCluster: Sendable {
     package let servers: [EtcdServer]
     package let certificates: EtcdCertificates
-    private let root: EtcdCertificates.Credentials
+    /// The credentials of the etcd user `root`.
+    package let root: EtcdCertificates.Credentials
     private let scratch: ScratchFolder
 
     /// Starts a number of servers on loopback; returns when they are ready.

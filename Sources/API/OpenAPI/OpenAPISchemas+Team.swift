@@ -13,7 +13,7 @@ extension OpenAPISchemas {
             "etcd":{"type":"array","items":{"type":"object","required":["url"],"properties":{
               "url":{"type":"string"},"problem":{"type":"string"}}}},
             "staleSince":{"description":"the registry is unreachable since then","$ref":"#/components/schemas/Date"},
-            "restartNeeded":{"type":"boolean","description":"the running broker uses another team or key than the saved one"},
+            "restartNeeded":{"type":"boolean","description":"the running broker uses another team or certificate than the saved one"},
             "problem":{"type":"string","description":"why this host cannot use the registry, or why other hosts cannot reach it"},
             "hint":{"type":"string","description":"the next step"}}},
         "TeamHostStatus":{"type":"object","required":["name","state","addresses","key"],"properties":{

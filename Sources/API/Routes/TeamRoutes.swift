@@ -66,8 +66,9 @@ enum TeamRoutes {
         guard let host = HostName(text) else {
             throw Problem(.notFound, "\"\(SanitizedText(text))\" is not the name of a host", hint: "patchbay team")
         }
-        try await request.services.teamControl.remove(host)
-        try await request.audit(.hostRemoved, of: SanitizedText(host.text))
+        try await request.services.teamControl.remove(host) {
+            try await request.audit(.hostRemoved, of: SanitizedText(host.text))
+        }
         return request.noContent
     }
 

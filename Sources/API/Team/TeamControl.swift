@@ -25,8 +25,13 @@ package protocol TeamControl: Sendable {
     /// Admits the host that holds an invite. Only on the authority.
     func admit(_ spec: TeamMemberSpec) async throws -> TeamAdmission
 
-    /// Removes a host from the team. Only on the authority.
-    func remove(_ host: HostName) async throws
+    /// Removes a host from the team. Only on the authority. A later call completes one that failed.
+    ///
+    /// - Parameters:
+    ///   - host: The host.
+    ///   - onRemoval: Records the removal. Called after the end of the membership, also if the rest of the call fails.
+    /// - Throws: `Problem`, an error of `onRemoval`.
+    func remove(_ host: HostName, onRemoval: @Sendable () async throws -> Void) async throws
 
     /// Issues the certificate of an etcd node. Only on the authority.
     func issue(_ spec: TeamCertificateSpec) async throws -> TeamCertificate

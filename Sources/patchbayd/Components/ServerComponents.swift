@@ -32,6 +32,7 @@ struct ServerComponents: Sendable {
     ///   - state: The registry and access control.
     ///   - sources: The sources and the tunnels.
     ///   - team: The team of this host; nil without one.
+    ///   - teamSetup: The commands of the team.
     ///   - limiter: Limits the connections to the API.
     ///   - notifier: Tells systemd that the API is open.
     ///   - logger: The operator's log.
@@ -44,6 +45,7 @@ struct ServerComponents: Sendable {
         state: StateComponents,
         sources: SourceComponents,
         team: TeamComponents?,
+        teamSetup: TeamSetup,
         limiter: ConnectionLimiter,
         notifier: SystemdNotifier,
         logger: Logger
@@ -80,12 +82,6 @@ struct ServerComponents: Sendable {
             places: GrantSocketPlaces(environment: environment, owners: owners),
             logger: logger
         )
-        let localTeam = LocalTeam(
-            TeamFolder(in: state.directory),
-            settings: TeamHostSettings(configuration),
-            connector: EtcdConnector(logger: logger),
-            logger: logger
-        )
         let apiServices = Self.makeAPIServices(
             configuration,
             state: state,
@@ -97,7 +93,7 @@ struct ServerComponents: Sendable {
             tcpPort: tcpSockets.port,
             remote: remote,
             grantSockets: grantSockets,
-            teamSetup: TeamSetup(localTeam, running: team?.running),
+            teamSetup: teamSetup,
             team: team,
             usbmuxServer: usbmuxServer
         )

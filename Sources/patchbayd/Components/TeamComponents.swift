@@ -21,40 +21,31 @@ struct TeamComponents: Sendable {
     let proxy: TeamProxy
     private let listenerError = TeamListenerError()
     private let tls: MemberServerTLS
-    /// The key of this host.
-    private let key: KeyPin
+    /// The key and the certificate of this host.
+    private let identity: MemberIdentity
     private let unauthenticated = UnauthenticatedConnectionLimiter()
     private let settings: TeamHostSettings
     private let startedAt = Date()
     private let logger: Logger
 
-    /// Reads the files of the team; nil if this host belongs to no team.
+    /// Reads the files of the team; nil if this host belongs to no team, or cannot take part in it.
+    ///
+    /// `TeamSetup` reports the reason why it cannot. Everything else of the broker works.
     ///
     /// - Parameters:
     ///   - team: The files of the team, and the connections to its registry.
     ///   - logger: The operator's log.
     /// - Throws: `DaemonError.state`.
     init?(_ team: LocalTeam, logger: Logger) async throws(DaemonError) {
+        let saved: TeamMembership?
+        do { saved = try await team.membership() } catch { throw .state(reason: "the team: \(error)") }
+        guard let membership = saved else { return nil }
         do {
-            guard let membership = try await team.membership() else { return nil }
-            guard let identity = try team.folder.identity.load(),
-                let connection = try team.connections.own(membership)
-            else {
-                logger.warning(
-                    "this host has no certificate of its team and does not take part; join again: patchbay team join",
-                    metadata: ["team": "\(membership.team)"]
-                )
-                return nil
-            }
-            let members = try await team.members()
-            registry = TeamRegistry(
-                membership,
-                store: try team.connector.store(connection),
-                members: members,
-                logger: logger
-            )
+            let parts = try await team.participation(membership)
+            identity = parts.identity
+            let members = parts.members
+            registry = TeamRegistry(membership, store: parts.store, members: members, logger: logger)
             tls = try MemberServerTLS(identity: identity)
-            key = identity.pin
             let security = MemberSecurity(
                 tls: try MemberClientTLS(identity: identity),
                 members: members,
@@ -67,7 +58,15 @@ struct TeamComponents: Sendable {
             self.membership = membership
             self.logger = logger
         } catch {
-            throw .state(reason: "the team: \(error)")
+            let problem = Problem(ofTeam: error) ?? Problem(.unavailable, "\(error)")
+            logger.error(
+                "this host does not take part in its team",
+                metadata: [
+                    "team": "\(membership.team)", "reason": "\(problem.detail)",
+                    "try": "\(problem.hint ?? "patchbay team")",
+                ]
+            )
+            return nil
         }
     }
 
@@ -83,7 +82,8 @@ struct TeamComponents: Sendable {
     var running: TeamSetup.Running {
         TeamSetup.Running(
             membership: membership,
-            key: key,
+            key: identity.pin,
+            certificate: identity.certificatePEM,
             snapshot: { registry.mirror.snapshot },
             own: { own },
             listenerError: listenerError

@@ -71,5 +71,7 @@ private struct EtcdRegistryAdministration: TeamRegistryAdministration {
 
     func addHost(_ host: HostName) async throws(TeamStoreError) { try await administration.addHost(host) }
 
-    func removeHost(_ host: HostName) async throws(TeamStoreError) { try await administration.removeHost(host) }
+    func removeHost(_ host: HostName) async throws(TeamStoreError) -> Bool {
+        try await administration.removeHost(host)
+    }
 }

@@ -5,7 +5,7 @@ import Model
 import TLS
 import Team
 
-/// The admission of hosts to the team, and their removal. Works on the host that has the certificate authority.
+/// The admission of hosts to the team. Works on the host that has the certificate authority.
 struct HostAdmission: Sendable {
     private let team: LocalTeam
     private let running: TeamSetup.Running?
@@ -108,34 +108,6 @@ struct HostAdmission: Sendable {
             etcdAuthority: etcdAuthority,
             members: members
         )
-    }
-
-    /// Removes the entries and the user of a host from the registry.
-    func remove(_ host: HostName) async throws {
-        let (membership, authority) = try await team.requiredAuthority()
-        guard host != membership.host else {
-            throw Problem(
-                .conflict,
-                "\(host) is this host, which has the certificate authority of the team",
-                hint: "patchbay team leave"
-            )
-        }
-        let administration = try team.administration(membership, authority)
-        let entries = TeamAuthority(store: administration.store)
-        let members = try await entries.members()
-        // Also for a host without an entry: an earlier call may have ended in the middle.
-        try await entries.remove(host)
-        try await administration.removeHost(host)
-        // The host may have written entries until then.
-        try await entries.remove(host)
-        // Read again: a host may have joined since. A member that the new list lacks counts as removed.
-        let saved = try await team.members()
-        await saved.replace(with: saved.all.filter { $0.name != host })
-        try await entries.removeClaims(of: host)
-        guard members.contains(where: { $0.name == host }) else {
-            throw Problem(.notFound, "the team has no host \(host)", hint: "patchbay team")
-        }
-        team.logger.notice("removed a host from the team", metadata: ["host": "\(host)"])
     }
 }
 

@@ -3,6 +3,13 @@ import Model
 import TLS
 import Team
 
+/// The parts with which a broker takes part in its team.
+struct TeamParticipation: Sendable {
+    let identity: MemberIdentity
+    let members: TeamMembers
+    let store: any TeamStore
+}
+
 /// The team of this host: its files, the settings, and the connections to its registry.
 struct LocalTeam: Sendable {
     let folder: TeamFolder
@@ -71,6 +78,25 @@ struct LocalTeam: Sendable {
     /// The saved members.
     func members() async throws -> TeamMembers {
         try await TeamMembers(in: folder.path, logger: logger)
+    }
+
+    /// Reads the files with which the broker takes part in the team.
+    ///
+    /// - Throws: The reason why the broker cannot take part.
+    func participation(_ membership: TeamMembership) async throws -> TeamParticipation {
+        guard let identity = try folder.identity.load(), let connection = try connections.own(membership) else {
+            throw Problem(
+                .conflict,
+                "this host has no certificate of its team",
+                hint: membership.isAuthority
+                    ? membership.initCommand : "patchbay team join - with a string of patchbay team invite"
+            )
+        }
+        return TeamParticipation(
+            identity: identity,
+            members: try await members(),
+            store: try connector.store(connection)
+        )
     }
 
     /// Returns the registry with the permissions of etcd's administrator, which is `spec` or the saved one.

@@ -6,34 +6,48 @@ import Team
 extension Problem {
     /// Converts the errors of the team's parts to problems.
     nonisolated(nonsending) static func ofTeam<Value>(_ body: () async throws -> Value) async throws -> Value {
-        do { return try await body() } catch let error as TLSError {
-            throw switch error {
-            case .notIssued, .notOfTeam: Problem(.badRequest, "\(error)")
-            default: Problem(.unavailable, "\(error)")
+        do { return try await body() } catch {
+            if let problem = Problem(ofTeam: error) { throw problem }
+            throw error
+        }
+    }
+
+    /// Returns the problem that a check finds, or because of which it fails.
+    nonisolated(nonsending) static func found(by check: () async throws -> Problem?) async -> Problem? {
+        do { return try await check() } catch { return Problem(ofTeam: error) ?? Problem(.unavailable, "\(error)") }
+    }
+
+    /// The problem of an error of the team's parts; nil for another error.
+    init?(ofTeam error: any Error) {
+        switch error {
+        case let problem as Problem: self = problem
+        case let error as TLSError:
+            switch error {
+            case .notIssued, .notOfTeam: self.init(.badRequest, "\(error)")
+            default: self.init(.unavailable, "\(error)")
             }
-        } catch TeamError.nameTaken(let host) {
-            throw Problem(
+        case TeamError.nameTaken(let host):
+            self.init(
                 .conflict,
                 "the team has another host with the name \(host)",
                 hint: "choose another name with --host, or remove that host first: patchbay team remove \(host)"
             )
-        } catch TeamStoreError.userExists(let name) {
-            throw Problem(
+        case TeamStoreError.userExists(let name):
+            self.init(
                 .conflict,
                 "etcd has another user with the name \(name)",
                 hint: "choose another name with --host"
             )
-        } catch let error as TeamError {
-            let code: Problem.Code =
+        case let error as TeamError:
+            let code: Code =
                 switch error {
                 case .wrongTeam, .newerSchema: .conflict
                 default: .unavailable
                 }
-            throw Problem(code, "\(error)", hint: "patchbay team")
-        } catch let error as TeamStoreError {
-            throw Problem(.unavailable, "\(error)", hint: "patchbay team")
-        } catch let error as StateError {
-            throw Problem(.unavailable, "\(error)", hint: "patchbay doctor")
+            self.init(code, "\(error)", hint: "patchbay team")
+        case let error as TeamStoreError: self.init(.unavailable, "\(error)", hint: "patchbay team")
+        case let error as StateError: self.init(.unavailable, "\(error)", hint: "patchbay doctor")
+        default: return nil
         }
     }
 }

@@ -53,7 +53,7 @@ struct TeamConnections: Sendable {
             throw Problem(
                 .conflict,
                 "\(path), which team.etcd_ca names, cannot be read: \(SocketError.message(for: errno))",
-                hint: "correct team.etcd_ca in the configuration"
+                hint: "correct team.etcd_ca in the configuration, then sudo systemctl restart patchbayd"
             )
         }
     }

@@ -152,7 +152,7 @@ struct TeamCreation: Sendable {
             try await administration.prepare()
             let entries = TeamAuthority(store: administration.store)
             try await entries.create(membership.team)
-            try await checkOwnership(of: entries, member)
+            try await checkOwnership(of: entries, member, removed)
             try await administration.addHost(membership.host)
             try await entries.add(member, replacing: removed)
             // Read before the list, which is thus never older than the file.
@@ -172,16 +172,26 @@ struct TeamCreation: Sendable {
         return "\(error)"
     }
 
-    /// Checks that the registry of a new team has no members of another authority, which uses the same name.
-    private func checkOwnership(of entries: TeamAuthority, _ own: TeamMember) async throws {
+    /// Checks that the registry has no members of another authority, which uses the same name of the team.
+    ///
+    /// The entry of this host may have a replaced key, for example in a backup of etcd. Without that entry, this host
+    /// must know all members: another team has at least its own authority.
+    private func checkOwnership(
+        of entries: TeamAuthority,
+        _ own: TeamMember,
+        _ removed: Set<KeyPin>
+    ) async throws {
         let members = try await entries.members()
-        let isKnown = members.contains { $0.name == own.name && $0.key == own.key }
-        guard !members.isEmpty, !isKnown, try await team.members().all.isEmpty else { return }
+        let saved = try await team.members()
+        let hasOwnEntry = members.contains { $0.name == own.name && ($0.key == own.key || removed.contains($0.key)) }
+        guard !hasOwnEntry, !members.allSatisfy({ saved.accepts($0.name, key: $0.key) }) else { return }
         throw Problem(
             .conflict,
             "these etcd servers have another team with this name, and its hosts "
                 + members.map(\.name.text).joined(separator: ", "),
-            hint: "patchbay team leave, then join that team, or create this one with other etcd servers"
+            hint: saved.all.isEmpty
+                ? "patchbay team leave, then join that team, or create this one with other etcd servers"
+                : "name the etcd servers of this team with --etcd"
         )
     }
 }

@@ -8,7 +8,7 @@ import Team
 /// The join of this host to the team of another host.
 struct TeamJoin: Sendable {
     let team: LocalTeam
-    /// The way to the host that has the certificate authority.
+    /// Sends the request to the host with the certificate authority.
     let authority: any TeamAuthorityClient
 
     /// Asks the authority for a certificate, and saves the files of the team.
@@ -74,8 +74,12 @@ struct TeamJoin: Sendable {
                 "the answer of the team's authority contradicts itself; this host has not joined"
             )
         }
-        if let pem = admission.etcdAuthority { try team.folder.etcd.saveAuthority(pem) }
-        try await team.members().replace(with: admission.members)
+        if let pem = admission.etcdAuthority {
+            try team.folder.etcd.saveAuthority(pem)
+        } else {
+            try team.folder.etcd.deleteAuthority()
+        }
+        try await team.members().join(admission.members, isSameTeam: try await isOwnTeam(admission))
         try team.folder.identity.save(identity)
         let membership = TeamMembership(
             team: admission.team,
@@ -85,5 +89,15 @@ struct TeamJoin: Sendable {
             authorityAddresses: [TeamAddress(host: pairing.host, port: pairing.port).description]
         )
         try await membership.save(in: team.folder.path, logger: team.logger)
+    }
+
+    /// Returns whether this host belongs to the team that admits it, and has only renewed its certificate.
+    ///
+    /// A new team may have the name and the host of a lost one. So the certificates of the authorities are compared.
+    private func isOwnTeam(_ admission: TeamAdmission) async throws -> Bool {
+        guard let existing = try await team.membership(), existing.team == admission.team,
+            existing.authority == admission.authorityHost
+        else { return false }
+        return try team.folder.identity.authority() == admission.authority
     }
 }

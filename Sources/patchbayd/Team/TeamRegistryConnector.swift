@@ -1,7 +1,7 @@
 import Model
 import Team
 
-/// The way of a host, or of the administrator, to the etcd servers of a team.
+/// The servers and credentials of a host, or of the administrator, for the registry of a team.
 struct TeamRegistryConnection: Hashable, Sendable {
     /// The URLs of the servers, as `https://HOST:PORT`.
     let servers: [String]
@@ -39,7 +39,10 @@ protocol TeamRegistryAdministration: Sendable {
     func addHost(_ host: HostName) async throws(TeamStoreError)
 
     /// Deletes the user and the role of a host. Does nothing if Patchbay created none.
-    func removeHost(_ host: HostName) async throws(TeamStoreError)
+    ///
+    /// - Returns: True if Patchbay had created one.
+    @discardableResult
+    func removeHost(_ host: HostName) async throws(TeamStoreError) -> Bool
 }
 
 /// Connects to the registry.

@@ -12,6 +12,8 @@ actor TeamSetup {
         let membership: TeamMembership
         /// The key with which the broker started.
         let key: KeyPin
+        /// The certificate with which the broker started, as PEM.
+        let certificate: String
         let snapshot: @Sendable () -> TeamSnapshot
         /// The entry of this host.
         let own: @Sendable () -> TeamHost
@@ -40,14 +42,28 @@ actor TeamSetup {
     func problem() async throws -> Problem? {
         let membership = try await team.membership()
         guard membership != nil || running != nil else { return nil }
-        guard running?.membership == membership, try running?.key == team.folder.identity.load()?.pin else {
-            return Problem(
-                .conflict,
-                "the team of this host has changed since the start of the broker",
-                hint: "sudo systemctl restart patchbayd"
-            )
+        guard try isRestartNeeded(membership, team.folder.identity.load()) else {
+            return try await running?.problem(members: team.members())
         }
-        return try await running?.problem(members: team.members())
+        if let membership, let problem = await startProblem(membership) { return problem }
+        return Problem(
+            .conflict,
+            "the team or the certificate of this host has changed since the start of the broker",
+            hint: "sudo systemctl restart patchbayd"
+        )
+    }
+
+    /// Returns whether the saved team or certificate is not the one with which the broker started.
+    private func isRestartNeeded(_ membership: TeamMembership?, _ identity: MemberIdentity?) -> Bool {
+        running?.membership != membership || running?.certificate != identity?.certificatePEM
+    }
+
+    /// Returns the reason why the broker cannot take part in the saved team, also after a restart; nil if it can.
+    private func startProblem(_ membership: TeamMembership) async -> Problem? {
+        await Problem.found {
+            _ = try await team.participation(membership)
+            return nil
+        }
     }
 
     /// Runs a change of the team's files, one at a time.
@@ -70,8 +86,9 @@ extension TeamSetup: TeamControl {
             let identity = try team.folder.identity.load()
             let connection = try team.connections.own(membership)
             let servers = if let connection { await team.connector.health(connection) } else { [TeamRegistryServer]() }
-            let restartNeeded = running?.membership != membership || running?.key != identity?.pin
-            let problem = restartNeeded ? nil : try await running?.problem(members: team.members())
+            let restartNeeded = isRestartNeeded(membership, identity)
+            let problem =
+                try await restartNeeded ? startProblem(membership) : running?.problem(members: team.members())
             return TeamStatus(
                 team: membership.team,
                 host: membership.host,
@@ -137,7 +154,9 @@ extension TeamSetup: TeamControl {
         try await Problem.ofTeam { try await admission.admit(spec) }
     }
 
-    func remove(_ host: HostName) async throws { try await changing { try await admission.remove(host) } }
+    func remove(_ host: HostName, onRemoval: @Sendable () async throws -> Void) async throws {
+        try await changing { try await HostRemoval(from: team).run(host, onRemoval: onRemoval) }
+    }
 
     func issue(_ spec: TeamCertificateSpec) async throws -> TeamCertificate {
         try await Problem.ofTeam {
@@ -162,7 +181,8 @@ extension TeamSetup: TeamControl {
                 try await deleteTeam(membership)
             } else if let connection = try team.connections.own(membership) {
                 // Without an answer, the entries end with the lease of the broker.
-                _ = try? await team.connector.store(connection).write(Self.deletion(of: membership.host), if: nil)
+                let deletion = TeamStoreWrite.deletion(of: membership.host)
+                _ = try? await team.connector.store(connection).write(deletion, if: nil)
             }
             try team.folder.delete()
             team.logger.notice("left the team", metadata: ["team": "\(membership.team)"])
@@ -197,14 +217,6 @@ extension TeamSetup: TeamControl {
             members.allSatisfy({ $0.key == key })
         else { return }
         _ = try? await administration.store.write([.deleteAll(prefix: TeamKey.root)], if: nil)
-        try? await administration.removeHost(membership.host)
-    }
-
-    /// The deletion of the entries that a host itself writes.
-    private static func deletion(of host: HostName) -> [TeamStoreWrite] {
-        [
-            .delete(key: TeamKey.host(host).text), .deleteAll(prefix: TeamKey.endpoints(of: host)),
-            .deleteAll(prefix: TeamKey.devices(of: host)),
-        ]
+        _ = try? await administration.removeHost(membership.host)
     }
 }
