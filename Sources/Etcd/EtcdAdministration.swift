@@ -9,20 +9,17 @@ package import Team
 package struct EtcdAdministration: Sendable {
     /// The name of the user and of the role with all permissions. etcd requires both.
     package static let root = "root"
-    /// The name of the role that may read the registry.
-    package static let viewerRole = "patchbay-viewer"
 
     private let client: EtcdClient
 
     package init(_ client: EtcdClient) { self.client = client }
 
-    /// Creates the user `root` and the role of viewers, and then enables authentication.
+    /// Creates the user `root` with its role, and then enables authentication.
     ///
     /// From then on, etcd refuses all clients without the certificate of a user.
     package func enableAuthentication() async throws(TeamStoreError) {
         try await addRole(Self.root, [])
         try await addUser(Self.root, role: Self.root)
-        try await addRole(Self.viewerRole, [EtcdGrant(.read, EtcdKeyRange(prefix: TeamKey.root))])
         _ = try await client.call(.enableAuthentication, EtcdAuthEnableRequest())
     }
 
@@ -40,25 +37,23 @@ package struct EtcdAdministration: Sendable {
 
     /// Deletes the user and the role of a host. Its next read or write is denied.
     ///
-    /// Without the role, a user with the name of the host is not from Patchbay, and stays.
+    /// Without the role, Patchbay did not create the user with the name of the host. Such a user stays.
     ///
     /// etcd checks the permission of a watch only at its beginning, and that of a renewal never. So a watch of the host
     /// goes on, and its entries stay until they are deleted.
-    package func removeHost(_ host: HostName) async throws(TeamStoreError) {
+    ///
+    /// - Returns: False without the role.
+    @discardableResult
+    package func removeHost(_ host: HostName) async throws(TeamStoreError) -> Bool {
         try checkUser(host.text)
-        guard try await hasRole(host) else { return }
+        guard try await hasRole(host) else { return false }
         try await ignoring([.userNotFound]) { () async throws(TeamStoreError) in
             _ = try await client.call(.deleteUser, .with { $0.name = host.text })
         }
         try await ignoring([.roleNotFound]) { () async throws(TeamStoreError) in
             _ = try await client.call(.deleteRole, .with { $0.role = Self.role(of: host) })
         }
-    }
-
-    /// Creates a user who may only read the registry.
-    package func addViewer(_ name: String) async throws(TeamStoreError) {
-        try checkUser(name)
-        try await addUser(name, role: Self.viewerRole)
+        return true
     }
 
     /// Returns the names of all users.
@@ -66,22 +61,10 @@ package struct EtcdAdministration: Sendable {
         try await client.call(.users, EtcdAuthUserListRequest()).users
     }
 
-    /// Returns the servers of the cluster.
-    package func members() async throws(TeamStoreError) -> [EtcdClusterMember] {
-        try await client.call(.members, EtcdMemberListRequest()).members.map {
-            EtcdClusterMember(name: $0.name, endpoints: $0.clientUrls)
-        }
-    }
-
     /// Returns the state of the server that the client uses.
     package func status() async throws(TeamStoreError) -> EtcdStatus {
         let status = try await client.call(.status, EtcdStatusRequest())
-        return EtcdStatus(
-            version: status.version,
-            databaseSize: status.dbSize,
-            hasLeader: status.leader != 0,
-            errors: status.errors
-        )
+        return EtcdStatus(hasLeader: status.leader != 0, errors: status.errors)
     }
 
     static func role(of host: HostName) -> String { "patchbay-host-\(host)" }

@@ -10,6 +10,8 @@ enum EtcdError: Error, Hashable {
     case refused(reason: String)
     /// The server answered with an error.
     case status(GRPCStatus)
+    /// The server answered with this HTTP status instead of gRPC, as a proxy does without an etcd behind it.
+    case httpStatus(String)
     /// The response is not one of gRPC.
     case invalidResponse(reason: String)
     /// The response has a message above `GRPCFrameDecoder.messageLimit`.
@@ -20,6 +22,8 @@ enum EtcdError: Error, Hashable {
         switch self {
         case .notConnected, .refused: true
         case .status(let status): status.isWithoutEffect
+        // With 408 (timeout), 499 (client closed) and 5xx, a proxy may have passed the request on.
+        case .httpStatus(let status): status.hasPrefix("4") && status != "408" && status != "499"
         case .interrupted, .invalidResponse, .tooLarge: false
         }
     }
@@ -27,7 +31,7 @@ enum EtcdError: Error, Hashable {
     /// True if another attempt can succeed, at another server or later.
     var isTransient: Bool {
         switch self {
-        case .notConnected, .interrupted, .refused: true
+        case .notConnected, .interrupted, .refused, .httpStatus: true
         case .status(let status): status.code == .unavailable || status.isWithoutEffect
         case .invalidResponse, .tooLarge: false
         }
@@ -38,6 +42,7 @@ enum EtcdError: Error, Hashable {
         case .notConnected(let reason), .interrupted(let reason): .unreachable(reason: reason)
         case .refused(let reason): .denied(reason: reason)
         case .status(let status): status.asTeamStoreError
+        case .httpStatus(let status): .unreachable(reason: "the server answered with HTTP status \(status)")
         case .invalidResponse(let reason): .failed(reason: reason)
         case .tooLarge(let bytes): .tooLarge(bytes: bytes)
         }

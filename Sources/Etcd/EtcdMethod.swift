@@ -74,10 +74,6 @@ extension EtcdMethod<EtcdAuthRoleGrantPermissionRequest, EtcdEmptyResponse> {
     static var grantPermission: Self { Self("Auth/RoleGrantPermission", isRepeatable: true) }
 }
 
-extension EtcdMethod<EtcdMemberListRequest, EtcdMemberListResponse> {
-    static var members: Self { Self("Cluster/MemberList", isRepeatable: true) }
-}
-
 extension EtcdMethod<EtcdStatusRequest, EtcdStatusResponse> {
     static var status: Self { Self("Maintenance/Status", isRepeatable: true) }
 }

@@ -56,7 +56,8 @@ import Testing
             await #expect { _ = try await store.list("") } throws: { isDenied($0) }
             await #expect { for try await _ in store.changes(of: "/", after: 1) {} } throws: { isDenied($0) }
             let administration = EtcdAdministration(try await cluster.client("lab1"))
-            await #expect { try await administration.addViewer("lab1-viewer") } throws: { isDenied($0) }
+            let lab3 = try #require(HostName("lab3"))
+            await #expect { try await administration.addHost(lab3) } throws: { isDenied($0) }
         }
     }
 
@@ -79,10 +80,10 @@ import Testing
             let (_, administration) = try await start(in: scratch)
             try await administration.enableAuthentication()
             for _ in 0..<2 { try await administration.addHost(#require(Self.one)) }
-            for _ in 0..<2 { try await administration.addViewer("screen") }
-            #expect(try await administration.users() == ["lab1", "lab2", "root", "screen"])
-            for _ in 0..<2 { try await administration.removeHost(#require(Self.one)) }
-            #expect(try await administration.users() == ["lab2", "root", "screen"])
+            #expect(try await administration.users() == ["lab1", "lab2", "root"])
+            let lab1 = try #require(Self.one)
+            for hadUser in [true, false] { #expect(try await administration.removeHost(lab1) == hadUser) }
+            #expect(try await administration.users() == ["lab2", "root"])
         }
     }
 
@@ -107,16 +108,6 @@ import Testing
             try await cluster.etcdctl("user", "add", "backup", "--no-password")
             try await administration.removeHost(#require(HostName("backup")))
             #expect(try await administration.users() == ["backup", "lab1", "lab2", "root"])
-        }
-    }
-
-    @Test(.needs(.etcd)) func `a viewer reads the registry and writes nothing`() async throws {
-        try await withScratchFolder { scratch in
-            let (cluster, administration) = try await start(in: scratch)
-            try await administration.addViewer("screen")
-            let store = try await cluster.store("screen")
-            #expect(try await store.list("/patchbay/v1/").entries.isEmpty)
-            await #expect { try await store.put("/patchbay/v1/claim/x") } throws: { isDenied($0) }
         }
     }
 
@@ -202,13 +193,12 @@ import Testing
         return EtcdStore(EtcdClient(configuration, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))
     }
 
-    @Test(.needs(.etcd)) func `the administrator sees the servers and their state`() async throws {
+    @Test(.needs(.etcd)) func `the administrator sees the state of a server`() async throws {
         try await withScratchFolder { scratch in
             let cluster = try await EtcdCluster(in: scratch)
             let administration = EtcdAdministration(try await cluster.client())
-            #expect(try await administration.members().map(\.endpoints) == [cluster.endpoints])
             let status = try await administration.status()
-            #expect(status.hasLeader && status.errors.isEmpty && status.version.hasPrefix("3."))
+            #expect(status.hasLeader && status.errors.isEmpty)
         }
     }
 

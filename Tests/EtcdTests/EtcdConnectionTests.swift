@@ -1,11 +1,13 @@
-import Etcd
 import Logging
+import NIOCore
 import Team
 import TestSupport
 import Testing
 
+@testable import Etcd
+
 /// The HTTP/2 connection to a server that is no etcd.
-@Suite struct EtcdConnectionTests {
+@Suite(.timeLimit(.minutes(1))) struct EtcdConnectionTests {
     /// A server of HTTP/2 over TLS for one connection. It sends 1000 PINGs before each answer, an empty message.
     ///
     /// The arguments are the port, the certificate and the key.
@@ -54,16 +56,56 @@ import Testing
                 in: scratch
             )
             try await program.waitForLine("ready", within: .seconds(20))
-            let host = try await certificates.issue("lab1")
-            let configuration = try EtcdConfiguration(
-                endpoints: [EtcdEndpoint(host: "127.0.0.1", port: port)],
-                authority: certificates.authority,
-                certificate: host.certificate,
-                key: host.key
-            )
-            let client = EtcdClient(configuration, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-            let store = EtcdStore(client)
+            let store = EtcdStore(try await client(of: "https://127.0.0.1:\(port)", certificates))
             for _ in 0..<3 { #expect(try await store.list("/").entries.isEmpty) }
+        }
+    }
+
+    private func client(of server: String, _ certificates: EtcdCertificates) async throws -> EtcdClient {
+        let host = try await certificates.issue("lab1")
+        let configuration = try EtcdConfiguration(
+            endpoints: [#require(EtcdEndpoint(server))],
+            authority: certificates.authority,
+            certificate: host.certificate,
+            key: host.key
+        )
+        return EtcdClient(configuration, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    }
+
+    @Test(.needs(.openssl, .python)) func `a call that is cancelled while it waits for the answer ends at once`()
+        async throws
+    {
+        try await withScratchFolder { scratch in
+            let certificates = try await EtcdCertificates(in: scratch)
+            let server = try await OtherServer(answering: nil, certificates, in: scratch)
+            let client = try await client(of: server.endpoint, certificates)
+            let connection = try await client.connection(to: client.currentEndpoint).get()
+            // The limit of the attempt is longer than that of the test.
+            let call = Task { try await connection.call("/etcdserverpb.KV/Range", [], limit: .hours(1)) }
+            try await server.waitForRequest()
+
+            call.cancel()
+
+            await #expect(throws: CancellationError.self) { try await call.value }
+        }
+    }
+
+    @Test(.needs(.openssl, .python)) func `a cancelled call of the store has no second attempt, and says why`()
+        async throws
+    {
+        try await withScratchFolder { scratch in
+            let certificates = try await EtcdCertificates(in: scratch)
+            let server = try await OtherServer(answering: nil, certificates, in: scratch)
+            let store = EtcdStore(try await client(of: server.endpoint, certificates))
+            let call = Task { try await store.list("/") }
+            try await server.waitForRequest()
+
+            call.cancel()
+
+            await #expect(throws: TeamStoreError.unreachable(reason: "the call was cancelled")) {
+                try await call.value
+            }
+            #expect(server.requests == 1)
         }
     }
 }

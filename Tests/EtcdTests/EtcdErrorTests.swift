@@ -49,6 +49,22 @@ import Testing
         #expect(read.pause(after: Self.interrupted, elapsed: .seconds(3)) == nil)
     }
 
+    @Test(arguments: ["404", "429", "500", "502", "503", "504"])
+    func `a server that answers with an HTTP error is left, and the next server gets the read`(status: String) {
+        let error = EtcdError.httpStatus(status)
+        var read = EtcdRetry(limit: .seconds(3), isRepeatable: true, endpointCount: 2)
+        #expect(error.isTransient)
+        #expect(read.pause(after: error, elapsed: .zero) == .zero)
+        #expect(error.asTeamStoreError == .unreachable(reason: "the server answered with HTTP status \(status)"))
+    }
+
+    @Test(arguments: [("404", true), ("429", true), ("408", false), ("499", false), ("502", false), ("503", false)])
+    func `the next server gets a write only if a proxy has refused it`(status: String, isRepeated: Bool) {
+        var write = EtcdRetry(limit: .seconds(3), isRepeatable: false, endpointCount: 2)
+        let pause = write.pause(after: .httpStatus(status), elapsed: .zero)
+        #expect(pause == (isRepeated ? .zero : nil))
+    }
+
     @Test func `a refusal is not repeated`() {
         var read = EtcdRetry(limit: .seconds(3), isRepeatable: true, endpointCount: 1)
         #expect(read.pause(after: Self.denied, elapsed: .zero) == nil)

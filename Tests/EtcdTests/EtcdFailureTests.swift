@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The store while servers fail.
-@Suite struct EtcdFailureTests {
+@Suite(.timeLimit(.minutes(3))) struct EtcdFailureTests {
     /// Waits until a call succeeds again.
     private func recovered(_ what: String, _ call: () async throws(TeamStoreError) -> Void) async throws {
         try await eventually(within: .seconds(20), what) {
@@ -140,20 +140,32 @@ import Testing
         }
     }
 
-    @Test(.needs(.etcd)) func `a cancelled call throws an error`() async throws {
+    @Test(.needs(.etcd, .python), arguments: [("404", true), ("503", false)])
+    func `a proxy without an etcd behind it does not keep a host from the servers`(
+        status: String,
+        refuses: Bool
+    ) async throws {
         try await withScratchFolder { scratch in
             let cluster = try await EtcdCluster(in: scratch)
-            let store = try await cluster.store()
-            try await store.put("/a")
-            try cluster.servers[0].freeze()
-            await #expect(throws: TeamStoreError.unreachable(reason: "the call was cancelled")) {
-                try await withThrowingTaskGroup(of: TeamStoreList.self) { group in
-                    group.addTask { try await store.list("/") }
-                    group.cancelAll()
-                    for try await _ in group {}
-                }
+            let proxy = try await OtherServer(answering: status, cluster.certificates, in: scratch)
+            let endpoints = [proxy.endpoint] + cluster.endpoints
+
+            #expect(try await cluster.store(endpoints: endpoints).list("/").entries.isEmpty)
+
+            let writer = try await cluster.store(endpoints: endpoints)
+            // The proxy may have passed the first write on, so only the caller can repeat it.
+            if !refuses { await #expect { try await writer.put("/a") } throws: { isUnreachable($0) } }
+            try await writer.put("/a")
+            let revision = try await writer.list("/").revision
+
+            let watcher = try await cluster.store(endpoints: endpoints)
+            await #expect {
+                for try await _ in watcher.changes(of: "/", after: revision - 1) {}
+            } throws: {
+                isUnreachable($0)
             }
-            try cluster.servers[0].thaw()
+            var changes = watcher.changes(of: "/", after: revision - 1).makeAsyncIterator()
+            #expect(try await changes.next()?.revision == revision)
         }
     }
 

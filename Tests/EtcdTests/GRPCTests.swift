@@ -66,7 +66,7 @@ import Testing
 
     @Test func `a response of another server than gRPC is an error`() {
         var reader = GRPCResponseReader()
-        #expect(throws: EtcdError.invalidResponse(reason: "the server answered with HTTP status 404")) {
+        #expect(throws: EtcdError.httpStatus("404")) {
             try reader.receive([":status": "404"], isLast: false)
         }
     }

@@ -18,9 +18,7 @@ struct GRPCResponseReader {
         if !hasHead {
             hasHead = true
             let status = headers.first(name: ":status") ?? ""
-            guard status == "200" else {
-                throw .invalidResponse(reason: "the server answered with HTTP status \(status)")
-            }
+            guard status == "200" else { throw .httpStatus(status) }
             guard isLast else { return [] }
         }
         guard isLast else { throw .invalidResponse(reason: "the server sent headers between messages") }
