@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 import SystemIO
 import TestSupport
 
@@ -9,8 +10,10 @@ final class PhoneReader: Sendable {
     let options: PhoneOptions
     private let path: String
     private let port: UInt16
-    /// The UDID that each stream brought; empty for a stream that failed.
-    private let results = Replay<String>()
+    /// The number of streams that `run` has begun.
+    private let streams = Atomic(0)
+    /// The number of each stream, and the UDID that it brought; empty for a stream that failed.
+    private let results = Replay<(stream: Int, udid: String)>()
 
     /// Starts the app. The apps of different phones have different addresses, and the same port.
     init(_ udid: String, address: String, port: UInt16, in scratch: ScratchFolder) throws {
@@ -41,7 +44,8 @@ final class PhoneReader: Sendable {
     /// Reads until the task is canceled.
     func run() async {
         while !Task.isCancelled {
-            results.say((try? await connect().udid) ?? "")
+            let stream = streams.add(1, ordering: .sequentiallyConsistent).newValue
+            results.say((stream, (try? await connect().udid) ?? ""))
             try? await Task.sleep(for: .milliseconds(20))
         }
     }
@@ -53,13 +57,13 @@ final class PhoneReader: Sendable {
     func waitForFailure() async throws { try await waitForResult("") }
 
     /// The UDIDs of other phones that streams brought.
-    var wrongAnswers: [String] { results.soFar.filter { $0 != udid && !$0.isEmpty } }
+    var wrongAnswers: [String] { results.soFar.map(\.udid).filter { $0 != udid && !$0.isEmpty } }
 
     private func waitForResult(_ wanted: String) async throws {
-        // The next result is of a stream that may be open already.
-        let start = results.soFar.count + 1
+        // The last of these streams may be open still, and end with a result from before this call.
+        let begun = streams.load(ordering: .sequentiallyConsistent)
         try await withDeadline(.seconds(60), { [self] in "\(udid): no result \"\(wanted)\"" }) { [self] in
-            for await result in results.elements(from: start) where result == wanted { return }
+            for await result in results.elements() where result.stream > begun && result.udid == wanted { return }
         }
     }
 }

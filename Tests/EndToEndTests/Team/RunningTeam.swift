@@ -17,7 +17,7 @@ final class RunningTeam {
     let apiPorts: [UInt16]
     private let etcdNamespace: NetworkNamespace?
 
-    private static func configuration(api: UInt16, team: String, probing port: UInt16?) -> String {
+    static func configuration(api: UInt16, team: String, probing port: UInt16? = nil) -> String {
         """
         [api]
         port = \(api)
@@ -67,13 +67,7 @@ final class RunningTeam {
         etcd = try await Self.startEtcd(on: etcdHosts, ports: Array(ports[4...]), for: lab1, in: scratch)
         _ = try await lab1.ask("team", "init", "lab")
         try await lab1.restart()
-        let invite = try await lab1.ask("team", "invite")
-        let pairing = try #require(invite.first { $0.contains("PATCHBAY") }, "\(invite)")
-        let join = try await lab2.start(["team", "join", "-", "--host", "lab2"], input: .pipe)
-        try join.write(String(pairing.drop { $0 == " " }) + "\n")
-        join.closeInput()
-        #expect(try await join.exitStatus() == .exited(0), "\(join.log)")
-        try await lab2.restart()
+        try await Self.join(lab2, as: "lab2", to: lab1)
         for (broker, other) in [(lab1, "lab2"), (lab2, "lab1")] { try await waitForHost(other, at: broker) }
     }
 
@@ -104,6 +98,17 @@ final class RunningTeam {
         for server in servers { try await server.start(members: servers) }
         for server in servers { try await server.waitUntilReady() }
         return servers
+    }
+
+    /// Joins a broker to the team of another one, and restarts it.
+    static func join(_ broker: RunningBroker, as host: String, to authority: RunningBroker) async throws {
+        let invite = try await authority.ask("team", "invite")
+        let pairing = try #require(invite.first { $0.contains("PATCHBAY") }, "\(invite)")
+        let join = try await broker.start(["team", "join", "-", "--host", host], input: .pipe)
+        try join.write(String(pairing.drop { $0 == " " }) + "\n")
+        join.closeInput()
+        #expect(try await join.exitStatus() == .exited(0), "\(join.log)")
+        try await broker.restart()
     }
 
     /// Starts a killed etcd server again with its data. Returns before it is ready.

@@ -34,7 +34,8 @@ import Testing
 
             _ = try await team.lab2.ask("add", "till", "127.0.0.1:9", "--kind", "appreveal")
             try await team.waitForEndpoint("till.lab2", "", at: team.lab1)
-            #expect(try await isStale(team) == false)
+            // The mark that the list is current again follows the endpoint.
+            try await team.waitUntil { try await isStale(team) == false }
             let problems = try await team.lab1.teamStatus().etcd.filter { $0.problem != nil }.map(\.url)
             #expect(problems == [leader.endpoint])
 

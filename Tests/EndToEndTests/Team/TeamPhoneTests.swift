@@ -18,7 +18,8 @@ import Testing
         return entries.count == 1 ? entries[0].routes?.map(\.host.name.text) : nil
     }
 
-    @Test func `unmodified tools at one host use a phone that is attached to another host only`() async throws {
+    @Test(.needs(.python))
+    func `unmodified tools at one host use a phone that is attached to another host only`() async throws {
         try await withScratchFolder { scratch in
             let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
             let count = 8 << 20
@@ -29,6 +30,9 @@ import Testing
             let socket = try await DeviceSocket(Phones.one, team.lab1, in: scratch)
             try await socket.lists([Phones.one])
             #expect(try await socket.run("idevice_id", "-l") == [Phones.one])
+            let tool = try await PythonPeers.pymobiledevice3(in: scratch)
+            let listing = try await socket.run(tool, "usbmux", "list", "--simple", "--usbmux", socket.path)
+            #expect(listing.joined().contains(Phones.one))
             let port = try #require(try FreePorts.take().first)
             let iproxy = try await Program(
                 "iproxy",

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// The hosts that the team listener accepts.
-@Suite(.needs(.etcd, .openssl, .python)) struct TeamTrustTests {
+@Suite(.needs(.etcd, .openssl, .python), .timeLimit(.minutes(5))) struct TeamTrustTests {
     /// A caller that claims every permission.
     private static var caller: String {
         let permissions = #"{"scopes":["registry.read","endpoint.call","tunnel.open"],"selector":"all"}"#
