@@ -51,12 +51,12 @@ final class DebugLinkTee: Sendable {
         var backoff = Backoff(from: .milliseconds(500), to: .seconds(30))
         while true {
             do {
-                let (stream, initialBytes) = try await connect()
+                let stream = try await connect()
                 backoff.reset()
                 connection.withLock { $0 = stream }
                 firstDial.open()
                 await onChange(true)
-                try await receiveStates(from: stream, after: initialBytes)
+                try await receiveStates(from: stream)
             } catch {
                 if !Task.isCancelled {
                     logger.info("another debugger is not connected", metadata: ["reason": "\(error)"])
@@ -83,12 +83,12 @@ final class DebugLinkTee: Sendable {
         }
     }
 
-    private func connect() async throws -> (DebugLinkSocket, initialBytes: [UInt8]) {
+    private func connect() async throws -> DebugLinkSocket {
         let connected = try await withTimeout(Self.dialLimit, clock: clock) { [dial, ownPort, clock] in
-            let (number, _, initialBytes, permit) = try await dial().release()
+            let (number, _, permit) = try await dial().release()
             let stream = try DebugLinkSocket(Descriptor(owning: number), permit: permit, clock: clock)
             guard !stream.leadsToPort(ownPort) else { throw DebugLinkError.ownServer }
-            return (stream, initialBytes)
+            return stream
         }
         guard let connected else {
             throw DebugLinkError.connectionFailed("no answer within \(Self.dialLimit.components.seconds) s")
@@ -97,9 +97,8 @@ final class DebugLinkTee: Sendable {
     }
 
     /// Sends each state of the other debugger to the app until the end of the connection.
-    private func receiveStates(from stream: DebugLinkSocket, after initialBytes: [UInt8]) async throws {
+    private func receiveStates(from stream: DebugLinkSocket) async throws {
         var decoder = DebugFrameDecoder()
-        decoder.append(initialBytes)
         while true {
             while let state = try decoder.next() {
                 do { try await sendBack(state) } catch let error as DebugLinkError {

@@ -18,8 +18,9 @@ package actor DeviceMonitor: Service {
         package let deviceID: UInt32
         /// The run of usbmuxd in which the DeviceID is valid.
         let session: UsbmuxdInstance
+
         /// Classifies the end of a stream: normal close or lost link.
-        let linkChecker: any LinkChecker
+        var linkCheck: LinkCheck { { [session, deviceID] in session.check(deviceID, $0) } }
     }
 
     private static let replyTimeout = Duration.seconds(5)
@@ -36,12 +37,11 @@ package actor DeviceMonitor: Service {
     nonisolated let address: UsbmuxAddress
     private nonisolated let client: any UsbmuxClient
     private nonisolated let listClient: NativeUsbmuxClient
-    private nonisolated let clock: any Clock<Duration>
+    private nonisolated let clock = ContinuousClock()
     private nonisolated let logger: Logger
     private nonisolated let continuation: AsyncStream<DeviceEvent>.Continuation
 
     private var session: UsbmuxdInstance?
-    private var presenceChecker: DevicePresenceChecker?
     private var table = DeviceTable()
     private var isReady = false
     /// The time of the request that usbmuxd has not answered yet.
@@ -55,18 +55,11 @@ package actor DeviceMonitor: Service {
     ///   - address: The address of usbmuxd, which may be absent.
     ///   - client: The client that opens the dialer's streams. Must use the same address.
     ///   - logger: The logger.
-    ///   - clock: The clock for timeouts and pauses.
-    package init(
-        address: UsbmuxAddress,
-        client: any UsbmuxClient,
-        logger: Logger,
-        clock: any Clock<Duration> = ContinuousClock()
-    ) {
+    package init(address: UsbmuxAddress, client: any UsbmuxClient, logger: Logger) {
         self.address = address
         self.client = client
-        self.clock = clock
         self.logger = logger
-        listClient = NativeUsbmuxClient(address: address, clock: clock)
+        listClient = NativeUsbmuxClient(address: address)
         (events, continuation) = AsyncStream.makeStream(bufferingPolicy: .unbounded)
     }
 
@@ -94,20 +87,17 @@ package actor DeviceMonitor: Service {
         )
     }
 
-    /// Checks whether a device can be reached now.
+    /// Returns the handle of a device that can be reached now.
     ///
     /// - Throws: `DialError` with the reason `usbmuxdAbsent` or `deviceAbsent`.
-    package func checkReachable(_ udid: UDID) throws(DialError) { _ = try handle(of: udid) }
-
-    /// - Throws: `DialError` with the reason `usbmuxdAbsent` or `deviceAbsent`.
-    func handle(of udid: UDID) throws(DialError) -> Handle {
-        guard let session, let presenceChecker else {
+    @discardableResult
+    package func handle(of udid: UDID) throws(DialError) -> Handle {
+        guard let session else {
             let why = lastError?.description ?? "usbmuxd has not been reached yet; try again in a moment"
             throw DialError(.usbmuxdAbsent, "phone \(udid) cannot be reached: \(why)")
         }
         guard let record = table.record(of: udid) else { throw DialError.absent(udid) }
-        let linkChecker = DeviceLinkChecker(deviceID: record.deviceID, presenceChecker: presenceChecker)
-        return Handle(deviceID: record.deviceID, session: session, linkChecker: linkChecker)
+        return Handle(deviceID: record.deviceID, session: session)
     }
 
     /// Returns true if usbmuxd shows the device.
@@ -135,29 +125,27 @@ package actor DeviceMonitor: Service {
 
     /// Handles one run of usbmuxd from Listen to its end. Always ends by throwing.
     private func listen() async throws {
-        let session = try await withTimeout(Self.replyTimeout, clock: clock, request: "Listen") { [address, clock] in
-            let socket = try await address.connect(clock: clock)
+        let session = try await withTimeout(Self.replyTimeout, request: "Listen") { [address] in
+            let socket = try await address.connect()
             var usbmuxd = UsbmuxConnection(over: socket.number)
-            guard case .result(.ok) = try await usbmuxd.request(.listen) else {
+            guard try await usbmuxd.request(.listen) == .result(.ok) else {
                 throw UsbmuxError.malformedMessage("an answer to Listen that is not a result")
             }
             return UsbmuxdInstance(listeningOn: socket, path: address.path)
         }
-        let presenceChecker = DevicePresenceChecker(of: session, list: listClient.listDevices)
-        begin(session, presenceChecker)
-        defer { finish(session, presenceChecker) }
+        begin(session)
+        defer { finish(session) }
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await self.readEvents(of: session) }
             group.addTask { try await self.reconcile(session) }
-            group.addTask { await presenceChecker.run() }
+            group.addTask { await session.answerChecks(list: self.listClient.listDevices) }
             defer { group.cancelAll() }
             try await group.next()
         }
     }
 
-    private func begin(_ session: UsbmuxdInstance, _ presenceChecker: DevicePresenceChecker) {
+    private func begin(_ session: UsbmuxdInstance) {
         self.session = session
-        self.presenceChecker = presenceChecker
         table = DeviceTable()
         isReady = false
         requestedAt = nil
@@ -166,11 +154,9 @@ package actor DeviceMonitor: Service {
         logger.info("connected to usbmuxd", metadata: ["address": "\(address)"])
     }
 
-    private func finish(_ session: UsbmuxdInstance, _ presenceChecker: DevicePresenceChecker) {
-        session.invalidate()
-        presenceChecker.close()
+    private func finish(_ session: UsbmuxdInstance) {
+        session.close()
         self.session = nil
-        self.presenceChecker = nil
         table = DeviceTable()
         isReady = false
         continuation.yield(.usbmuxdLost)
@@ -211,7 +197,7 @@ package actor DeviceMonitor: Service {
         case .detached(let deviceID): publish(table.detach(deviceID))
         case .other(let kind):
             logger.debug("ignored a message of usbmuxd", metadata: ["message": "\(SanitizedText(kind))"])
-        case .result, .devices, .buid: break
+        case .result, .devices: break
         }
     }
 

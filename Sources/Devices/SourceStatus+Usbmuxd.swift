@@ -49,7 +49,7 @@ extension SourceStatus {
             hint = Self.restart
         case .closed:
             detail = "usbmuxd at \(address) closes connections at once; Patchbay retries"
-        case .badAddress, .result, .malformedMessage, .tooManyConnections, .failed:
+        case .badAddress, .result, .malformedMessage, .failed:
             detail = "usbmuxd at \(address) cannot be used: \(error)"
             hint = "check which program listens there and whether \(UsbmuxAddress.variable) is right"
         }

@@ -24,7 +24,15 @@ package struct UsbmuxPlanner: ConnectPlanner {
             throw DialError(.failed, "port 0 is not a valid port; give the port that the app listens on")
         }
         let handle = try await monitor.handle(of: route.udid)
-        return client.plan(for: route, to: handle) { failure, attempt async throws(DialError) in
+        return ConnectPlan(
+            route: .usb(route),
+            method: client.method(for: route, to: handle),
+            halfClose: .destroys,
+            linkCheck: handle.linkCheck,
+            timeout: client.connectTimeout,
+            limitKey: ConnectLimitKey(server: handle.session, device: handle.deviceID),
+            acquirePermit: { [connectionLimit = client.connectionLimit] in connectionLimit.tryAcquire() }
+        ) { failure, attempt async throws(DialError) in
             // Nothing has been sent to the app yet, so a retry is safe. The device may have been unplugged. usbmuxd also
             // rejects the 65,536th Connect, because its source port wraps to 0.
             if failure.isRetried, attempt < Self.attempts { return try await plan(for: .usb(route)) }
@@ -57,8 +65,11 @@ package struct UsbmuxPlanner: ConnectPlanner {
                 "\(phone) did not answer on port \(route.port) in time; unlock it, or unplug it and plug it in again"
             )
         case .noPermit, .forbidden:
-            let error = UsbmuxError.tooManyConnections(client.connectionLimit.limit)
-            return DialError(.limit, "\(phone) was not dialed: \(error)")
+            return DialError(
+                .limit,
+                "\(phone) was not dialed: \(client.connectionLimit.limit) streams through usbmuxd are open, which is the "
+                    + "limit; close some and try again"
+            )
         case .closed where session.isAlive:
             return DialError(
                 .failed,

@@ -17,9 +17,11 @@ package final class UsbmuxdInstance: Sendable {
 
     private let socket: Descriptor
     private let daemon: CInt?
-    private let isInvalidated = Atomic(false)
     /// The reply "ok" to Connect as this run of usbmuxd writes it; empty before the first one.
     private let acceptance = Mutex<[UInt8]>([])
+    /// The checks of devices without an answer; nil after `close()`.
+    private let checks = Mutex<[(deviceID: UInt32, answer: @Sendable (Bool) -> Void)]?>([])
+    private let checkAdded = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
     /// - Parameters:
     ///   - socket: A socket on which usbmuxd has accepted Listen.
@@ -33,9 +35,9 @@ package final class UsbmuxdInstance: Sendable {
     /// The descriptor, for reading by one task that keeps the session alive.
     var number: CInt { socket.number }
 
-    /// False as soon as usbmuxd has closed the connection or `invalidate` was called.
+    /// False as soon as usbmuxd has closed the connection or after `close()`.
     var isAlive: Bool {
-        if isInvalidated.load(ordering: .acquiring) { return false }
+        guard checks.withLock({ $0 != nil }) else { return false }
         let hangUp = Int16(truncatingIfNeeded: EPOLLRDHUP.rawValue)
         var state = pollfd(fd: socket.number, events: hangUp, revents: 0)
         return poll(&state, 1, 0) == 0
@@ -46,8 +48,10 @@ package final class UsbmuxdInstance: Sendable {
         UsbmuxConnectReply.evaluate(reply, known: acceptance)
     }
 
-    /// Ends the session when Patchbay stops listening.
-    func invalidate() { isInvalidated.store(true, ordering: .releasing) }
+    /// Ends the session when Patchbay stops listening, and answers its checks with false.
+    func close() {
+        for check in checks.withLock({ $0.take() }) ?? [] { check.answer(false) }
+    }
 
     /// Returns true if this run of usbmuxd opened the stream. Valid only after the reply to Connect.
     func owns(connection stream: CInt) -> Bool {
@@ -64,69 +68,26 @@ package final class UsbmuxdInstance: Sendable {
 ///
 /// One list answers all checks made before its request. A thousand streams that end together cause one or two list
 /// requests.
-final class DevicePresenceChecker: Sendable {
-    private struct PendingCheck: Sendable {
-        let deviceID: UInt32
-        let answer: @Sendable (Bool) -> Void
-    }
-
-    private struct State {
-        var pending: [PendingCheck] = []
-        var isClosed = false
-    }
-
-    private let session: UsbmuxdInstance
-    private let list: @Sendable () async throws -> [UsbmuxDeviceRecord]
-    private let state = Mutex(State())
-    private let wake = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-
-    init(of session: UsbmuxdInstance, list: @escaping @Sendable () async throws -> [UsbmuxDeviceRecord]) {
-        self.session = session
-        self.list = list
-    }
-
+extension UsbmuxdInstance {
     /// Calls `answer` once; with false also if usbmuxd can no longer be reached.
     func check(_ deviceID: UInt32, _ answer: @escaping @Sendable (Bool) -> Void) {
-        let isQueued =
-            session.isAlive
-            && state.withLock { state in
-                if !state.isClosed { state.pending.append(PendingCheck(deviceID: deviceID, answer: answer)) }
-                return !state.isClosed
-            }
-        if isQueued { wake.continuation.yield() } else { answer(false) }
+        let isQueued = isAlive && checks.withLock { $0?.append((deviceID, answer)) != nil }
+        if isQueued { checkAdded.continuation.yield() } else { answer(false) }
     }
 
     /// Answers checks until cancelled.
-    func run() async {
-        for await _ in wake.stream {
-            let pending = drain()
+    ///
+    /// - Parameter list: Requests the devices of usbmuxd.
+    func answerChecks(list: @Sendable () async throws -> [UsbmuxDeviceRecord]) async {
+        for await _ in checkAdded.stream {
+            let checks = checks.withLock { checks in
+                defer { checks = checks.map { _ in [] } }
+                return checks ?? []
+            }
             let list = (try? await list()) ?? []
             // Only a list of this run counts: the next run assigns the same DeviceIDs.
-            let present = session.isAlive ? Set(list.map(\.deviceID)) : []
-            for check in pending { check.answer(present.contains(check.deviceID)) }
+            let present = isAlive ? Set(list.map(\.deviceID)) : []
+            for check in checks { check.answer(present.contains(check.deviceID)) }
         }
-    }
-
-    /// Answers all pending checks with false, because this run of usbmuxd has ended.
-    func close() {
-        state.withLock { $0.isClosed = true }
-        for check in drain() { check.answer(false) }
-    }
-
-    private func drain() -> [PendingCheck] {
-        state.withLock { state in
-            defer { state.pending = [] }
-            return state.pending
-        }
-    }
-}
-
-/// Classifies the end of streams to one device under one DeviceID.
-struct DeviceLinkChecker: LinkChecker {
-    let deviceID: UInt32
-    let presenceChecker: DevicePresenceChecker
-
-    func check(_ completion: @escaping @Sendable (_ isReachable: Bool) -> Void) {
-        presenceChecker.check(deviceID, completion)
     }
 }

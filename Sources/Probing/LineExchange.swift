@@ -12,8 +12,7 @@ struct LineExchange: Sendable {
     ///
     /// - Throws: NIO's errors; `CancellationError`; `ProbeError`.
     func run(over connection: consuming Connection) async throws -> [UInt8] {
-        guard connection.initialBytes.isEmpty else { throw ProbeError.unsolicitedData }
-        let (descriptor, _, _, permit) = connection.release()
+        let (descriptor, _, permit) = connection.release()
         // Keep the permit until the channel has closed the descriptor.
         defer { withExtendedLifetime(permit) {} }
         let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)

@@ -29,8 +29,7 @@ struct ProbeHTTPRequest: Sendable {
 
     /// - Throws: NIO's errors for a response that is not HTTP; `CancellationError`; `ProbeError`.
     func run(over connection: consuming Connection) async throws -> Response {
-        guard connection.initialBytes.isEmpty else { throw ProbeError.unsolicitedData }
-        let (descriptor, _, _, permit) = connection.release()
+        let (descriptor, _, permit) = connection.release()
         // Keep the permit until the channel has closed the descriptor.
         defer { withExtendedLifetime(permit) {} }
         let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)

@@ -70,8 +70,6 @@ struct ProbeSender: Sendable {
             throw failure
         } catch let cancelled as CancellationError {
             throw cancelled
-        } catch ProbeError.unsolicitedData {
-            return .other
         } catch let error as HTTPParserError where error != .invalidEOFState {
             return .other
         } catch {
@@ -82,8 +80,6 @@ struct ProbeSender: Sendable {
 
 /// The reason why a response does not identify the server.
 enum ProbeError: Error, Equatable {
-    /// The server sent data before the request, which no HTTP server does.
-    case unsolicitedData
     case responseTooLarge
     case unexpectedEOF
     /// The associated value is the reason.

@@ -5,7 +5,7 @@ package import SystemIO
 /// Connects a channel with a socket of this process, so that the bytes of the channel can be used through a descriptor.
 ///
 /// A stream through the API ends in a channel, because TLS is a channel handler. The relay of the tunnels works with
-/// descriptors. `LoopbackSocketPair` has the socket that a bridge needs, and its other end.
+/// descriptors. `loopbackSocketPair()` makes the socket that a bridge needs, and its other end.
 package struct SocketBridge: Sendable {
     private let channel: any Channel
     private let handlers: NIOLoopBound<(network: GlueHandler, local: GlueHandler)>

@@ -20,7 +20,7 @@ struct UsbmuxServerSession: Sendable {
         case close
     }
 
-    private var decoder = UsbmuxFrameDecoder(from: .client)
+    private var decoder = UsbmuxFrameDecoder(forRequests: true)
     private var dialect = UsbmuxServerResponse.Dialect.binary
     /// Tag of the current request.
     private var tag: UInt32 = 0

@@ -90,7 +90,7 @@ struct Patchbayd: AsyncParsableCommand {
     }
 
     func run() async throws {
-        CoreDump.disable()
+        ProcessLimits.disableCoreDumps()
         ProcessMemory.limit()
         let environment = ProcessInfo.processInfo.environment
         do {

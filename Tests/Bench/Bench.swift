@@ -47,7 +47,7 @@ struct Bench: AsyncParsableCommand {
 
     func run() async throws {
         // 5,000 clients and their servers are in this process, and children inherit the limit.
-        try FileDescriptorLimit.raise()
+        ProcessLimits.raiseDescriptors()
         let plan = BenchmarkPlan(
             rounds: quick ? min(rounds, 2) : rounds,
             topics: Set(only),

@@ -74,8 +74,6 @@ struct FakeClient: Sendable {
             send(MuxMessage.result(0) + records.flatMap { MuxMessage.propertyList($0, tag: 0) })
         case "ListDevices":
             send(MuxMessage.propertyList(MuxMessage.list(records)))
-        case "ReadBUID":
-            send(MuxMessage.buid())
         case "Connect":
             send(MuxMessage.result(connect) + Array(welcome.utf8))
         default:

@@ -9,7 +9,7 @@ import Testing
 @Suite struct LibusbmuxdClientTests {
     @Test func `it works with descriptors above 1024, where libusbmuxd would abort`() async throws {
         try await withScratchFolder { scratch in
-            try FileDescriptorLimit.raise()
+            ProcessLimits.raiseDescriptors()
             let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [(1, Phones.one)], welcome: "hello") }
             var held: [CInt] = []
             defer { for number in held { close(number) } }
@@ -17,7 +17,6 @@ import Testing
             #expect(held.max() ?? 0 >= 1024)
             let client = LibusbmuxdClient(address: fake.address)
 
-            #expect(try await client.listDevices().map(\.deviceID) == [1])
             let connection = try await client.connect(deviceID: 1, port: 1)
 
             #expect(try await connection.receive(5) == Array("hello".utf8))

@@ -42,7 +42,6 @@ import Testing
             let client = NativeUsbmuxClient(address: fake.address)
 
             await #expect(throws: UsbmuxError.self) { _ = try await client.listDevices() }
-            await #expect(throws: UsbmuxError.self) { _ = try await client.readBUID() }
         }
     }
 
@@ -65,7 +64,6 @@ import Testing
             let client = NativeUsbmuxClient(address: fake.address)
 
             #expect(try await client.listDevices().map(\.deviceID) == [1, 2])
-            #expect(try await client.readBUID() == "30142955-4440-1111-2222-000000000000")
         }
     }
 

@@ -62,7 +62,7 @@ import Testing
                 }
                 #expect(address == .unix(path: fake.path) && present.halfClose == .destroys)
                 #expect(handshake.request == UsbmuxRequest.connect(deviceID: 41, port: 80).message.encoded)
-                #expect(present.limitKey?.device == 41 && present.linkChecker != nil)
+                #expect(present.limitKey?.device == 41 && present.linkCheck != nil)
                 await #expect(throws: DialError.self) { _ = try await plan(Phones.two) }
             }
         }

@@ -42,7 +42,7 @@ import Testing
             let fake = try FakeUsbmuxd(in: scratch) { client in
                 client.behave(phones: [(1, Phones.one)], connect: code.withLock { $0 })
             }
-            let connectionLimit = UsbmuxConnectionLimiter(limit: 1)
+            let connectionLimit = AsyncSemaphore(permits: 1)
             let client = NativeUsbmuxClient(
                 address: fake.address,
                 connectionLimit: connectionLimit,
@@ -74,7 +74,7 @@ import Testing
     @Test func `a stream holds a permit until the stream is closed`() async throws {
         try await withScratchFolder { scratch in
             let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [(1, Phones.one)]) }
-            let connectionLimit = UsbmuxConnectionLimiter(limit: 1)
+            let connectionLimit = AsyncSemaphore(permits: 1)
             let client = NativeUsbmuxClient(
                 address: fake.address,
                 connectionLimit: connectionLimit,
@@ -86,10 +86,10 @@ import Testing
                     let first = try await monitor.planner.dial(try Self.route())
                     #expect(try await Self.reason(monitor.planner, try Self.route()) == .limit)
                     let released = first.release()
-                    #expect(connectionLimit.used == 1)
+                    #expect(connectionLimit.limit - connectionLimit.available == 1)
                     _ = withExtendedLifetime(released.permit) { close(released.number) }
                 }
-                #expect(connectionLimit.used == 0)
+                #expect(connectionLimit.limit - connectionLimit.available == 0)
 
                 #expect(try await Self.reason(monitor.planner, try Self.route()) == nil)
             }

@@ -29,7 +29,7 @@ import Testing
         #expect(port != 62_078 || plist.PortNumber == 32_498)
     }
 
-    @Test(arguments: [("Listen", UsbmuxRequest.listen), ("ListDevices", .listDevices), ("ReadBUID", .readBUID)])
+    @Test(arguments: [("Listen", UsbmuxRequest.listen), ("ListDevices", .listDevices)])
     func `other requests contain a name and the program`(name: String, request: UsbmuxRequest) throws {
         let plist = try #require(try Self.plist(of: request))
 

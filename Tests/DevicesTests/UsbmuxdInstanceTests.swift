@@ -11,9 +11,9 @@ import Testing
                 client.send(MuxMessage.propertyList(MuxMessage.detached(1), tag: 0))
                 client.waitForEnd()
             }
-            let socket = try await fake.address.connect(clock: ContinuousClock())
+            let socket = try await fake.address.connect()
             let session = UsbmuxdInstance(listeningOn: socket, path: fake.path)
-            let stream = try await fake.address.connect(clock: ContinuousClock())
+            let stream = try await fake.address.connect()
             #expect(session.owns(connection: stream.number))
 
             fake.stop()
@@ -27,25 +27,25 @@ import Testing
         try await withScratchFolder { scratch in
             let fake = try FakeUsbmuxd(in: scratch) { $0.waitForEnd() }
             let elsewhere = try EchoServer(in: scratch)
-            let socket = try await fake.address.connect(clock: ContinuousClock())
+            let socket = try await fake.address.connect()
             let session = UsbmuxdInstance(listeningOn: socket, path: fake.path)
             // The kernel reports no process behind TCP, so this stream counts as one of another process.
             let address = UsbmuxAddress.tcp(host: "127.0.0.1", port: elsewhere.port)
-            let stream = try await address.connect(clock: ContinuousClock())
+            let stream = try await address.connect()
 
             #expect(session.isAlive)
             #expect(!session.owns(connection: stream.number))
         }
     }
 
-    @Test func `an invalidated session owns no stream`() async throws {
+    @Test func `a closed session owns no stream`() async throws {
         try await withScratchFolder { scratch in
             let fake = try FakeUsbmuxd(in: scratch) { $0.waitForEnd() }
-            let socket = try await fake.address.connect(clock: ContinuousClock())
+            let socket = try await fake.address.connect()
             let session = UsbmuxdInstance(listeningOn: socket, path: fake.path)
-            let stream = try await fake.address.connect(clock: ContinuousClock())
+            let stream = try await fake.address.connect()
 
-            session.invalidate()
+            session.close()
 
             #expect(!session.owns(connection: stream.number))
         }

@@ -15,7 +15,7 @@ private struct BridgeFixture: ~Copyable {
     let inner: CInt
 
     init(sending first: String = "") async throws {
-        let (far, near) = try LoopbackSocketPair().release()
+        let (far, near) = try loopbackSocketPair()
         let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .channelOption(.allowRemoteHalfClosure, value: true)
             .channelOption(.autoRead, value: false)
@@ -24,7 +24,7 @@ private struct BridgeFixture: ~Copyable {
             }
             .withConnectedSocket(near)
             .get()
-        let (inner, outer) = try LoopbackSocketPair().release()
+        let (inner, outer) = try loopbackSocketPair()
         let bridge = try await SocketBridge(channel, to: Descriptor(owning: inner))
         bridge.start(sending: ByteBuffer(string: first))
         peer = Descriptor(owning: far)
@@ -105,13 +105,13 @@ private func write(_ bytes: [UInt8], to descriptor: CInt) async throws -> CInt {
     @Test(.timeLimit(.minutes(1))) func `a channel that is closed already gets no bridge, and the socket is closed`()
         async throws
     {
-        let (far, near) = try LoopbackSocketPair().release()
+        let (far, near) = try loopbackSocketPair()
         let peer = Descriptor(owning: far)
         let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .withConnectedSocket(near)
             .get()
         try await channel.close()
-        let (inner, outer) = try LoopbackSocketPair().release()
+        let (inner, outer) = try loopbackSocketPair()
         let socket = Descriptor(owning: outer)
 
         await #expect(throws: (any Error).self) { _ = try await SocketBridge(channel, to: Descriptor(owning: inner)) }
@@ -122,11 +122,12 @@ private func write(_ bytes: [UInt8], to descriptor: CInt) async throws -> CInt {
 
     @Test func `the receive buffer is fixed, because NIO reads all of it at an end of input`() async throws {
         let bridge = try await BridgeFixture()
-        let other = try LoopbackSocketPair()
+        let (other, end) = try loopbackSocketPair()
+        defer { for number in [other, end] { close(number) } }
         let size: CInt = 1 << 20
-        #expect(setsockopt(other.first.number, SOL_SOCKET, SO_RCVBUF, [size], socklen_t(MemoryLayout<CInt>.size)) == 0)
+        #expect(setsockopt(other, SOL_SOCKET, SO_RCVBUF, [size], socklen_t(MemoryLayout<CInt>.size)) == 0)
 
-        #expect(receiveBuffer(of: bridge.inner) == receiveBuffer(of: other.first.number))
+        #expect(receiveBuffer(of: bridge.inner) == receiveBuffer(of: other))
     }
 
     private func receiveBuffer(of socket: CInt) -> CInt {

@@ -30,13 +30,13 @@ package final class FakeDialer: Dialer, ConnectPlanner {
     /// Creates a dialer that connects every route to a new unix socket pair; the test has the other ends.
     package static func connected(
         halfClose: Connection.HalfClose = .propagates,
-        linkChecker: (any LinkChecker)? = nil
+        linkCheck: LinkCheck? = nil
     ) -> FakeDialer {
         let (peers, continuation) = AsyncStream.makeStream(of: SocketStream.self)
         return FakeDialer(peers: peers) { _ in
             let (near, far) = SocketStream.pair()
             continuation.yield(far)
-            return Connection(descriptor: near.handOver(), halfClose: halfClose, linkChecker: linkChecker)
+            return Connection(descriptor: near.handOver(), halfClose: halfClose, linkCheck: linkCheck)
         }
     }
 

@@ -24,36 +24,47 @@ package final class InterruptedUsbmuxClient: UsbmuxClient {
     /// The DeviceID of the last of them.
     package var lastDeviceID: UInt32 { state.withLock { $0.lastDeviceID } }
 
-    package func listDevices() async throws -> [UsbmuxDeviceRecord] { try await client.listDevices() }
-    package func readBUID() async throws -> String { try await client.readBUID() }
+    package var connectTimeout: Duration { client.connectTimeout }
+    package var connectionLimit: AsyncSemaphore { client.connectionLimit }
 
-    package var connectionLimit: UsbmuxConnectionLimiter { client.connectionLimit }
-
-    package func plan(for route: USBRoute, to handle: DeviceMonitor.Handle, recover: @escaping ConnectPlan.Recovery)
-        -> ConnectPlan
-    {
-        let plan = client.plan(for: route, to: handle, recover: recover)
-        guard case .socket(let address, let handshake?) = plan.method else { return plan }
-        let counting = ConnectPlan(
-            route: plan.route,
-            method: .socket(
-                address,
-                ConnectPlan.Handshake(request: handshake.request, evaluate: handshake.evaluate) { [self] number in
-                    state.withLock { ($0.connected, $0.lastDeviceID) = ($0.connected + 1, handle.deviceID) }
-                    return handshake.verify(number)
-                }
-            ),
-            halfClose: plan.halfClose,
-            timeout: plan.timeout,
-            recover: recover
+    package func method(for route: USBRoute, to handle: DeviceMonitor.Handle) -> ConnectPlan.Method {
+        let method = client.method(for: route, to: handle)
+        guard case .socket(let address, let handshake?) = method else { return method }
+        let counting = ConnectPlan.Method.socket(
+            address,
+            ConnectPlan.Handshake(request: handshake.request, evaluate: handshake.evaluate) { [self] number in
+                state.withLock { ($0.connected, $0.lastDeviceID) = ($0.connected + 1, handle.deviceID) }
+                return handshake.verify(number)
+            }
         )
-        return ConnectPlan(route: plan.route) { [self] in
+        return .task { [self] in
             let interruption = state.withLock { state in
                 defer { state.interruption = nil }
                 return state.interruption
             }
             try await interruption?()
-            return try await FixedPlanner(counting).dial(.usb(route))
+            return try await dial(.usb(route), by: counting)
+        }
+    }
+
+    /// Opens a stream. Throws `ConnectPlan.Failure`, so that the plan of the stream recovers.
+    private func dial(_ route: Route, by method: ConnectPlan.Method) async throws -> Connection {
+        let failure = Mutex<ConnectPlan.Failure?>(nil)
+        let plan = ConnectPlan(
+            route: route,
+            method: method,
+            halfClose: .destroys,
+            timeout: connectTimeout,
+            recover: { reason, _ throws(DialError) in
+                failure.withLock { $0 = reason }
+                throw DialError(.failed, "the connect failed: \(reason)")
+            }
+        )
+        do {
+            return try await FixedPlanner(plan).dial(route)
+        } catch {
+            if let failure = failure.withLock({ $0 }) { throw failure }
+            throw error
         }
     }
 }

@@ -119,9 +119,9 @@ extension Connection {
         try await SocketStream.send(bytes, over: descriptor.number)
     }
 
-    /// Receives `count` bytes, the initial bytes first; fewer at the end of the stream or after its failure.
+    /// Receives `count` bytes; fewer at the end of the stream or after its failure.
     package func receive(_ count: Int) async throws -> [UInt8] {
-        var bytes = initialBytes
+        var bytes: [UInt8] = []
         while bytes.count < count {
             do {
                 let limit = min(65_536, count - bytes.count)

@@ -236,7 +236,7 @@ import Testing
     }
 
     @Test func `the 403 response is complete HTTP, with the reason and a hint`() throws {
-        let text = String(decoding: ForbiddenResponse.response(to: .origin), as: UTF8.self)
+        let text = String(decoding: BrowserGuard.Refusal.origin.response, as: UTF8.self)
         let body = try #require(text.split(separator: "\r\n\r\n").last)
 
         #expect(text.hasPrefix("HTTP/1.1 403 Forbidden\r\n"))

@@ -6,11 +6,11 @@ import Testing
 
 import Tunnels
 
-/// EOF of a stream with a link checker, as seen by the client.
+/// EOF of a stream with a link check, as seen by the client.
 @Suite(.timeLimit(.minutes(1)))
 struct LinkLossTests {
-    /// A link checker with a result that the test controls.
-    private final class FakeLinkChecker: LinkChecker {
+    /// A link check with a result that the test controls.
+    private final class FakeLinkCheck: Sendable {
         private typealias Completion = @Sendable (Bool) -> Void
 
         private let pending = AsyncStream.makeStream(of: Completion.self)
@@ -36,7 +36,7 @@ struct LinkLossTests {
     private let probe = RelayProbe()
 
     private func connect(
-        _ linkChecker: FakeLinkChecker,
+        _ linkCheck: FakeLinkCheck,
         isUnix: Bool = false,
         through relay: Relay? = nil
     ) async throws -> (client: SocketStream, target: SocketStream) {
@@ -48,7 +48,7 @@ struct LinkLossTests {
             target: Connection(
                 descriptor: relayTarget.handOver(),
                 halfClose: .destroys,
-                linkChecker: linkChecker
+                linkCheck: linkCheck.check
             ),
             observer: probe
         )
@@ -56,7 +56,7 @@ struct LinkLossTests {
     }
 
     @Test func `EOF reaches the client if the link still exists`() async throws {
-        let (client, target) = try await connect(FakeLinkChecker(true))
+        let (client, target) = try await connect(FakeLinkCheck(true))
 
         try await target.send(Pattern.bytes(0..<100_000))
         target.finish()
@@ -67,7 +67,7 @@ struct LinkLossTests {
     }
 
     @Test func `a lost link resets the client after every received byte`() async throws {
-        let (client, target) = try await connect(FakeLinkChecker(false))
+        let (client, target) = try await connect(FakeLinkCheck(false))
 
         try await target.send(Pattern.bytes(0..<100_000))
         target.finish()
@@ -79,7 +79,7 @@ struct LinkLossTests {
     }
 
     @Test func `a stalled client gets every byte before the reset`() async throws {
-        let (client, target) = try await connect(FakeLinkChecker(false))
+        let (client, target) = try await connect(FakeLinkCheck(false))
         let bytes = Pattern.bytes(0..<(8 << 20))
 
         async let sent: Void = {
@@ -95,10 +95,10 @@ struct LinkLossTests {
     }
 
     @Test func `bytes do not wait for the link check, only EOF does`() async throws {
-        let linkChecker = FakeLinkChecker()
+        let linkCheck = FakeLinkCheck()
         // The result may come late on a busy machine, and must not count as a lost link then.
         let relay = Relay(idle: .seconds(2), linkCheckTimeout: .seconds(60))
-        let (client, target) = try await connect(linkChecker, through: relay)
+        let (client, target) = try await connect(linkCheck, through: relay)
 
         try await target.send(Pattern.bytes(0..<1_000))
         target.finish()
@@ -107,16 +107,16 @@ struct LinkLossTests {
             try await client.receiveSome()
         }
         #expect(early == nil)
-        await linkChecker.complete(isReachable: true)
+        await linkCheck.complete(isReachable: true)
 
         #expect(try await client.receiveSome().isEmpty)
         #expect(try await probe.outcome().reason == .finished)
-        #expect(linkChecker.checkCount == 1)
+        #expect(linkCheck.checkCount == 1)
         await relay.stop()
     }
 
     @Test func `a half-closed client is reset after a lost link`() async throws {
-        let (client, target) = try await connect(FakeLinkChecker(false))
+        let (client, target) = try await connect(FakeLinkCheck(false))
 
         try await client.send(Array("request".utf8))
         client.finish()
@@ -131,7 +131,7 @@ struct LinkLossTests {
     }
 
     @Test func `a link check without a result counts as a lost link`() async throws {
-        let (client, target) = try await connect(FakeLinkChecker())
+        let (client, target) = try await connect(FakeLinkCheck())
         let start = MonotonicInstant.now
 
         target.finish()
@@ -143,7 +143,7 @@ struct LinkLossTests {
     }
 
     @Test func `a unix socket client sees EOF after every received byte, because it cannot be reset`() async throws {
-        let (client, target) = try await connect(FakeLinkChecker(false), isUnix: true)
+        let (client, target) = try await connect(FakeLinkCheck(false), isUnix: true)
 
         try await target.send(Pattern.bytes(0..<100_000))
         target.finish()
@@ -155,7 +155,7 @@ struct LinkLossTests {
     }
 
     @Test func `a unix socket client that is still sending sees a reset`() async throws {
-        let (client, target) = try await connect(FakeLinkChecker(false), isUnix: true)
+        let (client, target) = try await connect(FakeLinkCheck(false), isUnix: true)
         let sender = client.duplicate()
 
         async let isBroken = (try? await sender.send(Pattern.bytes(0..<(8 << 20)))) == nil
@@ -169,8 +169,8 @@ struct LinkLossTests {
     }
 
     @Test func `no link check runs if the client closes the stream`() async throws {
-        let linkChecker = FakeLinkChecker()
-        var (client, target): (SocketStream?, SocketStream) = try await connect(linkChecker)
+        let linkCheck = FakeLinkCheck()
+        var (client, target): (SocketStream?, SocketStream) = try await connect(linkCheck)
 
         try await client?.send([1, 2, 3])
         #expect(try await target.receive(3) == [1, 2, 3])
@@ -178,19 +178,19 @@ struct LinkLossTests {
 
         #expect(try await target.receiveSome().isEmpty)
         #expect(try await probe.outcome().reason == .finished)
-        #expect(linkChecker.checkCount == 0)
+        #expect(linkCheck.checkCount == 0)
         await relay.stop()
     }
 
     @Test func `a late result of a link check is ignored`() async throws {
-        let linkChecker = FakeLinkChecker()
-        let (client, target) = try await connect(linkChecker)
+        let linkCheck = FakeLinkCheck()
+        let (client, target) = try await connect(linkCheck)
         target.finish()
-        try await eventually("the link is checked") { linkChecker.checkCount == 1 }
+        try await eventually("the link is checked") { linkCheck.checkCount == 1 }
 
         await relay.closeConnections(of: probe)
-        let (next, peer) = try await connect(FakeLinkChecker(true))
-        await linkChecker.complete(isReachable: false)
+        let (next, peer) = try await connect(FakeLinkCheck(true))
+        await linkCheck.complete(isReachable: false)
 
         try await peer.send([7])
         #expect(try await next.receive(1) == [7])

@@ -12,14 +12,13 @@ struct RelayInspectorTests {
     private let limits = InspectionTimeouts(head: .milliseconds(300), drain: .milliseconds(200))
 
     private func connect(
-        _ halfClose: Connection.HalfClose = .propagates,
-        initialBytes: [UInt8] = []
+        _ halfClose: Connection.HalfClose = .propagates
     ) async throws -> (client: SocketStream, target: SocketStream) {
         let (client, accepted) = try await SocketStream.tcpPair()
         let (relayTarget, target) = SocketStream.pair()
         relay.adopt(
             client: accepted.handOver(),
-            target: Connection(descriptor: relayTarget.handOver(), halfClose: halfClose, initialBytes: initialBytes),
+            target: Connection(descriptor: relayTarget.handOver(), halfClose: halfClose),
             inspector: RelayInspector(BrowserGuard(address: nil), limits: limits),
             observer: probe
         )
@@ -88,15 +87,6 @@ struct RelayInspectorTests {
         try await client.send(Array("GET / HTTP/1.1\r\nOrigin: ".utf8))
 
         #expect(try await target.receive(24).count == 24)
-        await relay.stop()
-    }
-
-    @Test func `initial bytes of the target end the inspection of the client`() async throws {
-        let (client, target) = try await connect(initialBytes: Array("220 hello".utf8))
-
-        try await client.send(Array("GET ".utf8))
-
-        #expect(try await target.receive(4).count == 4)
         await relay.stop()
     }
 

@@ -22,14 +22,13 @@ struct RelayTests {
     private func connect(
         _ sides: Sides = .tcpToUnix,
         _ halfClose: Connection.HalfClose = .propagates,
-        initialBytes: [UInt8] = [],
         through other: Relay? = nil
     ) async throws -> (client: SocketStream, target: SocketStream) {
         let (client, accepted) = sides == .unixToUnix ? SocketStream.pair() : try await SocketStream.tcpPair()
         let (relayTarget, target) = sides == .tcpToTCP ? try await SocketStream.tcpPair() : SocketStream.pair()
         (other ?? relay).adopt(
             client: accepted.handOver(),
-            target: Connection(descriptor: relayTarget.handOver(), halfClose: halfClose, initialBytes: initialBytes),
+            target: Connection(descriptor: relayTarget.handOver(), halfClose: halfClose),
             observer: probe
         )
         return (client, target)
@@ -51,18 +50,6 @@ struct RelayTests {
         #expect(try await gotUp == up)
         #expect(try await gotDown == down)
         try await eventually("every byte is counted") { probe.up == size && probe.down == size }
-        await relay.stop()
-    }
-
-    @Test func `the target's initial bytes reach the client first`() async throws {
-        let initialBytes = Pattern.bytes(0..<300_000)
-        let (client, target) = try await connect(initialBytes: initialBytes)
-
-        try await target.send(Array("then this".utf8))
-        target.finish()
-        let received = try await client.receive(initialBytes.count + 9)
-
-        #expect(received == initialBytes + Array("then this".utf8))
         await relay.stop()
     }
 

@@ -23,7 +23,7 @@ struct StreamTableTests {
             group.addTask {
                 defer { continuation.finish() }
                 try await table.streams.open(target, for: TunnelOwner(user: 0, holder: nil)) { stream in
-                    let (inner, outer) = try LoopbackSocketPair().release()
+                    let (inner, outer) = try loopbackSocketPair()
                     continuation.yield((SocketStream(owning: Descriptor(owning: outer)), stream))
                     return Descriptor(owning: inner)
                 }

@@ -14,7 +14,7 @@ struct TunnelLifeTests {
     private let fixture = TunnelTableFixture()
 
     @Test func `200 concurrent connections transfer all bytes`() async throws {
-        try FileDescriptorLimit.raise()
+        ProcessLimits.raiseDescriptors()
         let echo = try EchoServer()
         fixture.resolver.set(.success([echo.route]))
         let table = try await fixture.table()

@@ -41,7 +41,7 @@ struct MuxResult: Equatable {
 extension UsbmuxFrame {
     /// Decodes the messages in received bytes.
     static func all(in bytes: [UInt8]) throws -> [UsbmuxFrame] {
-        var decoder = UsbmuxFrameDecoder(from: .client)
+        var decoder = UsbmuxFrameDecoder(forRequests: true)
         decoder.append(bytes)
         var frames: [UsbmuxFrame] = []
         while let frame = try decoder.nextFrame() { frames.append(frame) }

@@ -7,20 +7,12 @@ import Testing
 
 /// The end of streams that the server handed to the relay.
 @Suite(.timeLimit(.minutes(1))) struct UsbmuxServerStreamTests {
-    /// A link checker with a fixed result.
-    private struct FixedLinkChecker: LinkChecker {
-        let isWayThere: Bool
-
-        func check(_ answer: @escaping @Sendable (Bool) -> Void) { answer(isWayThere) }
-    }
-
     @Test(arguments: [(true, 0), (false, 1)])
     func `a stream that lost its device is counted as cut, and one that its app ended is not`(
-        isWayThere: Bool,
+        isReachable: Bool,
         cut: Int
     ) async throws {
-        let linkChecker = FixedLinkChecker(isWayThere: isWayThere)
-        let dialer = FakeDialer.connected(halfClose: .destroys, linkChecker: linkChecker)
+        let dialer = FakeDialer.connected(halfClose: .destroys) { $0(isReachable) }
         let device = try ServerFixture.device(Phones.one)
         try await ServerFixture.running(dialer: dialer, devices: [device]) { server, address in
             let client = try await SocketStream.connect(to: address)

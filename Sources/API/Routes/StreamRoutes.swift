@@ -59,7 +59,7 @@ enum StreamRoutes {
     ///
     /// - Returns: The other end of the socket.
     private static func connect(_ channel: any Channel, _ disconnects: DisconnectHandler) async throws -> Descriptor {
-        let (inner, outer) = try LoopbackSocketPair().release()
+        let (inner, outer) = try loopbackSocketPair()
         let client = Descriptor(owning: outer)
         let bridge = try await SocketBridge(channel, to: Descriptor(owning: inner)) { channel in
             let timeoutHandler = try channel.pipeline.syncOperations.handler(type: RequestTimeoutHandler.self)

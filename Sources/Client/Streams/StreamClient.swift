@@ -31,7 +31,7 @@ package struct StreamClient: Sendable {
     package func open(to target: TunnelTarget) async throws -> Connection {
         let connection = client.connection(idleTimeout: max(client.timeout, Self.dialTimeout))
         let request = OutgoingRequest(method: .GET, path: ["streams"], query: target.query)
-        let (inner, outer) = try LoopbackSocketPair().release()
+        let (inner, outer) = try loopbackSocketPair()
         let descriptor = Descriptor(owning: outer)
         let upgrade = StreamUpgrade(request, over: connection, to: Descriptor(owning: inner))
         let (channel, result) = try await connection.connect(for: request) { channel in

@@ -7,8 +7,8 @@ package import SystemIO
 
 /// A client of usbmuxd built on libusbmuxd 2.0.2, for users who prefer the library that other tools use.
 ///
-/// Uses the library's device list, Connect and BUID, but not its events. `usbmuxd_events_subscribe` leaks a descriptor
-/// at each reconnect, spins when usbmuxd hangs up, and misses a restart if the address has the form `UNIX:`.
+/// Uses only the library's Connect, and not its events. `usbmuxd_events_subscribe` leaks a descriptor at each reconnect,
+/// spins when usbmuxd hangs up, and misses a restart if the address has the form `UNIX:`.
 ///
 /// The library's calls block, share unprotected globals and close descriptors of others. All of them therefore run one
 /// after another on one `IsolatedLibraryThread`. A device that does not answer Connect delays the other calls by the
@@ -20,107 +20,63 @@ package final class LibusbmuxdClient: UsbmuxClient {
     private static let thread = IsolatedLibraryThread(named: "patchbay-libmux")
     private static let queueFull = SocketError.message(for: EAGAIN)
 
-    package let connectionLimit: UsbmuxConnectionLimiter
+    package let connectionLimit: AsyncSemaphore
+    package let connectTimeout = Duration.seconds(10)
     private let address: UsbmuxAddress
-    private let clock: any Clock<Duration>
 
     /// `connectionLimit` is shared by all clients of the same usbmuxd.
     package init(
         address: UsbmuxAddress,
-        connectionLimit: UsbmuxConnectionLimiter = UsbmuxConnectionLimiter(),
-        clock: any Clock<Duration> = PollerClock()
+        connectionLimit: AsyncSemaphore = AsyncSemaphore(permits: NativeUsbmuxClient.streamLimit)
     ) {
         self.address = address
         self.connectionLimit = connectionLimit
-        self.clock = clock
     }
 
-    package func listDevices() async throws -> [UsbmuxDeviceRecord] {
-        try await call("ListDevices") { _ in
-            var list: UnsafeMutablePointer<usbmuxd_device_info_t>?
-            let count = usbmuxd_get_device_list(&list)
-            // The library returns -1 or -2 for every error, including an absent usbmuxd.
-            guard count >= 0 else {
-                throw UsbmuxError.failed(
-                    call: "usbmuxd_get_device_list",
-                    message: "it gives no reason; usbmuxd may be absent"
-                )
-            }
-            defer { usbmuxd_device_list_free(&list) }
-            return UnsafeBufferPointer(start: list, count: Int(count)).compactMap(UsbmuxDeviceRecord.init)
-        }
-    }
-
-    package func readBUID() async throws -> String {
-        try await call("ReadBUID") { _ in
-            var buid: UnsafeMutablePointer<CChar>?
-            let status = usbmuxd_read_buid(&buid)
-            defer { free(buid) }
-            guard status == 0, let buid else { throw Self.error(status, of: "usbmuxd_read_buid", request: "ReadBUID") }
-            return String(cString: buid)
-        }
-    }
-
-    package func plan(for route: USBRoute, to handle: DeviceMonitor.Handle, recover: @escaping ConnectPlan.Recovery)
-        -> ConnectPlan
-    {
-        ConnectPlan(
-            route: .usb(route),
-            method: .task {
-                do {
-                    let connection = try await self.connect(deviceID: handle.deviceID, port: route.port)
-                    guard handle.session.owns(connection: connection.descriptor.number) else {
-                        throw ConnectPlan.Failure.closed
-                    }
-                    return connection
-                } catch let error as UsbmuxError {
-                    throw error.connectFailure ?? DialError(.failed, "phone \(route.udid) cannot be reached: \(error)")
+    package func method(for route: USBRoute, to handle: DeviceMonitor.Handle) -> ConnectPlan.Method {
+        .task {
+            do {
+                let connection = try await self.connect(deviceID: handle.deviceID, port: route.port)
+                guard handle.session.owns(connection: connection.descriptor.number) else {
+                    throw ConnectPlan.Failure.closed
                 }
-            },
-            halfClose: .destroys,
-            linkChecker: handle.linkChecker,
-            timeout: .seconds(10),
-            acquirePermit: { [connectionLimit] in connectionLimit.tryAcquire() },
-            recover: recover
-        )
+                return connection
+            } catch let error as UsbmuxError {
+                throw error.connectFailure ?? DialError(.failed, "phone \(route.udid) cannot be reached: \(error)")
+            }
+        }
     }
 
-    /// Opens a stream. Throws `UsbmuxError`, or `CancellationError`.
+    /// Opens a stream. Retries while usbmuxd's accept queue is full, because the library does not.
+    ///
+    /// - Throws: `UsbmuxError`; `CancellationError`.
     func connect(deviceID: UInt32, port: UInt16) async throws -> Connection {
         guard let reply = SocketPair() else {
             throw UsbmuxError.failed(call: "socketpair", message: SocketError.message(for: errno))
         }
-        try await call("Connect", lending: reply.far.number) { lent in
-            let number = usbmuxd_connect(deviceID, port)
-            guard number >= 0 else { throw Self.error(number, of: "usbmuxd_connect", request: "Connect") }
-            defer { close(number) }
-            CLinux_set_nonblocking(number)
-            // If the caller has timed out, nothing reads the descriptor; it is closed with the channel.
-            guard CUsbmuxd_send_descriptor(lent, number) > 0 else { throw UsbmuxError.closed(request: "Connect") }
-        }
-        guard let descriptor = reply.receive() else { throw UsbmuxError.closed(request: "Connect") }
-        return Connection(descriptor: descriptor, halfClose: .destroys)
-    }
-
-    /// Runs a call on the thread. Retries while usbmuxd's accept queue is full, because the library does not.
-    private func call<Value: Sendable>(
-        _ request: String,
-        lending descriptor: CInt = -1,
-        _ body: @escaping @Sendable (CInt) throws -> Value
-    ) async throws -> Value {
-        try await withTimeout(.seconds(10), clock: clock, request: request) { [address, clock] in
+        let far = reply.far.number
+        try await withTimeout(connectTimeout, request: "Connect") { [address] () async throws -> Void in
             var backoff = Backoff.queueFull
             while true {
                 do {
-                    return try await Self.thread.call(lending: descriptor) { lent in
+                    return try await Self.thread.call(lending: far) { lent in
                         Self.setAddress(address)
-                        return try body(lent)
+                        let number = usbmuxd_connect(deviceID, port)
+                        guard number >= 0 else { throw Self.error(number) }
+                        defer { close(number) }
+                        CLinux_set_nonblocking(number)
+                        // If the caller has timed out, nothing reads the descriptor; it is closed with the channel.
+                        guard CUsbmuxd_send_descriptor(lent, number) > 0 else {
+                            throw UsbmuxError.closed(request: "Connect")
+                        }
                     }
                 } catch UsbmuxError.failed(_, Self.queueFull) {
-                    try await backoff.wait(clock: clock)
+                    try await backoff.wait(clock: PollerClock())
                 }
             }
         }
+        guard let descriptor = reply.receive() else { throw UsbmuxError.closed(request: "Connect") }
+        return Connection(descriptor: descriptor, halfClose: .destroys)
     }
 
     private static func setAddress(_ address: UsbmuxAddress) {
@@ -130,16 +86,16 @@ package final class LibusbmuxdClient: UsbmuxClient {
         setenv(UsbmuxAddress.variable, text, 1)
     }
 
-    /// Converts a negative status of the library to an error.
-    private static func error(_ status: CInt, of call: String, request: String) -> UsbmuxError {
+    /// Converts a negative status of `usbmuxd_connect` to an error.
+    private static func error(_ status: CInt) -> UsbmuxError {
         switch -status {
-        case ECONNREFUSED: .result(.refused, request: request)
-        case ENODEV: .result(.badDevice, request: request)
+        case ECONNREFUSED: .result(.refused, request: "Connect")
+        case ENODEV: .result(.badDevice, request: "Connect")
         // The library returns EBADF after 5 s without a response. It also does so for other errors, which cannot be
         // told apart.
-        case EBADF, ETIMEDOUT: .timedOut(request: request, limit: .seconds(5))
-        case EAGAIN: .failed(call: call, message: queueFull)
-        default: .failed(call: call, message: SocketError.message(for: -status))
+        case EBADF, ETIMEDOUT: .timedOut(request: "Connect", limit: .seconds(5))
+        case EAGAIN: .failed(call: "usbmuxd_connect", message: queueFull)
+        default: .failed(call: "usbmuxd_connect", message: SocketError.message(for: -status))
         }
     }
 }
@@ -153,20 +109,6 @@ extension UsbmuxError {
         case .closed: ConnectPlan.Failure.closed
         default: nil
         }
-    }
-}
-
-extension UsbmuxDeviceRecord {
-    fileprivate init?(_ info: usbmuxd_device_info_t) {
-        let text = withUnsafeBytes(of: info.udid) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
-        guard info.handle != 0, let udid = UDID(text) else { return nil }
-        let isCable = info.conn_type == CONNECTION_TYPE_USB
-        self.init(
-            deviceID: info.handle,
-            udid: udid,
-            transport: isCable ? .usb : .network,
-            productID: isCable ? Int(info.product_id) : nil
-        )
     }
 }
 

@@ -6,31 +6,34 @@ package import SystemIO
 /// Every request has a timeout. At most 4 requests wait for usbmuxd at a time, because its accept queue holds 5. The
 /// connector makes the Connect requests, with a limit of its own.
 package final class NativeUsbmuxClient: UsbmuxClient {
+    /// The standard limit of open streams through usbmuxd, so that Patchbay cannot exhaust its descriptors.
+    ///
+    /// usbmuxd exits when it runs out of descriptors, at about 1,019 clients with the usual limit of 1,024. The standard
+    /// limit is half of that number, because usbmuxd may have other clients. Patchbay's own Listen and list sockets (at
+    /// most 6) are not counted.
+    package static let streamLimit = 512
+
     private static let requestsInFlight = 4
 
-    package let connectionLimit: UsbmuxConnectionLimiter
+    package let connectionLimit: AsyncSemaphore
+    package let connectTimeout: Duration
     private let address: UsbmuxAddress
-    private let clock: any Clock<Duration>
-    private let connectTimeout: Duration
     private let replyTimeout: Duration
     private let semaphore = AsyncSemaphore(permits: requestsInFlight)
 
     /// - Parameters:
     ///   - address: The address of usbmuxd.
     ///   - connectionLimit: The connection limit, shared by all clients of the same usbmuxd.
-    ///   - clock: The clock for the timeout of replies.
     ///   - connectTimeout: The maximum time for a Connect, including the wait for the connection limit.
     ///   - replyTimeout: The maximum time for any other request.
     package init(
         address: UsbmuxAddress,
-        connectionLimit: UsbmuxConnectionLimiter = UsbmuxConnectionLimiter(),
-        clock: any Clock<Duration> = PollerClock(),
+        connectionLimit: AsyncSemaphore = AsyncSemaphore(permits: NativeUsbmuxClient.streamLimit),
         connectTimeout: Duration = .seconds(10),
         replyTimeout: Duration = .seconds(5)
     ) {
         self.address = address
         self.connectionLimit = connectionLimit
-        self.clock = clock
         self.connectTimeout = connectTimeout
         self.replyTimeout = replyTimeout
     }
@@ -42,31 +45,13 @@ package final class NativeUsbmuxClient: UsbmuxClient {
         return devices
     }
 
-    package func readBUID() async throws -> String {
-        guard case .buid(let buid) = try await request(.readBUID) else {
-            throw UsbmuxError.malformedMessage("an answer to ReadBUID without a BUID")
-        }
-        return buid
-    }
-
-    package func plan(for route: USBRoute, to handle: DeviceMonitor.Handle, recover: @escaping ConnectPlan.Recovery)
-        -> ConnectPlan
-    {
+    package func method(for route: USBRoute, to handle: DeviceMonitor.Handle) -> ConnectPlan.Method {
         let handshake = ConnectPlan.Handshake(
             request: UsbmuxRequest.connect(deviceID: handle.deviceID, port: route.port).message.encoded,
             evaluate: handle.session.evaluate,
             verify: { handle.session.owns(connection: $0) }
         )
-        return ConnectPlan(
-            route: .usb(route),
-            method: .socket(handle.session.address, handshake),
-            halfClose: .destroys,
-            linkChecker: handle.linkChecker,
-            timeout: connectTimeout,
-            limitKey: ConnectLimitKey(server: handle.session, device: handle.deviceID),
-            acquirePermit: { [connectionLimit] in connectionLimit.tryAcquire() },
-            recover: recover
-        )
+        return .socket(handle.session.address, handshake)
     }
 
     /// Forwards a property list written by another client and returns usbmuxd's reply unchanged, including a rejection.
@@ -88,38 +73,14 @@ package final class NativeUsbmuxClient: UsbmuxClient {
         _ request: String,
         _ body: @escaping @Sendable (inout UsbmuxConnection) async throws -> Reply
     ) async throws -> Reply {
-        try await withTimeout(replyTimeout, clock: clock, request: request) { [self] in
+        try await withTimeout(replyTimeout, request: request) { [self] in
             let permit = try await semaphore.acquire()
             defer { permit.release() }
-            let socket = try await address.connect(clock: clock)
+            let socket = try await address.connect()
             var usbmuxd = UsbmuxConnection(over: socket.number)
             return try await body(&usbmuxd)
         }
     }
-}
-
-/// Limits the number of streams through usbmuxd, so that Patchbay cannot exhaust its descriptors.
-///
-/// usbmuxd exits when it runs out of descriptors, at about 1,019 clients with the usual limit of 1,024. Patchbay's own
-/// Listen and list sockets (at most 6) are not counted.
-package final class UsbmuxConnectionLimiter: Sendable {
-    /// Half of the number that would end usbmuxd, which may have other clients.
-    package static let standard = 512
-
-    package let limit: Int
-    private let semaphore: AsyncSemaphore
-
-    /// - Parameter limit: The maximum number of open streams.
-    package init(limit: Int = UsbmuxConnectionLimiter.standard) {
-        self.limit = limit
-        semaphore = AsyncSemaphore(permits: limit)
-    }
-
-    /// The number of streams that are open or being opened.
-    package var used: Int { limit - semaphore.available }
-
-    /// Returns a permit if one is free. The permit is released with its last reference.
-    func tryAcquire() -> Permit? { semaphore.tryAcquire() }
 }
 
 /// Limits the duration of a request. usbmuxd has no timeouts of its own and can hang (libimobiledevice/usbmuxd#114), so
@@ -128,11 +89,10 @@ package final class UsbmuxConnectionLimiter: Sendable {
 /// - Throws: Errors of `body`; `UsbmuxError.timedOut` with the request's name; `CancellationError`.
 func withTimeout<Value: Sendable>(
     _ limit: Duration,
-    clock: any Clock<Duration>,
     request: String,
     _ body: @escaping @Sendable () async throws -> Value
 ) async throws -> Value {
-    guard let value = try await withTimeout(limit, clock: clock, body) else {
+    guard let value = try await withTimeout(limit, clock: PollerClock(), body) else {
         throw UsbmuxError.timedOut(request: request, limit: limit)
     }
     return value

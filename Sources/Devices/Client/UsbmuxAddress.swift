@@ -50,19 +50,11 @@ package enum UsbmuxAddress: Hashable, Sendable {
     private static func read(_ text: String) -> UsbmuxAddress? {
         if text.hasPrefix("/") { return read(path: text[...]) }
         if text.prefix(5).lowercased() == "unix:" { return read(path: text.dropFirst(5)) }
-        guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]), port > 0
+        guard case .tcp(let host?, let port)? = ListenAddress("tcp:\(text)"), port > 0, host.utf8.count <= 255,
+            text.hasPrefix("[") == host.contains(":"),
+            host.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !"/[]".utf8.contains($0) })
         else { return nil }
-        var host = text[..<colon]
-        if host.hasPrefix("["), host.hasSuffix("]") {
-            host = host.dropFirst().dropLast()
-            guard host.contains(":") else { return nil }
-        } else if host.contains(":") {
-            return nil
-        }
-        guard !host.isEmpty, host.utf8.count <= 255, host.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
-            !host.contains("/"), !host.contains("["), !host.contains("]")
-        else { return nil }
-        return .tcp(host: String(host), port: port)
+        return .tcp(host: host, port: port)
     }
 
     private static func read(path: Substring) -> UsbmuxAddress? {
@@ -84,15 +76,15 @@ extension UsbmuxAddress: CustomStringConvertible {
 
 extension UsbmuxAddress {
     /// Connects to usbmuxd. Has no timeout: the caller sets one and cancels.
-    func connect(clock: any Clock<Duration>) async throws -> Descriptor {
+    func connect() async throws -> Descriptor {
         switch self {
         case .unix(let path):
-            return try await connect(to: .unix(path: path), clock: clock)
+            return try await connect(to: .unix(path: path))
         case .tcp(let host, let port):
             var failure = UsbmuxError.absent(self, errno: EADDRNOTAVAIL)
-            for address in try await HostResolver.addresses(of: host, port: port) {
+            for address in try await Self.addresses(of: host, port: port) {
                 do {
-                    return try await connect(to: address, clock: clock)
+                    return try await connect(to: address)
                 } catch let error as UsbmuxError {
                     failure = error
                 }
@@ -101,14 +93,14 @@ extension UsbmuxAddress {
         }
     }
 
-    private func connect(to address: SocketAddress, clock: any Clock<Duration>) async throws -> Descriptor {
+    private func connect(to address: SocketAddress) async throws -> Descriptor {
         var backoff = Backoff.queueFull
         while true {
             do {
                 return try await address.connect(within: .seconds(30))
             } catch SocketError.failed(_, _, EAGAIN) {
                 // usbmuxd's accept queue is full.
-                try await backoff.wait(clock: clock)
+                try await backoff.wait(clock: PollerClock())
             } catch SocketError.failed(_, _, let code) {
                 throw error(code)
             } catch let error as SocketError {
@@ -127,13 +119,14 @@ extension UsbmuxAddress {
     }
 }
 
-/// Resolves the host name of a usbmuxd that listens on TCP.
-///
-/// getaddrinfo(3) may query the network and blocks, so each lookup runs on a thread of its own. A cancelled caller continues
-/// at once.
-enum HostResolver {
-    /// The addresses in getaddrinfo(3)'s order of preference; never empty.
-    static func addresses(of host: String, port: UInt16) async throws -> [SocketAddress] {
+extension UsbmuxAddress {
+    /// Resolves the host name of a usbmuxd that listens on TCP.
+    ///
+    /// getaddrinfo(3) may query the network and blocks, so each lookup runs on a thread of its own. A cancelled caller
+    /// continues at once.
+    ///
+    /// - Returns: The addresses in getaddrinfo(3)'s order of preference; never empty.
+    private static func addresses(of host: String, port: UInt16) async throws -> [SocketAddress] {
         if let address = SocketAddress(numeric: host, port: port) { return [address] }
         let addresses = Promise<[SocketAddress]>()
         startThread(named: "patchbay-lookup") { addresses.complete(Result { try lookUp(host, port) }) }

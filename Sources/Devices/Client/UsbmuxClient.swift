@@ -2,23 +2,19 @@ import Glibc
 package import Model
 package import SystemIO
 
-/// The requests that Patchbay sends to usbmuxd.
+/// Opens the streams to devices through usbmuxd.
 ///
-/// One conformance suite tests both conformers: `NativeUsbmuxClient`, the default, and `LibusbmuxdClient`. Neither
-/// reports changes; `DeviceMonitor` does.
+/// One conformance suite tests both conformers: `NativeUsbmuxClient`, the default, and `LibusbmuxdClient`.
+/// `DeviceMonitor` lists the devices, always with the native client.
 package protocol UsbmuxClient: Sendable {
-    /// Returns the devices that usbmuxd shows now, in its order. Throws `UsbmuxError`.
-    func listDevices() async throws -> [UsbmuxDeviceRecord]
+    /// Returns the method of a stream to a TCP port of a device, for the plan of `UsbmuxPlanner`.
+    func method(for route: USBRoute, to handle: DeviceMonitor.Handle) -> ConnectPlan.Method
 
-    /// Plans a stream to a TCP port of a device.
-    func plan(for route: USBRoute, to handle: DeviceMonitor.Handle, recover: @escaping ConnectPlan.Recovery)
-        -> ConnectPlan
+    /// The timeout of the plan.
+    var connectTimeout: Duration { get }
 
-    /// The limit of the streams of these plans.
-    var connectionLimit: UsbmuxConnectionLimiter { get }
-
-    /// Returns the identifier of this machine that usbmuxd gives to devices. Throws `UsbmuxError`.
-    func readBUID() async throws -> String
+    /// The limit of open streams. A stream has a permit from its Connect until its close.
+    var connectionLimit: AsyncSemaphore { get }
 }
 
 /// An error of a request to usbmuxd.
@@ -37,8 +33,6 @@ package enum UsbmuxError: Error, Hashable {
     case result(UsbmuxResult, request: String)
     /// The received data is not a message of usbmuxd; the text names the problem.
     case malformedMessage(String)
-    /// The limit of open streams through usbmuxd is reached.
-    case tooManyConnections(Int)
     /// A system or library call failed; `words` holds its message.
     case failed(call: String, message: String)
 }
@@ -72,8 +66,6 @@ extension UsbmuxError: CustomStringConvertible {
             "usbmuxd answered \(request) with \(result)"
         case .malformedMessage(let problem):
             "invalid data from usbmuxd: \(problem); check which program listens on its socket"
-        case .tooManyConnections(let limit):
-            "\(limit) streams through usbmuxd are open, which is the limit; close some and try again"
         case .failed(let call, let message):
             "\(call) failed (\(message))"
         }

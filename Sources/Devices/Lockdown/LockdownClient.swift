@@ -13,6 +13,8 @@ struct LockdownClient: Sendable {
     static let port: UInt16 = 62_078
     /// The maximum time for the connection and all requests.
     static let timeout = Duration.seconds(2)
+    /// The longest accepted reply: 64 KiB. A reply with one value takes about 400 bytes.
+    private static let limit = 64 << 10
 
     let dialer: any Dialer
     let clock: any Clock<Duration>
@@ -21,46 +23,32 @@ struct LockdownClient: Sendable {
     func values(of udid: UDID) async throws -> LockdownValues {
         let values = try await withTimeout(Self.timeout, clock: clock) { [dialer] in
             let connection = try await dialer.dial(.usb(USBRoute(udid: udid, port: Self.port)))
-            var lockdown = LockdownConnection(over: connection.descriptor.number, after: connection.initialBytes)
+            let stream = ByteStream(over: connection.descriptor.number, to: "lockdownd")
             return LockdownValues(
-                name: try await lockdown.value(of: .deviceName),
-                productType: try await lockdown.value(of: .productType),
-                productVersion: try await lockdown.value(of: .productVersion)
+                name: try await Self.value(of: .deviceName, over: stream),
+                productType: try await Self.value(of: .productType, over: stream),
+                productVersion: try await Self.value(of: .productVersion, over: stream)
             )
         }
         guard let values else { throw LockdownError.timedOut }
         return values
     }
-}
-
-/// Speaks lockdownd's protocol over a connected, non-blocking socket. The caller owns the socket.
-private struct LockdownConnection: Sendable {
-    private let stream: ByteStream
-    private var decoder = LockdownFrameDecoder()
-
-    init(over number: CInt, after initialBytes: [UInt8]) {
-        stream = ByteStream(over: number, to: "lockdownd")
-        decoder.append(initialBytes)
-    }
 
     /// - Returns: The value; nil if the phone has none or a blank one.
-    mutating func value(of key: LockdownRequest.Key) async throws -> SanitizedText? {
-        let request = LockdownRequest(key: key)
+    private static func value(of key: LockdownKey, over stream: ByteStream) async throws -> SanitizedText? {
         do {
-            try await stream.send(request.encoded)
-            let value = try await LockdownReply(receive(), to: request).value
+            try await stream.send(key.request)
+            let length = try await stream.receive(exactly: 4).reduce(0) { $0 << 8 | Int($1) }
+            // The length is validated before the reply is buffered, so a false length uses no memory.
+            guard (1...limit).contains(length) else {
+                throw LockdownError.malformedReply("a reply of \(length) bytes; the length must be 1 to \(limit)")
+            }
+            let value = try await key.value(in: stream.receive(exactly: length))
             return value?.text.allSatisfy(\.isWhitespace) == true ? nil : value
         } catch ByteStream.Failure.closed {
             throw LockdownError.closed
         } catch ByteStream.Failure.failed(let call, let errno) {
             throw LockdownError.failed("\(call) failed (\(SocketError.message(for: errno)))")
-        }
-    }
-
-    private mutating func receive() async throws -> [UInt8] {
-        while true {
-            if let reply = try decoder.next() { return reply }
-            decoder.append(try await stream.receive(atMost: decoder.bytesNeeded))
         }
     }
 }

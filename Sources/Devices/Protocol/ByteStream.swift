@@ -36,6 +36,15 @@ package struct ByteStream: Sendable {
         }
     }
 
+    /// Receives `count` bytes.
+    ///
+    /// - Throws: `Failure`; `CancellationError`.
+    package func receive(exactly count: Int) async throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        while bytes.count < count { bytes += try await receive(atMost: min(count - bytes.count, 64 << 10)) }
+        return bytes
+    }
+
     /// Sends all bytes.
     ///
     /// - Throws: `Failure`; `CancellationError`.

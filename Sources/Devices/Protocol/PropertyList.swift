@@ -1,19 +1,19 @@
-/// Writes XML property lists as text. The encoder of Foundation takes longer than a connect to usbmuxd.
-enum PropertyListDocument {
-    /// Returns a document with one dictionary. `keys` are its keys and values as XML.
-    static func bytes(keys: String) -> [UInt8] {
-        let document = """
-            <?xml version="1.0" encoding="UTF-8"?>
-            <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
-            <plist version="1.0">
-            <dict>
-            \(keys)
-            </dict>
-            </plist>
+/// Writes an XML property list with one dictionary. The encoder of Foundation takes longer than a connect to usbmuxd.
+///
+/// - Parameter keys: The keys and values of the dictionary as XML.
+/// - Returns: The bytes of the document.
+func propertyListDocument(keys: String) -> [UInt8] {
+    let document = """
+        <?xml version="1.0" encoding="UTF-8"?>
+        <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+        <plist version="1.0">
+        <dict>
+        \(keys)
+        </dict>
+        </plist>
 
-            """
-        return Array(document.utf8)
-    }
+        """
+    return Array(document.utf8)
 }
 
 /// Validates an XML property list before parsing.
@@ -75,21 +75,14 @@ package enum PropertyListValidator {
 
     private static func skip(
         _ rest: inout ArraySlice<UInt8>,
-        through end: StaticString,
+        through end: String,
         of what: String
     ) throws(UsbmuxError) {
-        let count = end.utf8CodeUnitCount
-        let mark = UnsafeBufferPointer(start: end.utf8Start, count: count)
         // The opening mark must not overlap the closing mark: "<!-->" is not a comment.
-        var index = rest.startIndex + 4
-        while index + count <= rest.endIndex {
-            if rest[index..<(index + count)].elementsEqual(mark) {
-                rest = rest[(index + count)...]
-                return
-            }
-            index += 1
+        guard let mark = rest.dropFirst(4).firstRange(of: end.utf8) else {
+            throw .malformedMessage("\(what) without an end")
         }
-        throw .malformedMessage("\(what) without an end")
+        rest = rest[mark.upperBound...]
     }
 
     private static func isSpace(_ byte: UInt8) -> Bool { [0x20, 0x09, 0x0A, 0x0D].contains(byte) }

@@ -33,7 +33,7 @@ struct UsbmuxConnection: Sendable {
             throw UsbmuxError(failure, during: request)
         }
         let reply = try await receive(for: request)
-        if case .result(.badVersion) = reply.body { throw UsbmuxError.result(.badVersion, request: request) }
+        if reply.body == .result(.badVersion) { throw UsbmuxError.result(.badVersion, request: request) }
         guard reply.tag == message.tag else {
             throw UsbmuxError.malformedMessage("an answer with tag \(reply.tag) to a request with tag \(message.tag)")
         }

@@ -14,12 +14,6 @@ package struct UsbmuxFrame: Hashable, Sendable {
 /// Validates a header before it buffers the body, so a false length uses no memory. After an error no further message
 /// is returned: message boundaries are lost and the connection must be closed.
 package struct UsbmuxFrameDecoder: Sendable {
-    /// The sender of the bytes.
-    package enum Sender: Sendable {
-        case usbmuxd
-        case client
-    }
-
     /// The longest message accepted from usbmuxd: 1 MiB.
     ///
     /// A record in a device list takes about 700 bytes, so this allows more than a thousand devices. usbmuxd itself
@@ -28,11 +22,12 @@ package struct UsbmuxFrameDecoder: Sendable {
     /// The longest request (CMD_BUF_SIZE in usbmuxd's client.c). usbmuxd closes the connection on a longer one.
     package static let requestLimit: UInt32 = 1 << 16
 
-    private let sender: Sender
+    private let isForRequests: Bool
     private var buffer: [UInt8] = []
     private var error: UsbmuxError?
 
-    package init(from sender: Sender = .usbmuxd) { self.sender = sender }
+    /// `forRequests` is true for the bytes of a client, and false for those of usbmuxd.
+    package init(forRequests: Bool = false) { isForRequests = forRequests }
 
     /// The number of bytes that complete the current header or message; at least 1.
     ///
@@ -61,7 +56,7 @@ package struct UsbmuxFrameDecoder: Sendable {
         if let error { throw error }
         guard buffer.count >= UsbmuxHeader.size else { return nil }
         let header = UsbmuxHeader(of: buffer)
-        let problem = sender == .usbmuxd ? Self.problem(with: header) : Self.problem(withRequest: header)
+        let problem = isForRequests ? Self.problem(withRequest: header) : Self.problem(with: header)
         if let problem {
             buffer = []
             error = .malformedMessage(problem)

@@ -30,14 +30,13 @@ package struct UsbmuxMessage: Hashable, Sendable {
 
 /// A request to usbmuxd.
 struct UsbmuxRequest: Hashable, Sendable {
-    /// The message type: `Listen`, `ListDevices`, `Connect` or `ReadBUID`. Also used in errors.
+    /// The message type: `Listen`, `ListDevices` or `Connect`. Also used in errors.
     let name: String
     /// The keys that only this message type has.
     private var keys = ""
 
     static let listen = UsbmuxRequest(name: "Listen")
     static let listDevices = UsbmuxRequest(name: "ListDevices")
-    static let readBUID = UsbmuxRequest(name: "ReadBUID")
 
     /// The port is sent as an integer in network byte order: 62078 becomes 32498 on little-endian machines.
     static func connect(deviceID: UInt32, port: UInt16) -> UsbmuxRequest {
@@ -52,7 +51,7 @@ struct UsbmuxRequest: Hashable, Sendable {
 
     /// The version of the property list protocol is 3. Without it usbmuxd omits network devices.
     var message: UsbmuxMessage {
-        let document = PropertyListDocument.bytes(
+        let document = propertyListDocument(
             keys: """
                 <key>MessageType</key><string>\(name)</string>
                 <key>ClientVersionString</key><string>patchbay</string>
@@ -66,40 +65,20 @@ struct UsbmuxRequest: Hashable, Sendable {
 }
 
 /// The result code with which usbmuxd answers a request that has no other reply (usbmuxd-proto.h).
-package enum UsbmuxResult: Hashable, Sendable {
-    case ok
+package struct UsbmuxResult: Hashable, Sendable {
+    package static let ok = UsbmuxResult(code: 0)
     /// An unknown request, or a request with a missing key. netmuxd returns this for every failed Connect.
-    case badCommand
+    package static let badCommand = UsbmuxResult(code: 1)
     /// No device has this DeviceID. usbmuxd also returns this for each 65,536th Connect to one device, without a
     /// reason.
-    case badDevice
+    package static let badDevice = UsbmuxResult(code: 2)
     /// Nothing listens on this port of the device.
-    case refused
-    case badVersion
-    case other(UInt32)
+    package static let refused = UsbmuxResult(code: 3)
+    package static let badVersion = UsbmuxResult(code: 6)
 
-    package init(code: UInt32) {
-        self =
-            switch code {
-            case 0: .ok
-            case 1: .badCommand
-            case 2: .badDevice
-            case 3: .refused
-            case 6: .badVersion
-            default: .other(code)
-            }
-    }
+    package let code: UInt32
 
-    package var code: UInt32 {
-        switch self {
-        case .ok: 0
-        case .badCommand: 1
-        case .badDevice: 2
-        case .refused: 3
-        case .badVersion: 6
-        case .other(let code): code
-        }
-    }
+    package init(code: UInt32) { self.code = code }
 }
 
 extension UsbmuxResult: CustomStringConvertible {
@@ -110,7 +89,7 @@ extension UsbmuxResult: CustomStringConvertible {
         case .badDevice: "\"no such device\" (2)"
         case .refused: "\"connection refused\" (3)"
         case .badVersion: "\"bad version\" (6)"
-        case .other(let code): "result \(code)"
+        default: "result \(code)"
         }
     }
 }

@@ -6,7 +6,6 @@ enum UsbmuxReply: Hashable, Sendable {
     case result(UsbmuxResult)
     /// Unusable records are left out, so that one unusual device does not hide the others.
     case devices([UsbmuxDeviceRecord])
-    case buid(String)
     case attached(UsbmuxDeviceRecord)
     case detached(UInt32)
     /// A message without effect: `Paired`, an attached device that cannot be used, or an unknown type.
@@ -34,7 +33,6 @@ extension UsbmuxReply: Decodable {
         case number = "Number"
         case deviceID = "DeviceID"
         case devices = "DeviceList"
-        case buid = "BUID"
     }
 
     /// Decodes a record, or nil if the record is unusable.
@@ -45,13 +43,9 @@ extension UsbmuxReply: Decodable {
 
     init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Keys.self)
-        // Two replies have no MessageType and are recognised by their content.
+        // The device list has no MessageType and is recognised by its content.
         if let devices = try container.decodeIfPresent([Tolerant].self, forKey: .devices) {
             self = .devices(devices.compactMap(\.record))
-            return
-        }
-        if let buid = try container.decodeIfPresent(String.self, forKey: .buid) {
-            self = .buid(buid)
             return
         }
         let type = try container.decode(String.self, forKey: .messageType)
@@ -70,22 +64,8 @@ package struct UsbmuxDeviceRecord: Hashable, Sendable {
     package let deviceID: UInt32
     package let udid: UDID
     package let transport: Device.Transport
-    package let productID: Int?
-    package let locationID: Int?
-
-    package init(
-        deviceID: UInt32,
-        udid: UDID,
-        transport: Device.Transport,
-        productID: Int? = nil,
-        locationID: Int? = nil
-    ) {
-        self.deviceID = deviceID
-        self.udid = udid
-        self.transport = transport
-        self.productID = productID
-        self.locationID = locationID
-    }
+    package var productID: Int?
+    package var locationID: Int?
 }
 
 /// Reads the records of usbmuxd, usbmuxd2, netmuxd and Apple's usbmuxd, which omit different keys.

@@ -56,10 +56,7 @@ package struct OpenAgentsProbe: Sendable {
     }
 
     private func exchange(over connection: consuming Connection, with route: Route) async throws -> ServerIdentity {
-        guard connection.initialBytes.isEmpty else {
-            throw ProbeError.notOpenAgents("it sent data before the handshake")
-        }
-        let (descriptor, _, _, permit) = connection.release()
+        let (descriptor, _, permit) = connection.release()
         // Keep the permit until the channel has closed the descriptor.
         defer { withExtendedLifetime(permit) {} }
         let opened = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)

@@ -7,9 +7,14 @@ package final class AsyncSemaphore: Sendable {
         var queue: [Promise<Void>] = []
     }
 
+    /// The number of all permits.
+    package let limit: Int
     private let state: Mutex<State>
 
-    package init(permits: Int) { state = Mutex(State(free: permits)) }
+    package init(permits: Int) {
+        limit = permits
+        state = Mutex(State(free: permits))
+    }
 
     /// The number of free permits.
     package var available: Int { state.withLock { $0.free } }

@@ -52,23 +52,21 @@ package final class ThreadExecutor: SerialExecutor {
 ///   - body: Runs on the thread, which ends with it.
 package func startThread(named name: String, _ body: @escaping @Sendable () -> Void) {
     final class Box: Sendable {
-        let name: String
         let body: @Sendable () -> Void
-        init(_ name: String, _ body: @escaping @Sendable () -> Void) {
-            self.name = name
-            self.body = body
-        }
+        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
     }
     var thread = pthread_t()
-    let box = Unmanaged.passRetained(Box(name, body))
+    let box = Unmanaged.passRetained(
+        Box {
+            CLinux_set_thread_name(String(name.prefix(15)))
+            body()
+        }
+    )
     let started = pthread_create(
         &thread,
         nil,
         { argument in
-            guard let argument else { return nil }
-            let box = Unmanaged<Box>.fromOpaque(argument).takeRetainedValue()
-            CLinux_set_thread_name(String(box.name.prefix(15)))
-            box.body()
+            if let argument { Unmanaged<Box>.fromOpaque(argument).takeRetainedValue().body() }
             return nil
         },
         box.toOpaque()

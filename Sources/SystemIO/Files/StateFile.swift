@@ -46,12 +46,13 @@ package actor StateFile<Value: Codable & Sendable> {
         guard let data = try bytes() else { return nil }
         do {
             let document = try JSONCoding.decoder().decode(Document.self, from: data)
-            guard document.schema == 1 else { throw StateError.newerSchema(document.schema) }
-            return document.content
+            if document.schema == 1 { return document.content }
+            // A later version of Patchbay wrote the file.
+            renameDamagedFile(because: "its schema is \(document.schema), and this version of Patchbay knows 1")
         } catch {
             renameDamagedFile(because: "\(error)")
-            return salvage(data)
         }
+        return salvage(data)
     }
 
     /// Reads the file.
@@ -120,8 +121,6 @@ package actor StateFile<Value: Codable & Sendable> {
 
 /// The reason why a state file could not be read or written.
 package enum StateError: Error, Hashable, Sendable {
-    /// A later version of Patchbay wrote the file.
-    case newerSchema(Int)
     /// The file exists, is unchanged, and may be intact.
     case notRead(path: String, String)
     /// The file is unchanged.
@@ -131,7 +130,6 @@ package enum StateError: Error, Hashable, Sendable {
 extension StateError: CustomStringConvertible {
     package var description: String {
         switch self {
-        case .newerSchema(let schema): "its schema is \(schema), and this version of Patchbay knows 1"
         case .notRead(let path, let reason):
             "\(path) could not be read: \(reason); the file is unchanged; correct its owner, its mode or the disk, "
                 + "and start the broker again"

@@ -1,40 +1,26 @@
 import CLinux
 import Glibc
 
-/// The limit of open descriptors for this process (RLIMIT_NOFILE).
-package struct FileDescriptorLimit: Hashable, Sendable {
-    /// The limit in force.
-    package let soft: UInt64
-    /// The highest limit that the process can set by itself.
-    package let hard: UInt64
-
-    /// Returns the current limit.
-    package static func current() throws -> FileDescriptorLimit {
-        var raw = rlimit()
-        try SocketError.check(CLinux_get_descriptor_limit(&raw), "getrlimit", on: "the limit of open files")
-        return FileDescriptorLimit(soft: UInt64(raw.rlim_cur), hard: UInt64(raw.rlim_max))
-    }
-
-    /// Raises the soft limit to the hard limit. The usual soft limit of 1024 is enough for about 500 connections.
+/// The resource limits of this process (setrlimit(2)).
+package enum ProcessLimits {
+    /// Raises the limit of open descriptors to the highest that the process can set by itself.
     ///
-    /// - Returns: The new limit.
+    /// The usual limit of 1024 is enough for about 500 connections.
+    /// - Returns: The limit in force; nil if it cannot be read.
     @discardableResult
-    package static func raise() throws -> FileDescriptorLimit {
-        let limit = try current()
-        guard limit.soft < limit.hard else { return limit }
-        var raw = rlimit(rlim_cur: rlim_t(limit.hard), rlim_max: rlim_t(limit.hard))
-        try SocketError.check(CLinux_set_descriptor_limit(&raw), "setrlimit", on: "the limit of open files")
-        return try current()
+    package static func raiseDescriptors() -> UInt64? {
+        var limit = rlimit()
+        guard CLinux_get_descriptor_limit(&limit) == 0 else { return nil }
+        let current = limit.rlim_cur
+        limit.rlim_cur = limit.rlim_max
+        return UInt64(CLinux_set_descriptor_limit(&limit) == 0 ? limit.rlim_max : current)
     }
-}
 
-/// Core dumps, which would contain every secret in the process's memory.
-package enum CoreDump {
-    /// Disables core dumps for this process.
+    /// Disables core dumps, which would contain every secret in the process's memory.
     ///
     /// A limit of 0 does not stop a piped core_pattern(5) such as systemd's. A limit of 1 does (`do_coredump` in the
     /// kernel), and leaves no room for a core file.
-    package static func disable() {
+    package static func disableCoreDumps() {
         var limit = rlimit(rlim_cur: 1, rlim_max: 1)
         setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit)
     }

@@ -9,19 +9,16 @@ import Synchronization
 ///
 /// Thread safety: the epoll descriptor may be used from any thread (epoll(7)); a mutex protects the table of waits.
 package final class Poller: Sendable {
-    /// The condition that a task waits for.
-    package enum Readiness: Sendable {
-        case readable
-        case writable
+    /// The condition that a task waits for. The raw value is its event of epoll.
+    package enum Readiness: UInt32, Sendable {
+        case readable = 0x1  // EPOLLIN
+        case writable = 0x4  // EPOLLOUT
         /// The peer has closed both directions or reset the connection. A half-close does not count.
-        case hungUp
+        case hungUp = 0  // EPOLLHUP and EPOLLERR are always reported (epoll_ctl(2)).
     }
 
     /// The shared instance. Waiting uses no CPU, so one instance is enough.
     package static let shared = Poller()
-
-    /// A descriptor was not ready in time.
-    private struct TimedOut: Error {}
 
     /// The epoll token of `wake`; no wait has this token.
     private static let wakeToken: UInt64 = 0
@@ -48,7 +45,7 @@ package final class Poller: Sendable {
     /// - Throws: `CancellationError`; `SocketError`: ENOSPC or ENOMEM if the kernel watches no more descriptors, EEXIST
     ///   if another task waits for this one, EBADF if the descriptor is closed.
     package func wait(for readiness: Readiness, of descriptor: CInt) async throws {
-        try await wait { token, continuation in arm(token, on: descriptor, for: readiness, until: nil, continuation) }
+        _ = try await wait(until: nil, for: readiness, of: descriptor)
     }
 
     /// Waits until a deadline, with millisecond resolution. Unlike `withTimeout`, this needs one wait and no child
@@ -60,80 +57,66 @@ package final class Poller: Sendable {
         of descriptor: CInt,
         until deadline: MonotonicInstant
     ) async throws -> Bool {
-        do {
-            try await wait { token, continuation in
-                arm(token, on: descriptor, for: readiness, until: deadline, continuation)
-            }
-            return true
-        } catch is TimedOut {
-            return false
-        }
+        try await wait(until: deadline, for: readiness, of: descriptor)
     }
 
     /// Returns at the deadline, with millisecond resolution.
     ///
     /// - Throws: `CancellationError`.
     func sleep(until deadline: MonotonicInstant) async throws {
-        try await wait { token, continuation in
-            let isFirst = waiters.withLock { waiters -> Bool? in
-                waiters.isStarting(token) ? waiters.sleep(token, until: deadline, continuation) : nil
-            }
-            guard let isFirst else { return continuation.resume(throwing: CancellationError()) }
-            if isFirst { wakeUp() }
-        }
+        _ = try await wait(until: deadline, for: .hungUp, of: nil)
     }
 
     /// Wakes the poller thread.
     private func wakeUp() { eventfd_write(wake, 1) }
 
-    private func wait(_ begin: (UInt64, PollerWaiters.Continuation) -> Void) async throws {
+    private func wait(
+        until deadline: MonotonicInstant?,
+        for readiness: Readiness,
+        of descriptor: CInt?
+    ) async throws -> Bool {
         let token = waiters.withLock { $0.begin() }
-        // Removes a wait that was never armed, or was cancelled after its end.
-        defer { waiters.withLock { $0.remove(token) } }
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { begin(token, $0) }
+        // Removes a wait that could not be armed. Every other one has ended.
+        defer { waiters.withLock { _ = $0.end(token) } }
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                arm(token, (descriptor, continuation), for: readiness, until: deadline)
+            }
         } onCancel: {
-            waiters.withLock { disarm($0.cancel(token)) }?.resume(throwing: CancellationError())
+            waiters.withLock { disarm($0.end(token)) }?.resume(throwing: CancellationError())
         }
     }
 
     /// Registers the descriptor with epoll and starts the timer.
     private func arm(
         _ token: UInt64,
-        on descriptor: CInt,
+        _ wait: PollerWaiters.Wait,
         for readiness: Readiness,
-        until deadline: MonotonicInstant?,
-        _ continuation: PollerWaiters.Continuation
+        until deadline: MonotonicInstant?
     ) {
         var isFirst = false
         let error = waiters.withLock { waiters -> (any Error)? in
             guard waiters.isStarting(token) else { return CancellationError() }
-            var event = epoll_event()
-            event.events = EPOLLONESHOT.rawValue
-            switch readiness {
-            case .readable: event.events |= EPOLLIN.rawValue
-            case .writable: event.events |= EPOLLOUT.rawValue
-            case .hungUp: break  // EPOLLHUP and EPOLLERR are always reported (epoll_ctl(2)).
+            if let descriptor = wait.descriptor {
+                var event = epoll_event()
+                event.events = EPOLLONESHOT.rawValue | readiness.rawValue
+                event.data.u64 = token
+                // The lock is held, so that a cancellation cannot run in between and leave the kernel's registration
+                // behind.
+                guard epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) == 0 else {
+                    return SocketError.failed(call: "epoll_ctl", on: "descriptor \(descriptor)", code: errno)
+                }
             }
-            event.data.u64 = token
-            // The lock is held, so that a cancellation cannot run in between and leave the kernel's registration
-            // behind.
-            guard epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) == 0 else {
-                return SocketError.failed(call: "epoll_ctl", on: "descriptor \(descriptor)", code: errno)
-            }
-            waiters.arm(token, on: descriptor, continuation)
-            if let deadline { isFirst = waiters.end(token, at: deadline) }
+            isFirst = waiters.arm(token, wait, until: deadline)
             return nil
         }
         if isFirst { wakeUp() }
-        if let error { continuation.resume(throwing: error) }
+        if let error { wait.continuation.resume(throwing: error) }
     }
 
     /// Unregisters the descriptor of an ended wait. Called under the lock while the owner still waits, so the number
     /// cannot have been reused.
-    private func disarm(
-        _ ended: (descriptor: CInt?, continuation: PollerWaiters.Continuation)?
-    ) -> PollerWaiters.Continuation? {
+    private func disarm(_ ended: PollerWaiters.Wait?) -> CheckedContinuation<Bool, any Error>? {
         if let descriptor = ended?.descriptor { epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, nil) }
         return ended?.continuation
     }
@@ -148,7 +131,7 @@ package final class Poller: Sendable {
                     eventfd_read(wake, &count)
                 } else {
                     // An event of a cancelled wait finds no entry.
-                    waiters.withLock { disarm($0.end(event.data.u64)) }?.resume()
+                    waiters.withLock { disarm($0.end(event.data.u64)) }?.resume(returning: true)
                 }
             }
             fireTimers()
@@ -157,17 +140,8 @@ package final class Poller: Sendable {
 
     /// Resumes every wait with a due timer.
     private func fireTimers() {
-        while true {
-            typealias Ended = (isOver: Bool, isAsleep: Bool, continuation: PollerWaiters.Continuation?)
-            let (isOver, isAsleep, continuation) = waiters.withLock { waiters -> Ended in
-                guard waiters.timers.earliest != nil, let token = waiters.timers.popDue(at: .now) else {
-                    return (true, false, nil)
-                }
-                let ended = waiters.end(token)
-                return (false, ended?.descriptor == nil, disarm(ended))
-            }
-            if isOver { return }
-            if isAsleep { continuation?.resume() } else { continuation?.resume(throwing: TimedOut()) }
+        while let token = waiters.withLock({ $0.timers.earliest == nil ? nil : $0.timers.popDue(at: .now) }) {
+            waiters.withLock { disarm($0.end(token)) }?.resume(returning: false)
         }
     }
 }

@@ -1,90 +1,49 @@
 /// The states of all waits for descriptors and deadlines, without I/O.
 struct PollerWaiters {
-    typealias Continuation = CheckedContinuation<Void, any Error>
-
-    private enum Wait {
-        case starting
-        case armed(descriptor: CInt, Continuation)
-        case asleep(Continuation)
-        /// Cancelled before it was armed or asleep.
-        case cancelled
-    }
+    /// An armed wait. The descriptor is registered with epoll; nil for a sleep. The result is false at the deadline.
+    typealias Wait = (descriptor: CInt?, continuation: CheckedContinuation<Bool, any Error>)
 
     /// Tokens are never reused; 0 is not a wait's token.
     private var nextToken: UInt64 = 1
-    private var waits: [UInt64: Wait] = [:]
+    /// The waits that have not ended. Nil for one that is not armed yet.
+    private var waits: [UInt64: Wait?] = [:]
     /// The deadlines of the waits. Those of ended waits are not removed at once.
     var timers = TimerHeap()
 
-    /// Adds a wait that is neither armed nor asleep.
+    /// Adds a wait that is not armed.
     mutating func begin() -> UInt64 {
         defer { nextToken += 1 }
-        waits[nextToken] = .starting
+        waits.updateValue(nil, forKey: nextToken)
         return nextToken
     }
 
-    /// True if the wait may still be armed or put to sleep, because it was not cancelled.
+    /// True if the wait may still be armed, because it was not cancelled.
     func isStarting(_ token: UInt64) -> Bool {
-        if case .starting = waits[token] { true } else { false }
+        if case .some(nil) = waits[token] { true } else { false }
     }
 
-    /// Marks a wait as registered with epoll.
-    mutating func arm(_ token: UInt64, on descriptor: CInt, _ continuation: Continuation) {
-        waits[token] = .armed(descriptor: descriptor, continuation)
-    }
-
-    /// Marks a wait as asleep until a deadline.
+    /// Marks a wait as armed. Without a deadline, only its descriptor or a cancellation ends it.
     ///
     /// - Returns: True if its timer is now the first.
-    mutating func sleep(
-        _ token: UInt64,
-        until deadline: MonotonicInstant,
-        _ continuation: Continuation
-    ) -> Bool {
-        waits[token] = .asleep(continuation)
-        return end(token, at: deadline)
-    }
-
-    /// Adds a deadline to a wait that is armed or asleep.
-    ///
-    /// - Returns: True if its timer is now the first.
-    mutating func end(_ token: UInt64, at deadline: MonotonicInstant) -> Bool {
+    mutating func arm(_ token: UInt64, _ wait: Wait, until deadline: MonotonicInstant?) -> Bool {
+        waits.updateValue(wait, forKey: token)
+        guard let deadline else { return false }
         let isFirst = timers.earliest.map { deadline < $0 } ?? true
         timers.add(token, until: deadline)
-        if timers.count > 2 * waits.count + 64 { timers.prune { [waits] in waits[$0] != nil } }
+        if timers.count > 2 * waits.count + 64 { timers.prune { [waits] in waits.keys.contains($0) } }
         return isFirst
     }
 
     /// The timeout of the next epoll_wait(2).
     mutating func nextTimeout() -> CInt {
-        timers.dropEnded { [waits] in waits[$0] != nil }
+        timers.dropEnded { [waits] in waits.keys.contains($0) }
         return timers.epollTimeout
     }
 
-    /// Removes a wait that is armed or asleep.
+    /// Removes a wait, which cannot be armed any more.
     ///
-    /// - Returns: The continuation, and the descriptor registered with epoll if any; nil if the wait has already ended.
-    mutating func end(_ token: UInt64) -> (descriptor: CInt?, continuation: Continuation)? {
-        switch waits[token] {
-        case .armed(let descriptor, let continuation):
-            waits[token] = nil
-            return (descriptor, continuation)
-        case .asleep(let continuation):
-            waits[token] = nil
-            return (nil, continuation)
-        case .starting, .cancelled, nil:
-            return nil
-        }
-    }
-
-    /// Cancels a wait that has started, or prevents its start.
-    mutating func cancel(_ token: UInt64) -> (descriptor: CInt?, continuation: Continuation)? {
-        if isStarting(token) { waits[token] = .cancelled }
-        return end(token)
-    }
-
-    /// Removes an ended wait.
-    mutating func remove(_ token: UInt64) { waits[token] = nil }
+    /// - Returns: Nil if the wait was not armed, or has already ended.
+    mutating func end(_ token: UInt64) -> Wait? { waits.removeValue(forKey: token) ?? nil }
 }
 
 /// A binary heap of deadlines, the earliest first.

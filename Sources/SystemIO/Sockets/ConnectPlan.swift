@@ -69,7 +69,7 @@ package struct ConnectPlan: Sendable {
     package let route: Route?
     package let method: Method
     package let halfClose: Connection.HalfClose
-    package let linkChecker: (any LinkChecker)?
+    package let linkCheck: LinkCheck?
     /// The time for the connection and the handshake.
     package let timeout: Duration
     /// Plans with the same key share the limits of connects in flight; nil if there is no limit.
@@ -87,7 +87,7 @@ package struct ConnectPlan: Sendable {
         route: Route?,
         method: Method,
         halfClose: Connection.HalfClose = .propagates,
-        linkChecker: (any LinkChecker)? = nil,
+        linkCheck: LinkCheck? = nil,
         timeout: Duration,
         limitKey: ConnectLimitKey? = nil,
         acquirePermit: (@Sendable () -> (any Sendable)?)? = nil,
@@ -96,7 +96,7 @@ package struct ConnectPlan: Sendable {
         self.route = route
         self.method = method
         self.halfClose = halfClose
-        self.linkChecker = linkChecker
+        self.linkCheck = linkCheck
         self.timeout = timeout
         self.limitKey = limitKey
         self.acquirePermit = acquirePermit

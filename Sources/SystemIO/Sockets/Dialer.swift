@@ -24,42 +24,33 @@ package struct Connection: ~Copyable, Sendable {
     /// A connected, non-blocking stream socket.
     package let descriptor: Descriptor
     package let halfClose: HalfClose
-    /// Bytes that the target sent before the handover; they come first.
-    package let initialBytes: [UInt8]
     /// A permit of a connection limit, released with the last reference. The owner of the descriptor keeps the permit
     /// until after the close. Nil if there is no limit.
     package let permit: (any Sendable)?
     /// Classifies EOF of this stream. Nil if EOF is unambiguous: TCP distinguishes a close from a failure.
-    package let linkChecker: (any LinkChecker)?
+    package let linkCheck: LinkCheck?
 
     package init(
         descriptor: consuming Descriptor,
         halfClose: HalfClose,
-        initialBytes: [UInt8] = [],
         permit: (any Sendable)? = nil,
-        linkChecker: (any LinkChecker)? = nil
+        linkCheck: LinkCheck? = nil
     ) {
         self.descriptor = descriptor
         self.halfClose = halfClose
-        self.initialBytes = initialBytes
         self.permit = permit
-        self.linkChecker = linkChecker
+        self.linkCheck = linkCheck
     }
 
     /// Returns the descriptor, and its ownership, with the properties and the permit.
-    package consuming func release() -> (
-        number: CInt, halfClose: HalfClose, initialBytes: [UInt8], permit: (any Sendable)?
-    ) {
-        let (halfClose, initialBytes, permit) = (halfClose, initialBytes, permit)
-        return (descriptor.release(), halfClose, initialBytes, permit)
+    package consuming func release() -> (number: CInt, halfClose: HalfClose, permit: (any Sendable)?) {
+        let (halfClose, permit) = (halfClose, permit)
+        return (descriptor.release(), halfClose, permit)
     }
 }
 
 /// Checks after EOF if the link to the target still exists. After a lost link, the target did not close the stream.
-package protocol LinkChecker: Sendable {
-    /// Starts the check without blocking; called once, after EOF.
-    ///
-    /// The completion is called once and soon, on any thread, possibly before this call returns. The caller applies a
-    /// timeout and treats a missing result as a lost link.
-    func check(_ completion: @escaping @Sendable (_ isReachable: Bool) -> Void)
-}
+///
+/// The check starts without blocking. It is called once, after EOF. The completion is called once and soon, on any thread,
+/// possibly before the check returns. The caller applies a timeout and treats a missing result as a lost link.
+package typealias LinkCheck = @Sendable (_ completion: @escaping @Sendable (_ isReachable: Bool) -> Void) -> Void

@@ -14,7 +14,8 @@ package final class Listener: Sendable {
     package let number: CInt
 
     private let owned: Mutex<Descriptor?>
-    private let file: UnixSocketFile?
+    /// The file of a unix socket, at the path in `address`; nil for TCP.
+    private let file: FileStatus?
 
     /// Binds and listens.
     ///
@@ -27,7 +28,7 @@ package final class Listener: Sendable {
         let socket = try address.makeSocket()
         let number = socket.number
         if case .unix(let path) = address {
-            file = try UnixSocketFile.bind(number, to: address, path: path, access: access, backlog: backlog)
+            file = try Self.bind(number, to: address, path: path, access: access, backlog: backlog)
             self.address = address
         } else {
             SocketOption.setReuseAddress(number)
@@ -50,7 +51,7 @@ package final class Listener: Sendable {
         owned.withLock { owned in
             guard owned != nil else { return }
             // The socket is still open, so its inode number cannot belong to another file yet.
-            file?.remove()
+            if let file, case .unix(let path) = address { Self.remove(file, at: path) }
             owned = nil
         }
     }
@@ -87,7 +88,7 @@ package final class Listener: Sendable {
         }
     }
 
-    static func check(_ result: CInt, call: String, on address: SocketAddress) throws {
+    private static func check(_ result: CInt, call: String, on address: SocketAddress) throws {
         guard result != 0 else { return }
         throw errno == EADDRINUSE
             ? SocketError.inUse(address) : SocketError.failed(call: call, on: "\(address)", code: errno)
@@ -120,25 +121,25 @@ package struct UnixSocketAccess: Hashable, Sendable {
     package static let `private` = UnixSocketAccess(mode: 0o600)
 }
 
-/// The file of a unix socket, with the identifying device and inode.
-struct UnixSocketFile: Sendable {
-    private let path: String
-    private let device: UInt64
-    private let inode: UInt64
-
+/// The file of a unix socket. The device and the inode identify it.
+extension Listener {
     /// Binds and listens at a path, with the mode from the start.
     ///
     /// The socket file of a terminated process, which refuses connections, is replaced. Other files are not.
     /// - Throws: `SocketError.inUse`, `.notASocket`, `.failed`.
-    static func bind(_ number: CInt, to address: SocketAddress, path: String, access: UnixSocketAccess, backlog: CInt)
-        throws -> UnixSocketFile
-    {
+    private static func bind(
+        _ number: CInt,
+        to address: SocketAddress,
+        path: String,
+        access: UnixSocketAccess,
+        backlog: CInt
+    ) throws -> FileStatus {
         // The file gets the socket's mode minus the umask (unix_bind in the kernel). The mode is never wider, and
         // umask(2), which affects the whole process, is not needed.
-        try Listener.check(fchmod(number, access.mode & ~0o077), call: "fchmod", on: address)
+        try check(fchmod(number, access.mode & ~0o077), call: "fchmod", on: address)
         return try withFolderLock(of: path) {
             try removeStaleFile(address, path)
-            try Listener.check(address.withRaw { Glibc.bind(number, $0, $1) }, call: "bind", on: address)
+            try check(address.withRaw { Glibc.bind(number, $0, $1) }, call: "bind", on: address)
             // The folder is still locked here: a socket that is bound but not listening looks like a stale one.
             guard access == .private || set(access, path), listen(number, backlog) == 0,
                 let status = FileStatus(atPath: path, followsLinks: false)
@@ -147,7 +148,7 @@ struct UnixSocketFile: Sendable {
                 unlink(path)
                 throw SocketError.failed(call: "listen", on: path, code: code)
             }
-            return UnixSocketFile(path: path, device: status.device, inode: status.inode)
+            return status
         }
     }
 
@@ -159,10 +160,10 @@ struct UnixSocketFile: Sendable {
     }
 
     /// Removes the file unless another file has replaced it.
-    func remove() {
-        Self.withFolderLock(of: path) {
+    private static func remove(_ file: FileStatus, at path: String) {
+        withFolderLock(of: path) {
             let status = FileStatus(atPath: path, followsLinks: false)
-            if status?.device == device, status?.inode == inode { unlink(path) }
+            if status?.device == file.device, status?.inode == file.inode { unlink(path) }
         }
     }
 
@@ -178,7 +179,7 @@ struct UnixSocketFile: Sendable {
         guard code == ECONNREFUSED else {
             throw SocketError.inUse(address, by: code == 0 ? UnixPeer.listener(of: probe.number) : nil)
         }
-        try Listener.check(unlink(path), call: "unlink", on: address)
+        try check(unlink(path), call: "unlink", on: address)
     }
 
     /// Locks the folder, so that two brokers cannot find the same stale file and remove each other's new socket.
@@ -188,7 +189,7 @@ struct UnixSocketFile: Sendable {
         let end = path.lastIndex(of: "/") ?? path.startIndex
         let number = open(end == path.startIndex ? "/" : String(path[..<end]), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard number >= 0 else { return try body() }
-        defer { close(number) }
+        defer { Glibc.close(number) }
         var tries = 0
         while CLinux_try_lock(number) != 0, tries < 100 {
             sched_yield()

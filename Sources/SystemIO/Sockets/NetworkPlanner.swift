@@ -61,7 +61,8 @@ package struct NetworkPlanner: ConnectPlanner {
         case .system(let code):
             let error = SocketError.failed(call: "connect", on: "\(address)", code: code)
             if error.isExhaustion { return DialError(.limit, "\(error)") }
-            guard isUnreachable(code) else {
+            let unreachable = [EHOSTUNREACH, ENETUNREACH, ENETDOWN, EHOSTDOWN, EADDRNOTAVAIL, ENODEV, EAFNOSUPPORT]
+            guard unreachable.contains(code) else {
                 return DialError(.failed, "\(address) could not be connected to: \(error.reason)")
             }
             return DialError(
@@ -71,9 +72,5 @@ package struct NetworkPlanner: ConnectPlanner {
         case .rejected, .closed, .noPermit:
             return DialError(.failed, "\(address) could not be connected to: \(failure)")
         }
-    }
-
-    private static func isUnreachable(_ code: CInt) -> Bool {
-        [EHOSTUNREACH, ENETUNREACH, ENETDOWN, EHOSTDOWN, EADDRNOTAVAIL, ENODEV, EAFNOSUPPORT].contains(code)
     }
 }

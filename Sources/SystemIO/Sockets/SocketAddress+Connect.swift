@@ -94,7 +94,7 @@ package enum SocketOption {
     }
 
     /// True for a listening socket; false for any other descriptor, and for a closed one.
-    static func isListening(_ descriptor: CInt) -> Bool {
+    package static func isListening(_ descriptor: CInt) -> Bool {
         (value(of: SO_ACCEPTCONN, on: descriptor) ?? 0) != 0
     }
 

@@ -15,15 +15,6 @@ package final class SocketOwnerLookup: Sendable {
         case closed
     }
 
-    /// The kernel's description of a socket.
-    private struct Record {
-        let local: SocketAddress
-        let remote: SocketAddress
-        let state: UInt8
-        let user: UInt32
-        let inode: UInt32
-    }
-
     private struct Request {
         var header = nlmsghdr()
         var payload = inet_diag_req_v2()
@@ -53,7 +44,7 @@ package final class SocketOwnerLookup: Sendable {
     /// - Throws: `SocketError` if the lookup fails.
     package func owner(of local: SocketAddress, connectedTo remote: SocketAddress) throws -> Answer {
         let (local, remote) = (local.unmapped, remote.unmapped)
-        guard let record = try query(local, remote) else {
+        guard let message = try query(local, remote) else {
             // ENOENT means that the socket does not exist, or that the kernel lacks tcp_diag. This process's own end
             // does exist.
             guard try query(remote, local) != nil else {
@@ -62,12 +53,15 @@ package final class SocketOwnerLookup: Sendable {
             return .closed
         }
         // Without a connection, the kernel may return a listener on the same port.
-        guard record.local == local, record.remote == remote, record.inode != 0, Self.connected.contains(record.state)
+        let (id, family) = (message.id, message.idiag_family)
+        guard Self.address(id.idiag_src, port: id.idiag_sport, family: family) == local,
+            Self.address(id.idiag_dst, port: id.idiag_dport, family: family) == remote,
+            message.idiag_inode != 0, Self.connected.contains(message.idiag_state)
         else { return .closed }
-        return .user(record.user)
+        return .user(message.idiag_uid)
     }
 
-    private func query(_ local: SocketAddress, _ remote: SocketAddress) throws -> Record? {
+    private func query(_ local: SocketAddress, _ remote: SocketAddress) throws -> inet_diag_msg? {
         try state.withLock { state in
             do {
                 state.sequence &+= 1
@@ -123,7 +117,7 @@ package final class SocketOwnerLookup: Sendable {
         }
     }
 
-    private static func answer(from number: CInt, to sequence: UInt32) throws -> Record? {
+    private static func answer(from number: CInt, to sequence: UInt32) throws -> inet_diag_msg? {
         try withUnsafeTemporaryAllocation(byteCount: 8_192, alignment: 8) { space in
             while true {
                 let count = recv(number, space.baseAddress, space.count, CInt(MSG_DONTWAIT))
@@ -137,7 +131,7 @@ package final class SocketOwnerLookup: Sendable {
                 let content = UnsafeRawBufferPointer(rebasing: space[MemoryLayout<nlmsghdr>.size..<count])
                 switch CInt(header.nlmsg_type) {
                 case SOCK_DIAG_BY_FAMILY where content.count >= MemoryLayout<inet_diag_msg>.size:
-                    return record(content.loadUnaligned(as: inet_diag_msg.self))
+                    return content.loadUnaligned(as: inet_diag_msg.self)
                 case CInt(NLMSG_ERROR) where content.count >= MemoryLayout<CInt>.size:
                     let code = -content.loadUnaligned(as: CInt.self)
                     if code == ENOENT { return nil }
@@ -149,28 +143,15 @@ package final class SocketOwnerLookup: Sendable {
         }
     }
 
-    private static func record(_ message: inet_diag_msg) -> Record {
-        let id = message.id
-        return Record(
-            local: withUnsafeBytes(of: id.idiag_src) {
-                address($0, family: message.idiag_family, port: id.idiag_sport)
-            },
-            remote: withUnsafeBytes(of: id.idiag_dst) {
-                address($0, family: message.idiag_family, port: id.idiag_dport)
-            },
-            state: message.idiag_state,
-            user: message.idiag_uid,
-            inode: message.idiag_inode
-        )
-    }
-
     /// Unmapped like the request: the client of an IPv4 address may have an IPv6 socket.
-    private static func address(_ bytes: UnsafeRawBufferPointer, family: UInt8, port: UInt16) -> SocketAddress {
+    private static func address<Raw>(_ raw: Raw, port: UInt16, family: UInt8) -> SocketAddress {
         let port = UInt16(bigEndian: port)
-        guard CInt(family) == AF_INET6 else {
-            return .ipv4(UInt32(bigEndian: bytes.loadUnaligned(as: UInt32.self)), port: port)
+        return withUnsafeBytes(of: raw) { bytes -> SocketAddress in
+            guard CInt(family) == AF_INET6 else {
+                return .ipv4(UInt32(bigEndian: bytes.loadUnaligned(as: UInt32.self)), port: port)
+            }
+            return SocketAddress.ipv6(UInt128(bigEndian: bytes.loadUnaligned(as: UInt128.self)), port: port, scope: 0)
+                .unmapped
         }
-        return SocketAddress.ipv6(UInt128(bigEndian: bytes.loadUnaligned(as: UInt128.self)), port: port, scope: 0)
-            .unmapped
     }
 }

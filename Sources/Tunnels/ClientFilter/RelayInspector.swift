@@ -58,14 +58,13 @@ package struct RelayInspector: Sendable {
     }
 }
 
-/// The HTTP 403 response for a rejected client.
-///
-/// The sender reads on until the client closes. Closing with unread bytes would send RST, which can discard the response
-/// (RFC 9112, section 9.6).
-enum ForbiddenResponse {
-    /// Returns the bytes of the response, with the reason and a hint.
-    static func response(to refusal: BrowserGuard.Refusal) -> [UInt8] {
-        let text = "Patchbay: \(refusal).\n"
+extension BrowserGuard.Refusal {
+    /// The HTTP 403 response for a rejected client, with the reason and a hint.
+    ///
+    /// The sender reads on until the client closes. Closing with unread bytes would send RST, which can discard the
+    /// response (RFC 9112, section 9.6).
+    var response: [UInt8] {
+        let text = "Patchbay: \(self).\n"
         let lines = [
             "HTTP/1.1 403 Forbidden", "Content-Type: text/plain; charset=utf-8", "Content-Length: \(text.utf8.count)",
             "Connection: close", "Cache-Control: no-store", "X-Content-Type-Options: nosniff", "", text,

@@ -179,10 +179,8 @@ package enum RevokedRoutes: Sendable {
 struct RelayTarget: Sendable {
     let number: CInt
     let halfClose: Connection.HalfClose
-    /// Bytes that the target sent before the handover; they come first.
-    var initialBytes: [UInt8] = []
     var permit: (any Sendable)?
-    var linkChecker: (any LinkChecker)?
+    var linkCheck: LinkCheck?
     /// Nil if the planner does not know the route.
     var route: Route?
 
@@ -193,7 +191,7 @@ struct RelayTarget: Sendable {
     mutating func add(_ plan: ConnectPlan, _ permit: (any Sendable)?) {
         let permits = [self.permit, permit, plan.retained?()].compactMap(\.self)
         self.permit = permits.count > 1 ? permits : permits.first
-        linkChecker = plan.linkChecker ?? linkChecker
+        linkCheck = plan.linkCheck ?? linkCheck
         route = plan.route
     }
 }
@@ -201,8 +199,8 @@ struct RelayTarget: Sendable {
 extension RelayTarget {
     /// Takes the descriptor of a connection.
     init(_ connection: consuming Connection) {
-        linkChecker = connection.linkChecker
-        (number, halfClose, initialBytes, permit) = connection.release()
+        linkCheck = connection.linkCheck
+        (number, halfClose, permit) = connection.release()
     }
 
     /// Returns the connection, which owns the descriptor.
@@ -210,9 +208,8 @@ extension RelayTarget {
         Connection(
             descriptor: Descriptor(owning: number),
             halfClose: halfClose,
-            initialBytes: initialBytes,
             permit: permit,
-            linkChecker: linkChecker
+            linkCheck: linkCheck
         )
     }
 }

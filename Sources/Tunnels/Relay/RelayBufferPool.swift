@@ -5,16 +5,14 @@ import SystemIO
 /// Bytes read from one socket that the other socket does not accept yet.
 struct RelayBuffer: ~Copyable {
     private let base: UnsafeMutableRawPointer
-    private let capacity: Int
     private var taken = 0
-    private var end: Int
+    private let end: Int
 
-    /// Copies bytes into `base`, which the buffer owns from now on; nil for new memory.
-    init(copying bytes: UnsafeRawBufferPointer, to base: UnsafeMutableRawPointer? = nil, capacity: Int? = nil) {
-        self.capacity = capacity ?? bytes.count
-        self.base = base ?? .allocate(byteCount: self.capacity, alignment: 4_096)
+    /// Copies bytes into `base`, which the buffer owns from now on.
+    init(copying bytes: UnsafeRawBufferPointer, to base: UnsafeMutableRawPointer) {
+        self.base = base
         end = bytes.count
-        UnsafeMutableRawBufferPointer(start: self.base, count: end).copyMemory(from: bytes)
+        UnsafeMutableRawBufferPointer(start: base, count: end).copyMemory(from: bytes)
     }
 
     deinit { base.deallocate() }
@@ -25,10 +23,11 @@ struct RelayBuffer: ~Copyable {
     /// Removes bytes from the front.
     mutating func drop(_ count: Int) { taken += count }
 
-    consuming func release() -> (UnsafeMutableRawPointer, Int) {
-        let (base, capacity) = (base, capacity)
+    /// Gives up ownership of the memory.
+    consuming func release() -> UnsafeMutableRawPointer {
+        let base = base
         discard self
-        return (base, capacity)
+        return base
     }
 }
 
@@ -53,14 +52,13 @@ final class RelayBufferPool {
 
     /// Copies bytes, at most `size`, into a buffer of the pool.
     func buffer(holding bytes: UnsafeRawBufferPointer) -> RelayBuffer {
-        RelayBuffer(copying: bytes, to: spare.popLast(), capacity: Self.size)
+        RelayBuffer(copying: bytes, to: spare.popLast() ?? .allocate(byteCount: Self.size, alignment: 4_096))
     }
 
     /// Returns a buffer to the pool, or frees the memory.
     func recycle(_ buffer: consuming RelayBuffer) {
         guard spare.count < Self.spareLimit else { return }
-        let (base, capacity) = buffer.release()
-        if capacity == Self.size { spare.append(base) } else { base.deallocate() }
+        spare.append(buffer.release())
     }
 
     /// Returns an empty pipe; nil if the kernel provides none, and the bytes are then copied.
@@ -80,10 +78,7 @@ final class RelayBufferPool {
 ///
 /// Used in this direction only: from a unix socket to TCP, splice was measured to be slower than read and write.
 struct SplicePipe: ~Copyable {
-    struct Ends {
-        let reading: CInt
-        let writing: CInt
-    }
+    typealias Ends = (reading: CInt, writing: CInt)
 
     /// An unprivileged user may have 64 pipes of this size in bytes; further pipes are smaller and work too (pipe(7)).
     private static let size: CInt = 1 << 20
@@ -98,7 +93,7 @@ struct SplicePipe: ~Copyable {
     init?() {
         var numbers: [CInt] = [-1, -1]
         guard pipe2(&numbers, O_NONBLOCK | O_CLOEXEC) == 0 else { return nil }
-        self.init(owning: Ends(reading: numbers[0], writing: numbers[1]))
+        self.init(owning: (numbers[0], numbers[1]))
         CLinux_set_pipe_size(numbers[1], Self.size)
     }
 
@@ -140,7 +135,5 @@ struct SplicePipe: ~Copyable {
     }
 
     /// Gives up ownership of the empty pipe.
-    consuming func release() -> Ends {
-        Ends(reading: reading.release(), writing: writing.release())
-    }
+    consuming func release() -> Ends { (reading.release(), writing.release()) }
 }

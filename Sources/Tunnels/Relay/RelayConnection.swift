@@ -62,14 +62,13 @@ final class RelayConnection {
         self.observer = observer
         permit = new.permit
         route = new.route
-        eofClassifier = EOFClassifier(of: new.linkChecker)
+        eofClassifier = EOFClassifier(new.linkCheck)
         self.generation = generation
         up = RelayDirection()
-        down = RelayDirection(initialBytes: new.initialBytes)
+        down = RelayDirection()
         lastMoved = now
         lastUp = now
-        let speaksFirst = new.initialBytes.withUnsafeBytes { !$0.isEmpty && RelayInspector.isNotHTTP($0) }
-        self.inspector = speaksFirst ? nil : inspector
+        self.inspector = inspector
     }
 
     /// Creates a connection that sends the response of a rejection and awaits the client's close. Its target is a closed
@@ -123,8 +122,8 @@ final class RelayConnection {
         if target.needsWriteReports() { body(target.number, true) }
     }
 
-    /// Returns the link checker once, when the target has reached EOF. The caller must start the check.
-    func pendingLinkCheck(now: MonotonicInstant, timeout: Duration) -> (any LinkChecker)? {
+    /// Returns the link check once, when the target has reached EOF. The caller must start it.
+    func pendingLinkCheck(now: MonotonicInstant, timeout: Duration) -> LinkCheck? {
         target.isAtEnd ? eofClassifier.begin(until: now + timeout) : nil
     }
 
@@ -225,7 +224,7 @@ final class RelayConnection {
     /// Sends the response of a rejection. It fits into the send buffer, which a client without a request leaves empty.
     private func reject(_ refusal: BrowserGuard.Refusal, until end: MonotonicInstant) {
         rejection = (refusal, end)
-        _ = ForbiddenResponse.response(to: refusal).withUnsafeBytes { client.send($0) }
+        _ = refusal.response.withUnsafeBytes { client.send($0) }
         client.shutdownWrite()
     }
 

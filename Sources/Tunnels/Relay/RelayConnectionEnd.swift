@@ -13,7 +13,7 @@ struct EOFClassifier {
 
     private enum State {
         case notNeeded
-        case waitingForEOF(any LinkChecker)
+        case waitingForEOF(LinkCheck)
         case checking(until: MonotonicInstant)
         case done(Result)
     }
@@ -22,19 +22,19 @@ struct EOFClassifier {
 
     /// Creates a classifier.
     ///
-    /// - Parameter linkChecker: Nil if EOF is unambiguous, as with TCP.
-    init(of linkChecker: (any LinkChecker)?) {
-        state = linkChecker.map { .waitingForEOF($0) } ?? .notNeeded
+    /// - Parameter linkCheck: Nil if EOF is unambiguous, as with TCP.
+    init(_ linkCheck: LinkCheck?) {
+        state = linkCheck.map { .waitingForEOF($0) } ?? .notNeeded
     }
 
     /// Handles EOF from the target.
     ///
     /// - Parameter end: The time after which a missing result counts as a lost link.
-    /// - Returns: The link checker if the check has to be started now; nil if it was started before or is not needed.
-    mutating func begin(until end: MonotonicInstant) -> (any LinkChecker)? {
-        guard case .waitingForEOF(let linkChecker) = state else { return nil }
+    /// - Returns: The check if it has to be started now; nil if it was started before or is not needed.
+    mutating func begin(until end: MonotonicInstant) -> LinkCheck? {
+        guard case .waitingForEOF(let linkCheck) = state else { return nil }
         state = .checking(until: end)
-        return linkChecker
+        return linkCheck
     }
 
     /// Handles the result of the check; a late result is ignored.

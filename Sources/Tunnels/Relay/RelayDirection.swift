@@ -21,11 +21,6 @@ struct RelayDirection: ~Copyable {
     /// True if the source sends large chunks. Small chunks are cheaper to copy.
     private var isBulk = false
 
-    /// `initialBytes` were already read from the source.
-    init(initialBytes: [UInt8] = []) {
-        initialBytes.withUnsafeBytes { if !$0.isEmpty { pending = RelayBuffer(copying: $0) } }
-    }
-
     var isEmpty: Bool { pending == nil && pipeIsEmpty }
 
     private var pipeIsEmpty: Bool {

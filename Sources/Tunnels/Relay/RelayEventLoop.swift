@@ -158,8 +158,8 @@ final class RelayEventLoop {
         if hasMore { connections.queue(connection, index) }
         let token = ConnectionToken(index: index, generation: connection.generation)
         connections.watchFullSockets(of: connection, token)
-        if let linkChecker = connection.pendingLinkCheck(now: now, timeout: linkCheckTimeout) {
-            linkChecker.check { [commands] isReachable in
+        if let linkCheck = connection.pendingLinkCheck(now: now, timeout: linkCheckTimeout) {
+            linkCheck { [commands] isReachable in
                 _ = commands.enqueue(.linkChecked(connection: token, isReachable: isReachable))
             }
         }

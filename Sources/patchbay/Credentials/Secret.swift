@@ -42,7 +42,7 @@ enum SecretInput {
     /// - Returns: The line, which is not empty.
     /// - Throws: `CLIError` without the input.
     static func line(_ question: String, command: String) async throws(CLIError) -> String {
-        CoreDump.disable()
+        ProcessLimits.disableCoreDumps()
         let input = await BlockingThread.value {
             isatty(STDIN_FILENO) == 1
                 ? PasswordPrompt.line(question, limit: limit) : LineReadResult.read(from: STDIN_FILENO, limit: limit)

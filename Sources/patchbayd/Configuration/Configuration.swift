@@ -70,7 +70,7 @@ struct Configuration: Equatable, Sendable {
         /// Ports on a phone's loopback interface that are probed for debug servers.
         var probePorts: [UInt16] = [9_876, 8_765]
         /// The maximum number of streams through usbmuxd; further ones are rejected.
-        var maxStreams = UsbmuxConnectionLimiter.standard
+        var maxStreams = NativeUsbmuxClient.streamLimit
     }
 
     struct Tunnels: Equatable, Sendable {

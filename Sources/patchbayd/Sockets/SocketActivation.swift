@@ -27,9 +27,7 @@ struct SocketActivation: Sendable {
     ///
     /// - Throws: `DaemonError.activation`.
     private mutating func add(_ number: CInt) throws(DaemonError) {
-        var accepting: CInt = 0
-        var length = socklen_t(MemoryLayout<CInt>.size)
-        guard getsockopt(number, SOL_SOCKET, SO_ACCEPTCONN, &accepting, &length) == 0, accepting == 1 else {
+        guard SocketOption.isListening(number) else {
             throw .activation(reason: "descriptor \(number) is no listening stream socket")
         }
         switch SocketAddress.local(of: number) {
@@ -73,8 +71,7 @@ struct FileDescriptorBudget: Equatable {
 
     /// Raises the descriptor limit, and logs a warning if it is too low.
     static func make(wanted: Int, logger: Logger) -> FileDescriptorBudget {
-        let limit = (try? FileDescriptorLimit.raise()) ?? (try? FileDescriptorLimit.current())
-        let budget = FileDescriptorBudget(wanted: wanted, limit: limit?.soft ?? 1_024)
+        let budget = FileDescriptorBudget(wanted: wanted, limit: ProcessLimits.raiseDescriptors() ?? 1_024)
         if let warning = budget.warning { logger.warning("\(warning)") }
         return budget
     }

@@ -18,7 +18,7 @@ struct RegistryRouteResolver: RouteResolver {
         case .device(let udid, let port):
             guard let devices else { throw CompositePlanner.devicesDisabled }
             // The dial uses the same list of devices.
-            try await devices.checkReachable(udid)
+            try await devices.handle(of: udid)
             return ResolvedTarget([.usb(USBRoute(udid: udid, port: port))])
         case .endpoint(let id):
             let endpoint: Endpoint

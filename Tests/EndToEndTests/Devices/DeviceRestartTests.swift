@@ -85,7 +85,7 @@ import Testing
         try await withScratchFolder { scratch in
             let port = try Self.nameServer(on: Phones.two, port: 0, in: scratch)
             let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
-            let native = DeviceClientKind.native.client(of: rig)
+            let native = NativeUsbmuxClient(address: .unix(path: rig.socketPath))
             let swapping = InterruptedUsbmuxClient(native) {
                 try await rig.kill()
                 try await rig.detach(Phones.one)

@@ -5,7 +5,7 @@ import Testing
 
 /// A client over a limit is refused, and the clients within the limit are not affected.
 @Suite(.serialized, .needs(.usbmuxd), .timeLimit(.minutes(2))) struct LimitTests {
-    /// `UsbmuxConnectionLimiter.standard`: the number of usbmuxd streams that Patchbay uses.
+    /// `NativeUsbmuxClient.streamLimit`: the number of usbmuxd streams that Patchbay uses.
     private static let streamLimit = 512
 
     private struct ClientResult: Sendable {

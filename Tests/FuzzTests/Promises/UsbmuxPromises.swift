@@ -75,7 +75,7 @@ enum UsbmuxPromises {
             switch try UsbmuxReply(message) {
             case .devices(let list): records = list
             case .attached(let record): records = [record]
-            case .result, .buid, .detached, .other: records = []
+            case .result, .detached, .other: records = []
             }
         } catch {
             guard case .malformedMessage = error else {

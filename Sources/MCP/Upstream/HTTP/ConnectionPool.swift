@@ -59,7 +59,6 @@ actor ConnectionPool {
         for route in routes {
             do {
                 let connection = try await dialer.dial(route.route)
-                guard connection.initialBytes.isEmpty else { throw AppError.notMCP }
                 return (UpstreamConnection(over: route.route, connection), route, false)
             } catch let failure as DialError {
                 failures.append(failure)

@@ -18,7 +18,7 @@ final class UpstreamConnection: Sendable {
     let route: Route
     private let connection: Connection
 
-    /// Wraps a connection. It must have no initial bytes, because bytes before the request are not a response.
+    /// Wraps a connection.
     init(over route: Route, _ connection: consuming Connection) {
         self.route = route
         self.connection = connection

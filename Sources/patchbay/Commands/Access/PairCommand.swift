@@ -80,7 +80,7 @@ struct PairCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        CoreDump.disable()
+        ProcessLimits.disableCoreDumps()
         let client = try options.client
         let permissions =
             target.isDevice

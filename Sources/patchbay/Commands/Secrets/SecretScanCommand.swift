@@ -29,7 +29,7 @@ struct SecretScanCommand: AsyncParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func run() async throws {
-        CoreDump.disable()
+        ProcessLimits.disableCoreDumps()
         // Ignores the first Ctrl-C, so that the last output of the program before the pipe is still copied.
         var once = sigaction()
         once.__sigaction_handler.sa_handler = { _ in }
