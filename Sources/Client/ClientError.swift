@@ -32,7 +32,7 @@ package enum ClientError: Error, Hashable, Sendable {
     case otherKey(address: String)
     /// The broker at a remote address refused the client's certificate.
     case keyRefused(address: String)
-    /// This process accepts the key of the broker at a remote address no more. Nothing was sent.
+    /// This process no longer accepts the key of the broker at a remote address. Nothing was sent.
     case notTrusted(address: String)
     /// The machine at a remote address refused the connection.
     case noListener(address: String)

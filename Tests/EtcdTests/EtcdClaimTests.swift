@@ -8,7 +8,7 @@ import Testing
 @testable import Team
 
 /// The claims of several hosts on a real etcd.
-@Suite(.needs(.etcd), .timeLimit(.minutes(3))) struct EtcdClaimTests {
+@Suite(.needs(.etcd), .timeLimit(.minutes(6))) struct EtcdClaimTests {
     /// The part of one broker: its own client, session and claims.
     private struct Contender: Sendable {
         let host: HostName

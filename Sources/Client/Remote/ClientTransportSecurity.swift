@@ -19,7 +19,7 @@ package enum TransportSecurityFailure: Hashable, Sendable {
     case otherKey
     /// The broker refused the client's key.
     case keyRefused
-    /// This process accepts the key of the broker no more. Nothing was sent.
+    /// This process no longer accepts the key of the broker. Nothing was sent.
     case notTrusted
     /// The connection closed without the end of TLS.
     case closed
