@@ -1,3 +1,4 @@
+import Client
 import ArgumentParser
 import FoundationEssentials
 import Model
@@ -102,8 +103,21 @@ import Testing
         try await withScratchFolder { scratch in
             let path = scratch.file("afile")
             try Data().write(to: URL(filePath: path))
-            let error = #expect(throws: CLIError.self) { try EtcdNodeFiles(folder: path, name: "etcd1").prepareKey() }
+            let error = #expect(throws: CLIError.self) { try EtcdNodeFiles(folder: path, name: "etcd1").makeFolder() }
             #expect(error?.message == "\(path) is a file, not a folder")
+        }
+    }
+
+    @Test func `a refused certificate leaves no key behind`() async throws {
+        try await withScratchFolder { scratch in
+            let path = scratch.file("certs")
+            let command = try TeamCertificateCommand.parse([
+                "etcd1", "10.0.0.5", "--out", path, "--socket", scratch.file("no-broker"),
+            ])
+
+            await #expect(throws: ClientError.self) { try await command.run() }
+
+            #expect(!FileManager.default.fileExists(atPath: path))
         }
     }
 

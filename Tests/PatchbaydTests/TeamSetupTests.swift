@@ -135,6 +135,41 @@ import Testing
         }
     }
 
+    @Test func `no host joins a team that is not complete, and the invite stays valid`() async throws {
+        try await Self.withFixture { fixture in
+            let lab1 = try await fixture.createTeam()
+            let pairing = try await lab1.invite(TeamInviteSpec()).pairing
+            let entry = TeamKey.member(try #require(HostName("lab1"))).text
+            _ = try await fixture.registry.memory.write([.delete(key: entry)], if: nil)
+            let lab2 = try await fixture.start("lab2")
+
+            let error = await #expect(throws: Problem.self) { try await lab2.join(TeamJoinSpec(pairing: pairing)) }
+
+            #expect(error?.code == .conflict && error?.hint?.contains("patchbay team init lab") == true, "\(error)")
+            #expect(try await fixture.registry.members().isEmpty)
+            #expect(try await lab1.create(TeamFixture.spec).problem == nil)
+            _ = try await lab2.join(TeamJoinSpec(pairing: pairing))
+            #expect(try await fixture.registry.members() == ["lab1", "lab2"])
+        }
+    }
+
+    @Test func `the authority does not leave a host that has just joined`() async throws {
+        try await Self.withFixture { fixture in
+            let lab1 = try await fixture.createTeam()
+            let lab2 = TeamMember(
+                name: try #require(HostName("lab2")),
+                key: try #require(KeyPin(digest: Array(repeating: 2, count: KeyPin.byteCount))),
+                addedAt: Date()
+            )
+            try await TeamAuthority(store: fixture.registry.memory).add(lab2)
+
+            let error = await #expect(throws: Problem.self) { try await lab1.leave() }
+
+            #expect(error?.detail.contains("lab2") == true)
+            #expect(try await lab1.status().team != nil)
+        }
+    }
+
     @Test func `a name that another host has is refused, and the invite stays valid`() async throws {
         try await Self.withFixture { fixture in
             _ = try await fixture.createTeam()

@@ -83,6 +83,17 @@ package enum HostError: Error, Hashable, Sendable {
     case callerTooLarge(HostName)
 }
 
+extension HostError {
+    /// The error of a call that the app may have executed; nil if the other broker has not received the call.
+    var unknownResult: AppError? {
+        switch self {
+        case .responseLost: .responseLost
+        case .silent(_, let seconds): .timedOut(seconds: seconds, cause: problem.hint)
+        case .unreachable, .absent, .callerTooLarge: nil
+        }
+    }
+}
+
 extension HostError: CustomStringConvertible {
     package var description: String { "\(problem.detail); \(problem.hint ?? "")" }
 

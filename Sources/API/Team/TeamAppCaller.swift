@@ -91,12 +91,8 @@ package struct TeamAppCaller: AppCaller {
             return try await JSON.parse(bytes[...]) { $0 }
         } catch let problem as Problem {
             throw .refused(by: host, problem)
-        } catch HostError.responseLost {
-            throw .responseLost
-        } catch HostError.silent(let host, let seconds) {
-            throw .timedOut(seconds: seconds, cause: HostError.silent(host, seconds: seconds).problem.hint)
         } catch let error as HostError {
-            throw .refused(by: host, error.problem)
+            throw error.unknownResult ?? .refused(by: host, error.problem)
         } catch is CancellationError {
             throw .responseLost
         } catch {

@@ -1,6 +1,7 @@
 import AccessControl
 import FoundationEssentials
 import Hummingbird
+import JSON
 import MCP
 import Model
 import Registry
@@ -61,12 +62,18 @@ extension APIRequest {
         guard route.otherHosts == .forwarded else { throw RegistryError.onOtherHost(id, host) }
         let endpoint = try await endpoint(id)
         guard let team = services.team else { throw RegistryError.noSuchEndpoint(id.text) }
-        return try await team.proxy.forward(
-            self,
-            to: route.path.replacing("{id}", with: endpoint.id.onItsHost.text),
-            on: host,
-            for: route.path.hasPrefix("/e/") ? principal.asMCPClient : principal
-        )
+        do {
+            return try await team.proxy.forward(
+                self,
+                to: route.path.replacing("{id}", with: endpoint.id.onItsHost.text),
+                on: host,
+                for: route.path.hasPrefix("/e/") ? principal.asMCPClient : principal
+            )
+        } catch let error as HostError {
+            // As for an app of this broker: a call that may have been executed has a result.
+            guard route.path.hasSuffix("/call"), let failure = error.unknownResult else { throw error }
+            return rawJSON(["schema": 1, "result": .object(failure.result(for: .human, at: endpoint.id))])
+        }
     }
 
     /// Lets the broker of another host probe an endpoint, and returns the endpoint as this broker lists it.

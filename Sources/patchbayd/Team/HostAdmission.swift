@@ -91,6 +91,15 @@ struct HostAdmission: Sendable {
         let etcdAuthority = try team.connections.etcdAuthority()
         let administration = try team.administration(membership, authority)
         let entries = TeamAuthority(store: administration.store)
+        // Without an answer to this question, nothing has been written, and the invite stays valid.
+        let existing = try await Problem.ofTeam { try await entries.members() }
+        guard existing.contains(where: { $0.name == membership.host }) else {
+            throw Problem(
+                .conflict,
+                "the registry of the team \(membership.team) is not complete, so no host can join",
+                hint: "on \(membership.host): \(membership.initCommand), restart its broker, and join again"
+            )
+        }
         // The user comes first, because etcd may refuse the name. For a member with this name, it stays as it is.
         try await administration.addHost(member.name)
         try await entries.add(member)

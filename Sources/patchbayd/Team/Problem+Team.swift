@@ -17,6 +17,12 @@ extension Problem {
         do { return try await check() } catch { return Problem(ofTeam: error) ?? Problem(.unavailable, "\(error)") }
     }
 
+    /// Returns the next step after an error of the registry.
+    static func hint(after error: TeamError) -> String {
+        guard case .store(.unreachable) = error else { return "patchbay team" }
+        return "check that etcd runs on its servers, which `patchbay team` lists"
+    }
+
     /// The problem of an error of the team's parts; nil for another error.
     init?(ofTeam error: any Error) {
         switch error {
@@ -44,8 +50,9 @@ extension Problem {
                 case .wrongTeam, .newerSchema: .conflict
                 default: .unavailable
                 }
-            self.init(code, "\(error)", hint: "patchbay team")
-        case let error as TeamStoreError: self.init(.unavailable, "\(error)", hint: "patchbay team")
+            self.init(code, "\(error)", hint: Self.hint(after: error))
+        case let error as TeamStoreError:
+            self.init(.unavailable, "\(error)", hint: Self.hint(after: .store(error)))
         case let error as StateError: self.init(.unavailable, "\(error)", hint: "patchbay doctor")
         default: return nil
         }

@@ -29,7 +29,7 @@ extension TeamSetup.Running {
                 "the registry of the team refused this host: \(reason)",
                 hint: "patchbay team leave, if \(membership.authority) has removed this host"
             )
-        case let failure?: return Problem(.unavailable, "\(failure)")
+        case let failure?: return Problem(.unavailable, "\(failure)", hint: Problem.hint(after: failure))
         }
     }
 }

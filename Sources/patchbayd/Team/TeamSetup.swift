@@ -177,8 +177,9 @@ extension TeamSetup: TeamControl {
         try await changing {
             let membership = try await team.requiredMembership()
             if membership.isAuthority {
-                try await checkAlone(membership)
-                try await deleteTeam(membership)
+                let registry = try await registry(membership)
+                try await checkAlone(membership, registry?.members ?? [])
+                if let registry { await deleteTeam(membership, registry.administration) }
             } else if let connection = try team.connections.own(membership) {
                 // Without an answer, the entries end with the lease of the broker.
                 let deletion = TeamStoreWrite.deletion(of: membership.host)
@@ -191,9 +192,14 @@ extension TeamSetup: TeamControl {
     }
 
     /// Checks that the team has no other host, because its certificate authority ends with this one.
-    private func checkAlone(_ membership: TeamMembership) async throws {
-        let members = try await team.members().all
-        let others = members.map(\.name).filter { $0 != membership.host }
+    ///
+    /// - Parameters:
+    ///   - membership: The membership of this host.
+    ///   - listed: The members in the registry. The saved ones may lack a host that has just joined.
+    /// - Throws: `Problem` with the other hosts.
+    private func checkAlone(_ membership: TeamMembership, _ listed: [TeamMember]) async throws {
+        let members = try await team.members().all + listed
+        let others = Set(members.map(\.name)).subtracting([membership.host]).sorted()
         guard others.isEmpty else {
             throw Problem(
                 .conflict,
@@ -204,18 +210,25 @@ extension TeamSetup: TeamControl {
         }
     }
 
-    /// Deletes all entries of the team and the user of this host, if the registry answers.
+    /// Returns the registry and its members, if it answers and has this team.
     ///
     /// Without an answer the entries stay, and are of no use without the certificate authority. A registry with members of
     /// another authority stays as it is.
-    private func deleteTeam(_ membership: TeamMembership) async throws {
-        guard let authority = try team.folder.authority.load() else { return }
+    private func registry(
+        _ membership: TeamMembership
+    ) async throws -> (administration: any TeamRegistryAdministration, members: [TeamMember])? {
+        guard let authority = try team.folder.authority.load() else { return nil }
         let connection = try team.connections.administrator(membership, authority)
         let key = try team.folder.identity.load()?.pin
         guard let administration = try? team.connector.administration(connection),
             let members = try? await TeamAuthority(store: administration.store).members(),
-            members.allSatisfy({ $0.key == key })
-        else { return }
+            members.isEmpty || members.contains(where: { $0.name == membership.host && $0.key == key })
+        else { return nil }
+        return (administration, members)
+    }
+
+    /// Deletes all entries of the team and the user of this host.
+    private func deleteTeam(_ membership: TeamMembership, _ administration: any TeamRegistryAdministration) async {
         _ = try? await administration.store.write([.deleteAll(prefix: TeamKey.root)], if: nil)
         _ = try? await administration.removeHost(membership.host)
     }

@@ -70,6 +70,13 @@ import Testing
         #expect(error?.isDelivered == true)
     }
 
+    @Test func `only a request that the other broker may have executed has an unknown result`() {
+        #expect(HostError.silent(lab2, seconds: 9).unknownResult?.isDelivered == true)
+        #expect(HostError.responseLost(lab2).unknownResult?.isDelivered == true)
+        #expect(HostError.absent(lab2).unknownResult == nil)
+        #expect(HostError.unreachable(lab2, reason: "no route").unknownResult == nil)
+    }
+
     @Test func `a call without a timeout ends after the longest time of the other broker`() async {
         await #expect(throws: AppError.self) {
             _ = try await apps.call(ToolCall("tap", of: shop, wait: .seconds(30)), of: .broker)

@@ -60,6 +60,27 @@ import Testing
         }
     }
 
+    @Test func `a call to a broker that hangs ends soon after its timeout, with an unknown result`() async throws {
+        try await withTeam { team, _ in
+            // The connection between the brokers stays open for the next call.
+            _ = try await team.lab1.ask("call", "shop.lab2", "get_screen")
+            team.lab2.daemon.freeze()
+            let answer = try await Program.run(
+                "curl",
+                [
+                    "-sS", "--unix-socket", team.lab1.socket, "-H", "Content-Type: application/json",
+                    "-d", #"{"tool":"get_screen","timeoutSeconds":1}"#, "http://localhost/v1/endpoints/shop.lab2/call",
+                ],
+                in: team.scratch,
+                within: .seconds(20)
+            ).joined()
+            #expect(answer.contains(#""isError":true"#), "\(answer)")
+            #expect(answer.contains("shop.lab2 has not answered within 6 s"), "\(answer)")
+            #expect(answer.contains("on lab2, and check the result before you try again"), "\(answer)")
+            team.lab2.daemon.thaw()
+        }
+    }
+
     @Test(.needs(.root)) func `a grant for one host reaches the endpoints of that host alone`() async throws {
         try await withTeam { team, app in
             _ = try await team.lab1.ask("add", "own", "127.0.0.1:\(app.port)", "--kind", "appreveal")

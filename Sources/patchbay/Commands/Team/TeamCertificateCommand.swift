@@ -29,12 +29,15 @@ struct TeamCertificateCommand: AsyncParsableCommand {
 
     func run() async throws {
         let files = EtcdNodeFiles(folder: out, name: name.text)
-        let key = try files.prepareKey()
+        let key = try files.loadKey()
         let request: String
         do { request = try key.signingRequest() } catch { throw CLIError(ofKey: error) }
         let certificate = try await options.client.team.issue(
             TeamCertificateSpec(request: request, addresses: addresses)
         )
+        try files.makeFolder()
+        // The file of an existing key keeps its owner.
+        if !FileManager.default.fileExists(atPath: files.keyPath) { try files.write(key.pem, to: files.keyPath) }
         try files.write(certificate.certificate, to: files.certificatePath)
         try files.write(certificate.peerCertificate, to: files.peerCertificatePath)
         try files.write(certificate.authority, to: files.authorityPath)
@@ -65,24 +68,18 @@ struct EtcdNodeFiles {
         ]
     }
 
-    /// Loads the key, or creates it with its folder.
+    /// Loads the key; creates one, without its file, if there is none.
     ///
     /// - Throws: `CLIError`.
-    func prepareKey() throws(CLIError) -> MemberKey {
+    func loadKey() throws(CLIError) -> MemberKey {
         do {
             if let text = try? String(contentsOfFile: keyPath, encoding: .utf8) { return try MemberKey(pem: text) }
-            try makeFolder()
-            let key = try MemberKey()
-            try AtomicFile.replace(keyPath, with: Data(key.pem.utf8))
-            return key
-        } catch let error as CLIError {
-            throw error
-        } catch {
-            throw Self.unwritable(keyPath, error)
-        }
+            return try MemberKey()
+        } catch { throw Self.unwritable(keyPath, error) }
     }
 
-    private func makeFolder() throws(CLIError) {
+    /// - Throws: `CLIError`.
+    func makeFolder() throws(CLIError) {
         do {
             try FileManager.default.createDirectory(
                 atPath: folder,
