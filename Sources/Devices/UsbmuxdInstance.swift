@@ -28,7 +28,7 @@ package final class UsbmuxdInstance: Sendable {
     ///   - path: The path of a unix socket; nil for TCP.
     init(listeningOn socket: consuming Descriptor, path: String?) {
         address = path.map { .unix(path: $0) } ?? SocketAddress.peer(of: socket.number) ?? .unix(path: "")
-        daemon = UnixPeer.listener(of: socket.number)
+        daemon = SocketOption.peerListener(of: socket.number)
         self.socket = socket
     }
 
@@ -56,7 +56,7 @@ package final class UsbmuxdInstance: Sendable {
     /// Returns true if this run of usbmuxd opened the stream. Valid only after the reply to Connect.
     func owns(connection stream: CInt) -> Bool {
         // Check the process first and `isAlive` last: it must hold at a time after the reply.
-        UnixPeer.listener(of: stream) == daemon && isAlive
+        SocketOption.peerListener(of: stream) == daemon && isAlive
     }
 }
 

@@ -46,7 +46,8 @@ struct UsbmuxServerConnection: Sendable {
                 let pendingDial = PendingDial()
                 let udid = device.device.udid
                 let failure = await pendingDial.dial(for: socket) { [dialer, policy] () async throws -> Connection in
-                    let (target, user) = (TunnelTarget.device(udid: udid, port: port), UnixPeer.user(of: socket))
+                    let target = TunnelTarget.device(udid: udid, port: port)
+                    let user = SocketOption.peerUser(of: socket)
                     if let refusal = await policy?.check(of: target, for: nil, owner: user)() { throw refusal }
                     return try await dialer.dial(.usb(USBRoute(udid: udid, port: port)))
                 }

@@ -98,7 +98,7 @@ import Testing
             let client = try await SocketAddress.unix(path: scratch.file("a.sock")).connect(within: .seconds(5))
             let accepted = try await listener.accept()
 
-            let user = UnixPeer.user(of: accepted.number)
+            let user = SocketOption.peerUser(of: accepted.number)
             #expect(user == geteuid())
             #expect(ClientOwnerCheck.evaluate(user: user, owner: 4_321) == .passes)
             guard case .refused(let failure) = ClientOwnerCheck.evaluate(user: 4_322, owner: 4_321) else {

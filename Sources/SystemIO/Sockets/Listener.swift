@@ -95,18 +95,6 @@ package final class Listener: Sendable {
     }
 }
 
-/// The process at the other end of a unix socket (SO_PEERCRED, unix(7)).
-package enum UnixPeer {
-    /// Returns the user of the process that connected; `UInt32.max` if the kernel does not know it.
-    package static func user(of descriptor: CInt) -> UInt32 { CLinux_peer_user(descriptor) }
-
-    /// Returns the process that called listen(2) on the peer of a connected socket; nil for TCP and for an unknown one.
-    package static func listener(of descriptor: CInt) -> CInt? {
-        var process: CInt = 0
-        return CLinux_peer_process(descriptor, &process) == 0 && process > 0 ? process : nil
-    }
-}
-
 /// The mode and the group of the file of a unix socket.
 package struct UnixSocketAccess: Hashable, Sendable {
     package let mode: UInt32
@@ -177,7 +165,7 @@ extension Listener {
         let code = try address.startConnect(probe.number)
         // Only ECONNREFUSED means that no process listens. EAGAIN (a full queue) and EACCES do not.
         guard code == ECONNREFUSED else {
-            throw SocketError.inUse(address, by: code == 0 ? UnixPeer.listener(of: probe.number) : nil)
+            throw SocketError.inUse(address, by: code == 0 ? SocketOption.peerListener(of: probe.number) : nil)
         }
         try check(unlink(path), call: "unlink", on: address)
     }

@@ -98,6 +98,17 @@ package enum SocketOption {
         (value(of: SO_ACCEPTCONN, on: descriptor) ?? 0) != 0
     }
 
+    /// The user of the process that connected a unix socket (SO_PEERCRED, unix(7)); `UInt32.max` if the kernel does not
+    /// know it.
+    package static func peerUser(of descriptor: CInt) -> UInt32 { CLinux_peer_user(descriptor) }
+
+    /// The process that called listen(2) on the peer of a connected unix socket (SO_PEERCRED); nil for TCP and for an
+    /// unknown one.
+    package static func peerListener(of descriptor: CInt) -> CInt? {
+        var process: CInt = 0
+        return CLinux_peer_process(descriptor, &process) == 0 && process > 0 ? process : nil
+    }
+
     /// The number of sent bytes that the peer has not acknowledged (tcp(7)) or not read (unix(7)); 0 if unknown.
     package static func unsent(by descriptor: CInt) -> Int {
         var count: CInt = 0

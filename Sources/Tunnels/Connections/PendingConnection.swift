@@ -99,7 +99,7 @@ final class PendingConnection {
         let listener = acceptor.tunnel.listener
         guard listener.checksOwner(on: acceptor.socket.address) else { return .passes }
         if acceptor.socket.address.port == nil {
-            return ClientOwnerCheck.evaluate(user: UnixPeer.user(of: number), owner: listener.owner)
+            return ClientOwnerCheck.evaluate(user: SocketOption.peerUser(of: number), owner: listener.owner)
         }
         guard let peer, let local = Self.local(of: number, on: acceptor) else { return .disconnected }
         return listener.ownerCheck.evaluate(number, from: peer, to: local, owner: listener.owner)

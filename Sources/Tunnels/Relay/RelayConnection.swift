@@ -14,6 +14,17 @@ final class RelayConnection {
         case over(RelayOutcome.Reason)
     }
 
+    /// The inspection of the client's first bytes. Its state is on the heap, because most connections have passed it.
+    private enum Inspection {
+        case passed
+        /// The client's bytes are held back from the target.
+        indirect case pending(RelayInspector)
+
+        var deadline: MonotonicInstant? {
+            if case .pending(let inspector) = self { inspector.deadline } else { nil }
+        }
+    }
+
     /// The time for a device to receive the last bytes of a client that disconnects without an answer. usbmuxd closes both
     /// directions at once. A device that has sent bytes since has received them.
     private static let deliveryTimeout = Duration.milliseconds(250)
@@ -42,8 +53,7 @@ final class RelayConnection {
     private var hasAnswered = false
     private var disconnectProbe = ClientDisconnectProbe()
     private var eofClassifier: EOFClassifier
-    /// While present, the client's bytes are held back from the target.
-    private var inspector: RelayInspector?
+    private var inspection: Inspection
     /// The client was rejected and has received the response; `end` is the deadline for its close.
     private var rejection: (refusal: BrowserGuard.Refusal, end: MonotonicInstant)?
 
@@ -68,7 +78,7 @@ final class RelayConnection {
         down = RelayDirection()
         lastMoved = now
         lastUp = now
-        self.inspector = inspector
+        inspection = inspector.map { .pending($0) } ?? .passed
     }
 
     /// Creates a connection that sends the response of a rejection and awaits the client's close. Its target is a closed
@@ -101,11 +111,11 @@ final class RelayConnection {
     ///
     /// - Returns: True if more bytes can be moved after the other connections had their turn.
     func pump(through pool: RelayBufferPool, now: MonotonicInstant) -> Bool {
-        if inspector != nil { inspect(pool, now) }
+        inspect(pool, now)
         if rejection != nil { return client.discard(into: pool.scratch) }
         let before = (up: up.bytes, down: down.bytes)
-        let upward =
-            inspector == nil ? up.pump(from: &client, to: &target, through: pool) : (moved: 0, hasMore: false)
+        var upward = (moved: 0, hasMore: false)
+        if case .passed = inspection { upward = up.pump(from: &client, to: &target, through: pool) }
         let downward = down.pump(from: &target, to: &client, through: pool)
         if upward.moved + downward.moved > 0 {
             lastMoved = now
@@ -144,7 +154,7 @@ final class RelayConnection {
         // Most calls find two open sides.
         let isOpen = !up.isEnded && !down.isEnded && client.errorCode == nil
         let status = isOpen ? .open : checkStreams(idle: idle, owners: owners, now: now)
-        if case .open = status, inspector?.deadline != nil { return .timed }
+        if case .open = status, inspection.deadline != nil { return .timed }
         return status
     }
 
@@ -204,19 +214,21 @@ final class RelayConnection {
 
     /// Inspects the client's first bytes and applies the decision.
     private func inspect(_ pool: RelayBufferPool, _ now: MonotonicInstant) {
+        guard case .pending(var inspector) = inspection else { return }
         if target.isReadable, down.bytes == 0, down.isEmpty {
             let buffer = UnsafeMutableRawBufferPointer(rebasing: pool.scratch[..<5])
             let count = target.peek(into: buffer)
             if count > 0, RelayInspector.isNotHTTP(UnsafeRawBufferPointer(rebasing: buffer[..<count])) {
-                inspector = nil
+                inspection = .passed
+                return
             }
         }
-        guard client.isReadable, var inspector else { return }
+        guard client.isReadable else { return }
         switch inspector.inspect(&client, pool: pool, now: now) {
-        case .undecided: self.inspector = inspector
-        case .passes: self.inspector = nil
+        case .undecided: inspection = .pending(inspector)
+        case .passes: inspection = .passed
         case .refused(let refusal):
-            self.inspector = nil
+            inspection = .passed
             reject(refusal, until: now + inspector.drainTimeout)
         }
     }
