@@ -100,6 +100,17 @@ final class RunningTeam {
         return servers
     }
 
+    /// Runs the body with a team whose second host has an app as the static endpoint `shop`.
+    static func withApp(_ body: (RunningTeam, SampleApp) async throws -> Void) async throws {
+        try await withScratchFolder { scratch in
+            let app = try await SampleApp(in: scratch)
+            let team = try await RunningTeam(in: scratch)
+            _ = try await team.lab2.ask("add", "shop", "127.0.0.1:\(app.port)", "--kind", "appreveal")
+            try await team.waitForEndpoint("shop.lab2", at: team.lab1)
+            try await body(team, app)
+        }
+    }
+
     /// Joins a broker to the team of another one, and restarts it.
     static func join(_ broker: RunningBroker, as host: String, to authority: RunningBroker) async throws {
         let invite = try await authority.ask("team", "invite")

@@ -4,17 +4,6 @@ import Testing
 
 /// Clients of one host: what they see of the endpoints of another host, and what their grants allow there.
 @Suite(.needs(.etcd, .python), .timeLimit(.minutes(5))) struct TeamClientTests {
-    /// Runs the body with a team whose second host has an app as the static endpoint `shop`.
-    private func withTeam(_ body: (RunningTeam, SampleApp) async throws -> Void) async throws {
-        try await withScratchFolder { scratch in
-            let app = try await SampleApp(in: scratch)
-            let team = try await RunningTeam(in: scratch)
-            _ = try await team.lab2.ask("add", "shop", "127.0.0.1:\(app.port)", "--kind", "appreveal")
-            try await team.waitForEndpoint("shop.lab2", at: team.lab1)
-            try await body(team, app)
-        }
-    }
-
     /// Creates a socket of `lab1` for one grant. Returns a function that runs `patchbay` with it.
     private func grant(
         _ options: [String],
@@ -38,7 +27,7 @@ import Testing
     @Test func `watch and an agent at one host see an endpoint of the other host, its changes and its end`()
         async throws
     {
-        try await withTeam { team, _ in
+        try await RunningTeam.withApp { team, _ in
             let broker = try await AgentBroker(socket: team.lab1.socket, port: team.apiPorts[0], in: team.scratch)
             let url = "http://127.0.0.1:\(broker.port)/mcp"
             let agent = try await AgentClient(.mcp1, to: url, grant: broker.grant, in: team.scratch)
@@ -61,7 +50,7 @@ import Testing
     }
 
     @Test func `a call to a broker that hangs ends soon after its timeout, with an unknown result`() async throws {
-        try await withTeam { team, _ in
+        try await RunningTeam.withApp { team, _ in
             // The connection between the brokers stays open for the next call.
             _ = try await team.lab1.ask("call", "shop.lab2", "get_screen")
             team.lab2.daemon.freeze()
@@ -82,7 +71,7 @@ import Testing
     }
 
     @Test(.needs(.root)) func `a grant for one host reaches the endpoints of that host alone`() async throws {
-        try await withTeam { team, app in
+        try await RunningTeam.withApp { team, app in
             _ = try await team.lab1.ask("add", "own", "127.0.0.1:\(app.port)", "--kind", "appreveal")
             try await team.waitForEndpoint("own", at: team.lab1)
             let patchbay = try await grant(["--team-host", "lab2"], in: team)
@@ -100,7 +89,7 @@ import Testing
     @Test(.needs(.root)) func `the broker of the app refuses what the grant at the other host does not allow`()
         async throws
     {
-        try await withTeam { team, app in
+        try await RunningTeam.withApp { team, app in
             let reader = try await grant(["--scope", "registry.read"], in: team)
             let limited = try await grant(["--read-only"], in: team)
 

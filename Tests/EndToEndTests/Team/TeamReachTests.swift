@@ -8,19 +8,8 @@ import Testing
 @Suite(.needs(.etcd, .python), .timeLimit(.minutes(5))) struct TeamReachTests {
     private static let phone = "00008030-001A2B3C4D5E6F70"
 
-    /// Runs the body with a team whose second host has an app as the static endpoint `shop`.
-    private func withTeam(_ body: (RunningTeam, SampleApp) async throws -> Void) async throws {
-        try await withScratchFolder { scratch in
-            let app = try await SampleApp(in: scratch)
-            let team = try await RunningTeam(in: scratch)
-            _ = try await team.lab2.ask("add", "shop", "127.0.0.1:\(app.port)", "--kind", "appreveal")
-            try await team.waitForEndpoint("shop.lab2", at: team.lab1)
-            try await body(team, app)
-        }
-    }
-
     @Test func `both hosts list the endpoint, and its own host accepts both forms of the ID`() async throws {
-        try await withTeam { team, _ in
+        try await RunningTeam.withApp { team, _ in
             #expect(try await team.lab1.ask("show", "shop.lab2").joined().contains("lab2"))
             for id in ["shop", "shop.lab2"] {
                 #expect(try await team.lab2.ask("show", id, "--json").joined().contains(#""id":"shop""#))
@@ -32,7 +21,7 @@ import Testing
     @Test func `a call passes through both brokers, and the owning broker records the client with its host`()
         async throws
     {
-        try await withTeam { team, app in
+        try await RunningTeam.withApp { team, app in
             #expect(try await !team.lab1.ask("tools", "shop.lab2").isEmpty)
             _ = try await team.lab1.ask("call", "shop.lab2", "get_screen")
             try await app.program.waitForLine("call: get_screen")
@@ -43,7 +32,7 @@ import Testing
     }
 
     @Test func `a real MCP client uses the endpoint's address at the other broker`() async throws {
-        try await withTeam { team, app in
+        try await RunningTeam.withApp { team, app in
             let agent = try await AgentBroker(socket: team.lab1.socket, port: team.apiPorts[0], in: team.scratch)
             let own = try await AgentBroker(socket: team.lab2.socket, port: team.apiPorts[1], in: team.scratch)
             let remote = try await AgentPeer.mcp1.transcripts(
@@ -61,7 +50,7 @@ import Testing
     }
 
     @Test func `a large result is downloaded from the own broker, and only by the client that called`() async throws {
-        try await withTeam { team, _ in
+        try await RunningTeam.withApp { team, _ in
             let links = try await team.lab1.ask("call", "shop.lab2", "screenshot", "--max-pixels", "0")
             let link = try #require(links.first { $0.hasPrefix("patchbay://artifact/") })
             let path = "/v1/artifacts/\(link.dropFirst("patchbay://artifact/".count).prefix { $0 != " " })"
@@ -89,7 +78,7 @@ import Testing
     @Test func `an event stream passes through both brokers, and ends with that of the app's broker`()
         async throws
     {
-        try await withTeam { team, _ in
+        try await RunningTeam.withApp { team, _ in
             let agent = try await AgentBroker(socket: team.lab1.socket, port: team.apiPorts[0], in: team.scratch)
             let words = [
                 "-sSN", "-D", "-", "-H", "Authorization: Bearer \(agent.grant)", "-H",
@@ -168,7 +157,7 @@ import Testing
     }
 
     @Test func `an owner's command for an endpoint of another host names that host`() async throws {
-        try await withTeam { team, _ in
+        try await RunningTeam.withApp { team, _ in
             for words in [["approve", "shop.lab2"], ["rm", "shop.lab2"]] {
                 let command = try await team.lab1.start(words)
                 #expect(try await command.exitStatus() != .exited(0))
@@ -180,7 +169,7 @@ import Testing
     @Test func `a call to a host whose broker stopped fails with the host's name, and works after its start`()
         async throws
     {
-        try await withTeam { team, _ in
+        try await RunningTeam.withApp { team, _ in
             _ = try await team.lab1.ask("call", "shop.lab2", "get_screen")
             try await team.lab2.restart()
             try await team.waitForEndpoint("shop.lab2", at: team.lab1)
