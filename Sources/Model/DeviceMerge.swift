@@ -41,8 +41,8 @@ package struct HostDevices: Hashable, Sendable {
 }
 
 extension DeviceRoute {
-    /// Returns whether a route is better than another one: this host first, then current hosts before stale ones, USB
-    /// before the network, and hosts by name. `own` is the name of this host; nil if neither route is of this host.
+    /// Returns whether a route is better than another one. The order is this host, current hosts, and stale hosts. Then
+    /// USB comes before the network, and the names of hosts decide. `own` is the name of this host; nil if neither route is of this host.
     package func precedes(_ other: DeviceRoute, on own: HostName?) -> Bool {
         func rank(_ route: DeviceRoute) -> Int {
             let (host, transport) = (route.host, route.transport)

@@ -75,8 +75,10 @@ struct LeasedProgram: Sendable {
         return LeaseSpec(endpoint: spec.endpoint, seconds: seconds, note: spec.note, renew: lease.id)
     }
 
-    /// Returns the failure to renew or end a lease if it shows that the lease had ended before: there is no such lease,
-    /// a broker that started meanwhile gave its ID to another client, or the grant of this client has ended.
+    /// Returns the failure to renew or end a lease if it shows that the lease had ended before.
+    ///
+    /// There is no such lease, or the grant of this client has ended. A broker that started meanwhile may have given the
+    /// ID to another client.
     static func loss(from error: any Error) -> ClientError? {
         guard let error = error as? ClientError else { return nil }
         let isLoss =
