@@ -1,3 +1,4 @@
+import Glibc
 import Synchronization
 import SystemIO
 
@@ -12,7 +13,12 @@ enum UsbmuxConnectReply {
         known: borrowing Mutex<[UInt8]>
     ) -> ConnectPlan.Handshake.Result {
         let knownLength = known.withLock { known in
-            known.withUnsafeBytes { !$0.isEmpty && bytes.starts(with: $0) ? $0.count : 0 }
+            known.withUnsafeBytes { last in
+                guard let start = last.baseAddress, let reply = bytes.baseAddress, bytes.count >= last.count else {
+                    return 0
+                }
+                return memcmp(reply, start, last.count) == 0 ? last.count : 0
+            }
         }
         if knownLength > 0 { return .accepted(length: knownLength) }
         let result = decode(bytes)

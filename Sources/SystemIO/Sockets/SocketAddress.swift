@@ -97,11 +97,16 @@ package enum SocketAddress: Hashable, Sendable {
             var raw = sockaddr_un()
             raw.sun_family = sa_family_t(AF_UNIX)
             let room = MemoryLayout.size(ofValue: raw.sun_path)
-            // A zero byte would truncate the path and create another socket than requested.
-            guard !path.isEmpty, path.utf8.count < room, !path.utf8.contains(0) else {
+            var text = path
+            let isValid = text.withUTF8 { bytes in
+                // A zero byte would truncate the path and create another socket than requested.
+                guard (1..<room).contains(bytes.count), !bytes.contains(0) else { return false }
+                withUnsafeMutableBytes(of: &raw.sun_path) { $0.copyBytes(from: bytes) }
+                return true
+            }
+            guard isValid else {
                 throw SocketError.malformed("the path \"\(path)\" (1 to \(room - 1) bytes, none of them zero)")
             }
-            withUnsafeMutableBytes(of: &raw.sun_path) { $0.copyBytes(from: path.utf8) }
             return try Self.withPointer(raw, body)
         }
     }

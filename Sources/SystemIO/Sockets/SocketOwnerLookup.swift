@@ -118,7 +118,8 @@ package final class SocketOwnerLookup: Sendable {
     }
 
     private static func answer(from number: CInt, to sequence: UInt32) throws -> inet_diag_msg? {
-        try withUnsafeTemporaryAllocation(byteCount: 8_192, alignment: 8) { space in
+        // The attributes after the message are not needed. Up to 1,024 bytes are on the stack.
+        try withUnsafeTemporaryAllocation(byteCount: 512, alignment: 8) { space in
             while true {
                 let count = recv(number, space.baseAddress, space.count, CInt(MSG_DONTWAIT))
                 if count < 0, errno == EINTR { continue }
