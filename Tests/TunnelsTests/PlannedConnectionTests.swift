@@ -51,24 +51,23 @@ struct PlannedConnectionTests {
                 },
                 verify: { [verify] _ in verify() }
             )
-            var plan = ConnectPlan(
+            return ConnectPlan(
                 route: route,
                 method: .socket(.unix(path: route.port == 2 ? path + "2" : path), hasHandshake ? handshake : nil),
                 timeout: timeout,
                 limitKey: ConnectLimitKey(server: self, device: 1),
                 acquirePermit: { [self] in hasPermits.withLock { $0 } ? Permit(self) : nil },
+                isAllowed: { [self] in
+                    allowedChecks.withLock { left in
+                        left -= 1
+                        return left >= 0
+                    }
+                },
                 recover: { [self] failure, _ throws(DialError) in
                     failures.withLock { $0.append(failure) }
                     throw DialError(failure == .timedOut ? .timedOut : .refused, "port \(route.port)")
                 }
             )
-            plan.isAllowed = { [self] in
-                allowedChecks.withLock { left in
-                    left -= 1
-                    return left >= 0
-                }
-            }
-            return plan
         }
     }
 

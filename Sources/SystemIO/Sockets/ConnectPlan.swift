@@ -12,7 +12,7 @@ package protocol ConnectPlanner: Sendable {
 ///
 /// A plan is an immutable snapshot: the address and the peer's identity were looked up before. The connector connects,
 /// makes the handshake, and verifies the peer. After a failure, `recover` gives the reason or a new plan.
-package struct ConnectPlan: Sendable {
+package final class ConnectPlan: Sendable {
     package enum Method: Sendable {
         /// connect(2) on the connector's thread. Without a handshake, the connection itself is the stream.
         case socket(SocketAddress, Handshake? = nil)
@@ -21,7 +21,7 @@ package struct ConnectPlan: Sendable {
     }
 
     /// The first messages of a stream, before the peer's own bytes.
-    package struct Handshake: Sendable {
+    package final class Handshake: Sendable {
         package enum Result: Hashable, Sendable {
             /// The bytes are the beginning of a reply.
             case incomplete
@@ -77,11 +77,11 @@ package struct ConnectPlan: Sendable {
     package let recover: Recovery
     /// Returns a permit for a new stream, before the connection; nil if none is free. The stream keeps the permit until
     /// its close.
-    package var acquirePermit: (@Sendable () -> (any Sendable)?)?
+    package let acquirePermit: (@Sendable () -> (any Sendable)?)?
     /// Returns false if the address may not be used now. Called before the connection and after it.
-    package var isAllowed: (@Sendable () -> Bool)?
+    package let isAllowed: (@Sendable () -> Bool)?
     /// Returns a value that the connected stream keeps until its close.
-    package var retained: (@Sendable () -> any Sendable)?
+    package let retained: (@Sendable () -> any Sendable)?
 
     package init(
         route: Route?,
@@ -91,6 +91,8 @@ package struct ConnectPlan: Sendable {
         timeout: Duration,
         limitKey: ConnectLimitKey? = nil,
         acquirePermit: (@Sendable () -> (any Sendable)?)? = nil,
+        isAllowed: (@Sendable () -> Bool)? = nil,
+        retained: (@Sendable () -> any Sendable)? = nil,
         recover: @escaping Recovery
     ) {
         self.route = route
@@ -100,14 +102,35 @@ package struct ConnectPlan: Sendable {
         self.timeout = timeout
         self.limitKey = limitKey
         self.acquirePermit = acquirePermit
+        self.isAllowed = isAllowed
+        self.retained = retained
         self.recover = recover
     }
 
     /// Creates a plan for a stream that `open` opens. `open` has its own timeout and retries.
-    package init(route: Route?, opening open: @escaping @Sendable () async throws -> Connection) {
+    package convenience init(route: Route?, opening open: @escaping @Sendable () async throws -> Connection) {
         self.init(route: route, method: .task(open), timeout: .zero) { failure, _ throws(DialError) in
             throw DialError(.failed, "the target could not be reached: \(failure)")
         }
+    }
+
+    /// Returns the plan with another permit, or another value that the stream keeps.
+    package func with(
+        acquirePermit: (@Sendable () -> (any Sendable)?)? = nil,
+        retained: (@Sendable () -> any Sendable)? = nil
+    ) -> ConnectPlan {
+        ConnectPlan(
+            route: route,
+            method: method,
+            halfClose: halfClose,
+            linkCheck: linkCheck,
+            timeout: timeout,
+            limitKey: limitKey,
+            acquirePermit: acquirePermit ?? self.acquirePermit,
+            isAllowed: isAllowed,
+            retained: retained ?? self.retained,
+            recover: recover
+        )
     }
 
     package var usesNetwork: Bool { route?.isNetwork == true }

@@ -13,13 +13,16 @@ package struct NetworkPlanner: ConnectPlanner {
             throw DialError(.noRoute, "\(route) is not a network route; plug the device in to reach it over USB")
         }
         let address = try Self.address(of: network)
-        var plan = ConnectPlan(route: route, method: .socket(address), timeout: limit) { failure, _ throws(DialError) in
-            throw Self.reason(failure, address)
-        }
         // Behind a tunnel or the API, a registration that leads to a listener of this process would have the permissions
         // of this process. The listener may be newer than the registration, so each connect is checked.
-        if network.registration != nil { plan.isAllowed = { !address.isOwnListener } }
-        return plan
+        let isAllowed: @Sendable () -> Bool = { !address.isOwnListener }
+        return ConnectPlan(
+            route: route,
+            method: .socket(address),
+            timeout: limit,
+            isAllowed: network.registration == nil ? nil : isAllowed,
+            recover: { failure, _ throws(DialError) in throw Self.reason(failure, address) }
+        )
     }
 
     /// Returns the socket address of a route that may be dialed.

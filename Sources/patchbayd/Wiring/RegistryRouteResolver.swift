@@ -71,10 +71,8 @@ struct CompositePlanner: ConnectPlanner {
             guard let debugTools else { throw Self.debugLinkDisabled }
             return ConnectPlan(route: route) { try await debugTools.dial(inbound) }
         case .network:
-            var plan = try await network.plan(for: route)
             // Counted after the connect: attempts to reach a dead host must not stop the probes that detect it.
-            plan.retained = { [uses] in uses.begin(route) }
-            return plan
+            return try await network.plan(for: route).with(retained: { [uses] in uses.begin(route) })
         case .usb:
             guard let usb else { throw Self.devicesDisabled }
             return counted(try await usb.plan(for: route), route)
@@ -83,12 +81,10 @@ struct CompositePlanner: ConnectPlanner {
 
     /// The port is in use from the beginning of the connect, so that it is not probed at the same time.
     private func counted(_ plan: ConnectPlan, _ route: Route) -> ConnectPlan {
-        var plan = plan
-        plan.acquirePermit = { [uses, acquire = plan.acquirePermit] in
-            let use = uses.begin(route)
-            guard let acquire else { return use }
-            return acquire().map { [$0, use] as [any Sendable] }
-        }
-        return plan
+        let acquire = plan.acquirePermit
+        return plan.with(acquirePermit: { [uses] in
+            guard let acquire else { return uses.begin(route) }
+            return acquire().map { uses.begin(route, holding: $0) }
+        })
     }
 }

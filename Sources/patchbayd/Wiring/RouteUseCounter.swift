@@ -23,9 +23,10 @@ final class RouteUseCounter: Sendable {
     private final class Use: Sendable {
         private let port: Port
         private let uses: RouteUseCounter
+        private let permit: (any Sendable)?
 
-        init(_ port: Port, _ uses: RouteUseCounter) {
-            (self.port, self.uses) = (port, uses)
+        init(_ port: Port, _ uses: RouteUseCounter, holding permit: (any Sendable)?) {
+            (self.port, self.uses, self.permit) = (port, uses, permit)
             uses.counts.withLock { $0[port, default: 0] += 1 }
         }
 
@@ -40,6 +41,8 @@ final class RouteUseCounter: Sendable {
     /// True if the port of the route has an open connection.
     func contains(_ route: Route) -> Bool { counts.withLock { $0[Port(route)] != nil } }
 
-    /// Counts a connection until the returned value is deallocated.
-    func begin(_ route: Route) -> any Sendable { Use(Port(route), self) }
+    /// Counts a connection until the returned value, which keeps the permit, is deallocated.
+    func begin(_ route: Route, holding permit: (any Sendable)? = nil) -> any Sendable {
+        Use(Port(route), self, holding: permit)
+    }
 }
