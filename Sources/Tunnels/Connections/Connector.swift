@@ -255,6 +255,7 @@ final class Connector {
                 client: client,
                 target: target,
                 properties,
+                addresses: pending.addresses,
                 inspector: pending.inspector,
                 observer: tunnel.listener.metrics,
                 generation: pending.token.generation,

@@ -32,7 +32,8 @@ final class PendingConnection {
     var timer: MonotonicInstant?
     var connectStart: MonotonicInstant
 
-    private let peer: SocketAddress?
+    /// Nil for a unix socket, and without a client.
+    let addresses: ClientAddresses?
 
     init(
         _ client: consuming Descriptor,
@@ -44,16 +45,16 @@ final class PendingConnection {
         self.token = token
         self.acceptor = acceptor
         request = nil
-        self.peer = peer
         connectStart = now
         let listener = acceptor.tunnel.listener
         let inspects = listener.inspects(on: acceptor.socket.address)
         let limits = listener.limits.inspection
         state = ConnectionState(firstByteTimeout: inspects ? limits.firstByte : nil)
-        if inspects {
-            let local = Self.local(of: client.number, on: acceptor)
-            inspector = RelayInspector(BrowserGuard(address: local), limits: limits)
-        }
+        let address = acceptor.socket.address
+        // A socket that listens on every address does not tell which one the client connected to.
+        let local = address.isUnspecified ? SocketAddress.local(of: client.number) : address
+        addresses = peer.flatMap { peer in local.map { (client: peer, local: $0) } }
+        if inspects { inspector = RelayInspector(BrowserGuard(address: local), limits: limits) }
         self.client = RelaySocket(connected: client, isTCP: acceptor.socket.address.port != nil)
     }
 
@@ -61,7 +62,7 @@ final class PendingConnection {
     init(_ request: ConnectRequest, token: ConnectionToken, now: MonotonicInstant) {
         self.token = token
         self.request = request
-        (acceptor, peer) = (nil, nil)
+        (acceptor, addresses) = (nil, nil)
         plan = request.plan
         connectStart = now
         state = ConnectionState(firstByteTimeout: nil)
@@ -88,12 +89,6 @@ final class PendingConnection {
         return state.deadline.map { min($0, slotRelease) } ?? slotRelease
     }
 
-    /// The local address of an accepted socket, which is that of its acceptor unless that one has every address.
-    private static func local(of client: CInt, on acceptor: Acceptor) -> SocketAddress? {
-        let address = acceptor.socket.address
-        return address.isUnspecified ? SocketAddress.local(of: client) : address
-    }
-
     func checkClient() -> ClientOwnerCheck.Decision {
         guard let acceptor, let number = client?.number else { return .passes }
         let listener = acceptor.tunnel.listener
@@ -101,15 +96,16 @@ final class PendingConnection {
         if acceptor.socket.address.port == nil {
             return ClientOwnerCheck.evaluate(user: SocketOption.peerUser(of: number), owner: listener.owner)
         }
-        guard let peer, let local = Self.local(of: number, on: acceptor) else { return .disconnected }
-        return listener.ownerCheck.evaluate(number, from: peer, to: local, owner: listener.owner)
+        guard let addresses else { return .disconnected }
+        return listener.ownerCheck.evaluate(number, from: addresses.client, to: addresses.local, owner: listener.owner)
     }
 
     func inspect(_ pool: RelayBufferPool, _ now: MonotonicInstant) -> RelayInspector.Decision {
-        guard var client = client.take(), var inspector = inspector.take() else { return .passes }
-        let decision = inspector.inspect(&client, pool: pool, now: now)
+        guard var client = client.take() else { return .passes }
+        let decision = inspector?.inspect(&client, pool: pool, now: now) ?? .passes
         self.client = consume client
-        if case .undecided = decision { self.inspector = inspector }
+        if case .undecided = decision { return decision }
+        inspector = nil
         return decision
     }
 

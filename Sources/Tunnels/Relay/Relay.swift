@@ -179,7 +179,7 @@ package enum RevokedRoutes: Sendable {
 struct RelayTarget: Sendable {
     let number: CInt
     let halfClose: Connection.HalfClose
-    var permit: (any Sendable)?
+    var permits: [any Sendable] = []
     var linkCheck: LinkCheck?
     /// Nil if the planner does not know the route.
     var route: Route?
@@ -189,8 +189,8 @@ struct RelayTarget: Sendable {
 
     /// Adds what the plan of the stream prescribes.
     mutating func add(_ plan: ConnectPlan, _ permit: (any Sendable)?) {
-        let permits = [self.permit, permit, plan.retained?()].compactMap(\.self)
-        self.permit = permits.count > 1 ? permits : permits.first
+        if let permit { permits.append(permit) }
+        if let retained = plan.retained?() { permits.append(retained) }
         linkCheck = plan.linkCheck ?? linkCheck
         route = plan.route
     }
@@ -200,7 +200,9 @@ extension RelayTarget {
     /// Takes the descriptor of a connection.
     init(_ connection: consuming Connection) {
         linkCheck = connection.linkCheck
-        (number, halfClose, permit) = connection.release()
+        let (number, halfClose, permit) = connection.release()
+        (self.number, self.halfClose) = (number, halfClose)
+        if let permit { permits = [permit] }
     }
 
     /// Returns the connection, which owns the descriptor.
@@ -208,7 +210,7 @@ extension RelayTarget {
         Connection(
             descriptor: Descriptor(owning: number),
             halfClose: halfClose,
-            permit: permit,
+            permit: permits.isEmpty ? nil : permits,
             linkCheck: linkCheck
         )
     }

@@ -30,8 +30,8 @@ final class RelayConnection {
     private static let deliveryTimeout = Duration.milliseconds(250)
 
     let observer: any RelayObserver
-    /// The dialer's permit, released after the target is closed.
-    let permit: (any Sendable)?
+    /// The permits of the target, released after it is closed.
+    let permits: [any Sendable]
     let route: Route?
     /// Distinguishes connections that use the same index, for late events.
     let generation: UInt32
@@ -52,6 +52,8 @@ final class RelayConnection {
     private var lastUp: MonotonicInstant
     private var hasAnswered = false
     private var disconnectProbe = ClientDisconnectProbe()
+    /// Asked of the kernel when they are needed, if the accept has not told them.
+    private var addresses: ClientAddresses?
     private var eofClassifier: EOFClassifier
     private var inspection: Inspection
     /// The client was rejected and has received the response; `end` is the deadline for its close.
@@ -61,16 +63,18 @@ final class RelayConnection {
         client: consuming RelaySocket,
         target: consuming RelaySocket,
         _ new: RelayTarget,
+        addresses: ClientAddresses? = nil,
         inspector: RelayInspector?,
         observer: any RelayObserver,
         generation: UInt32,
         now: MonotonicInstant
     ) {
         self.client = client
+        self.addresses = addresses
         self.target = target
         halfClose = new.halfClose
         self.observer = observer
-        permit = new.permit
+        permits = new.permits
         route = new.route
         eofClassifier = EOFClassifier(new.linkCheck)
         self.generation = generation
@@ -194,7 +198,13 @@ final class RelayConnection {
     private func isClientGone(_ owners: SocketOwnerLookup, _ now: MonotonicInstant) -> Bool {
         if client.isHungUp || client.errorCode != nil { return true }
         guard halfClose == .destroys, client.isTCP else { return false }
-        return disconnectProbe.isGone(client.number, owners: owners, now: now)
+        if addresses == nil { addresses = Self.addresses(of: client.number) }
+        return disconnectProbe.isGone(addresses, owners: owners, now: now)
+    }
+
+    private static func addresses(of client: CInt) -> ClientAddresses? {
+        guard let peer = SocketAddress.peer(of: client), let local = SocketAddress.local(of: client) else { return nil }
+        return (peer, local)
     }
 
     /// Prepares the close of both sockets, with RST for the peer of a failed socket. The sockets close with this

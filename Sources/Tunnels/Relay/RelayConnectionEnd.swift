@@ -53,6 +53,9 @@ struct EOFClassifier {
     }
 }
 
+/// The addresses of a TCP client's connection: its own, and the one that it connected to.
+typealias ClientAddresses = (client: SocketAddress, local: SocketAddress)
+
 /// Tells if a client that sent EOF has disconnected, or has only shut down its sending side and still reads.
 ///
 /// TCP does not distinguish the two. The difference matters if EOF cannot be forwarded to the target. A reading client
@@ -73,21 +76,23 @@ struct ClientDisconnectProbe {
     /// Looks the client up, at increasing intervals.
     ///
     /// - Parameters:
-    ///   - client: The descriptor of the accepted socket, which is at EOF.
+    ///   - addresses: The addresses of the client's connection, which is at EOF; nil if they are unknown.
     ///   - owners: The kernel's socket table.
     ///   - now: The time of this loop iteration.
     /// - Returns: True if the client's socket is closed. False if it is open or cannot be looked up, as for a client on
     ///   another machine.
-    mutating func isGone(_ client: CInt, owners: SocketOwnerLookup, now: MonotonicInstant) -> Bool {
+    mutating func isGone(_ addresses: ClientAddresses?, owners: SocketOwnerLookup, now: MonotonicInstant) -> Bool {
         switch state {
         case .known(let isGone): return isGone
         case .started(let next, _) where now < next: return false
         case .started(_, let interval):
-            state = .started(next: now + interval, interval: min(interval * 2, Self.maxInterval))
-        case .notStarted: state = .started(next: now + Self.firstInterval, interval: Self.firstInterval * 2)
+            state = .started(next: now + interval, interval: min(interval + interval, Self.maxInterval))
+        case .notStarted:
+            // A product would be a generic call: `Duration` multiplies by any integer.
+            state = .started(next: now + Self.firstInterval, interval: Self.firstInterval + Self.firstInterval)
         }
-        guard let peer = SocketAddress.peer(of: client), peer.isLoopback, let local = SocketAddress.local(of: client),
-            let answer = try? owners.owner(of: peer, connectedTo: local)
+        guard let addresses, addresses.client.isLoopback,
+            let answer = try? owners.owner(of: addresses.client, connectedTo: addresses.local)
         else {
             state = .known(isGone: false)
             return false

@@ -60,7 +60,7 @@ final class RelayEventLoop {
     private var interval: Duration { min(idle / 4, .milliseconds(25)) }
 
     private func execute(_ batch: consuming [RelayCommandQueue.Command], _ now: MonotonicInstant) {
-        // Each command is released before the next one runs. A connection's permit must not outlive a close in the same
+        // Each command is released before the next one runs. A connection's permits must not outlive a close in the same
         // batch.
         batch.reverse()
         while let command = batch.popLast() { execute(command, now) }
@@ -178,18 +178,18 @@ final class RelayEventLoop {
     }
 
     private func close(_ index: Int, _ reason: RelayOutcome.Reason) {
-        guard let (observer, permit, outcome) = finish(index, reason) else { return }
-        // This is the last reference. Both descriptors close here, before the permit is released.
+        guard let (observer, permits, outcome) = finish(index, reason) else { return }
+        // This is the last reference. Both descriptors close here, before the permits are released.
         connections.remove(index)
-        withExtendedLifetime(permit) { observer.ended(outcome) }
+        withExtendedLifetime(permits) { observer.ended(outcome) }
     }
 
     private func finish(
         _ index: Int,
         _ reason: RelayOutcome.Reason
-    ) -> (any RelayObserver, permit: (any Sendable)?, RelayOutcome)? {
+    ) -> (any RelayObserver, permits: [any Sendable], RelayOutcome)? {
         guard case .relayed(let connection) = connections[index] else { return nil }
-        return (connection.observer, connection.permit, connection.finish(reason))
+        return (connection.observer, connection.permits, connection.finish(reason))
     }
 
     /// Closes a connection of any kind, because the loop stops.
