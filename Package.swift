@@ -41,9 +41,14 @@ let swiftASN1: Target.Dependency = .product(name: "SwiftASN1", package: "swift-a
 let protobuf: Target.Dependency = .product(name: "SwiftProtobuf", package: "swift-protobuf")
 let tomlKit: Target.Dependency = .product(name: "TOMLKit", package: "TOMLKit")
 
-func module(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: settings)
+func module(_ name: String, _ dependencies: [Target.Dependency], _ more: [SwiftSetting] = []) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: settings + more)
 }
+
+/// For the relay, whose state belongs to one thread. Debug builds, which the tests use, check exclusive access at run time.
+let uncheckedInRelease: [SwiftSetting] = [
+    .unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release))
+]
 
 func program(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .executableTarget(name: name, dependencies: dependencies, swiftSettings: settings)
@@ -110,7 +115,7 @@ let package = Package(
 
         // The registry and the tunnels.
         module("Registry", ["Model"]),
-        module("Tunnels", ["CLinux", "Model", "SystemIO", logging, lifecycle, metrics]),
+        module("Tunnels", ["CLinux", "Model", "SystemIO", logging, lifecycle, metrics], uncheckedInRelease),
 
         // Access control.
         module("AccessControl", ["CLinux", "CSQLite", "Model", "SystemIO", crypto, logging, lifecycle]),
