@@ -41,9 +41,9 @@ enum TeamText {
         return "\(names): as of \(Formatting.ago(oldest, now: now)): \(unreachable)."
     }
 
-    /// Formats the hosts of a team: `host lab1; others: lab2, lab3 (as of 3 min ago: …)`.
+    /// Formats the hosts that are online: `host lab1; others: lab2, lab3 (as of 3 min ago: …)`.
     static func summary(of own: HostName, _ others: [HostStatus], now: Date) -> String {
-        guard !others.isEmpty else { return "host \(own); no other hosts" }
+        guard !others.isEmpty else { return "host \(own); no other host is online" }
         let names = others.map { host in
             age(of: host, now: now).map { "\(host.name) (\($0): \(unreachable))" } ?? host.name.text
         }

@@ -120,7 +120,8 @@ struct TeamComponents: Sendable {
                 registry: state.registry,
                 devices: sources.teamDevices,
                 claims: claims,
-                leases: state.leases
+                leases: state.leases,
+                logger: logger
             ),
             TeamEntryPublisher(
                 publisher: registry.publisher,

@@ -1,4 +1,5 @@
 import AccessControl
+import Logging
 import Model
 import Registry
 import ServiceLifecycle
@@ -11,9 +12,25 @@ struct TeamEventForwarder: Service {
     let devices: TeamDevices
     let claims: TeamLeaseClaims
     let leases: LeaseService
+    let logger: Logger
 
     func run() async throws {
-        for await event in mirror.events.cancelOnGracefulShutdown() { await forward(event) }
+        var online: Set<HostName> = []
+        for await event in mirror.events.cancelOnGracefulShutdown() {
+            log(event, &online)
+            await forward(event)
+        }
+    }
+
+    /// Logs the hosts that go online and offline. A running host changes its entry too, which has no line.
+    private func log(_ event: TeamEvent, _ online: inout Set<HostName>) {
+        switch event {
+        case .host(let host) where online.insert(host.name).inserted:
+            logger.info("host online", metadata: ["host": "\(host.name)"])
+        case .hostRemoved(let name) where online.remove(name) != nil:
+            logger.info("host offline", metadata: ["host": "\(name)"])
+        default: break
+        }
     }
 
     private func forward(_ event: TeamEvent) async {

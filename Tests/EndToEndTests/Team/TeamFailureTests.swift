@@ -84,8 +84,15 @@ import Testing
             try await team.waitUntil(within: Self.limit) { try await lab1.devices().isEmpty }
             let call = try await lab1.refused("call", "shop.lab2", "get_screen", "--wait", "0s")
             #expect(call.contains("shop.lab2"), "\(call)")
+            try await lab1.daemon.waitForLine("host offline")
+            let status = try await lab1.ask("status").joined(separator: "\n")
+            #expect(status.contains("host lab1; no other host is online"), "\(status)")
+            let list = try await lab1.ask("list", "--host", "lab2").joined()
+            #expect(list.contains("`patchbay team` shows whether lab2 is online"), "\(list)")
 
+            let lines = lab1.daemon.transcript.soFar.count
             try await lab2.restart()
+            try await lab1.daemon.waitForLine("host online", from: lines, within: Self.limit)
 
             try await team.waitUntil(within: Self.limit) { try await listed() == expected }
             try await team.waitUntil(within: Self.limit) { try await !lab1.devices().isEmpty }

@@ -64,7 +64,11 @@ struct ListCommand: AsyncParsableCommand {
     }
 
     private var emptyMessage: String {
-        if state != nil || app != nil || host != nil {
+        if let host {
+            return "No matching endpoints. `patchbay team` shows whether \(host) is online, and `patchbay list` shows "
+                + "all endpoints."
+        }
+        if state != nil || app != nil {
             return "No matching endpoints. `patchbay list` shows all endpoints."
         }
         return "No endpoints. Start a debug build on this network or plug in a phone. `patchbay doctor` checks both."
