@@ -34,8 +34,8 @@ package enum DebugLinkError: Error, Hashable, Sendable {
     case invalidPicture(state: Int)
     /// The app's connection has ended.
     case disconnected(app: Int)
-    /// The app might not decode the state; with the difference from its last state, and the held states that have the
-    /// shape of its last state.
+    /// The app might not decode the state. The text is the difference from its last state. `fitting` has the held states
+    /// with the shape of its last state.
     case differentShape(String, fitting: [Int])
     case invalidState(JSONError)
     /// No states of an earlier launch are held.
