@@ -12,10 +12,18 @@ struct EndpointIndex: Sendable {
         /// The launch currently reported over USB, or by the app's registration.
         var launch: SanitizedText?
         var liveness = Liveness()
+        /// Servers that refused a connection while another server of the endpoint appeared. They are not described.
+        fileprivate(set) var refusedServers: Set<ServerKey> = []
         /// The advertisement of an earlier run, until the source has reported everything once.
         fileprivate(set) var earlier: EarlierAdvertisement?
 
         fileprivate init(_ record: PersistedEndpoint) { self.record = record }
+
+        /// The servers that describe the endpoint.
+        var describingServers: Set<ServerKey> {
+            let answering = servers.subtracting(refusedServers)
+            return answering.isEmpty ? servers : answering
+        }
 
         /// True if no source sees the endpoint.
         var isUnseen: Bool { servers.isEmpty }
@@ -152,10 +160,19 @@ struct EndpointIndex: Sendable {
         unseen.remove(id)
     }
 
+    /// Records that the current servers of an endpoint refused a connection.
+    mutating func recordRefusal(of id: EndpointID) { update(id) { $0.refusedServers = $0.servers } }
+
+    /// Records that a server answers.
+    mutating func recordAnswer(of server: ServerKey) {
+        if let id = idByServer[server] { entries[id]?.refusedServers.remove(server) }
+    }
+
     /// Removes a server from its endpoint.
     mutating func unassign(_ server: ServerKey) {
         guard let id = idByServer.removeValue(forKey: server) else { return }
         entries[id]?.servers.remove(server)
+        entries[id]?.refusedServers.remove(server)
         if entries[id]?.isUnseen == true { unseen.insert(id) }
     }
 

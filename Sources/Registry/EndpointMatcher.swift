@@ -109,11 +109,19 @@ struct EndpointMatcher {
         return isOne && entry.record.endpoint.app == sighting.app ? former : nil
     }
 
-    /// Returns the endpoint that has one of the sighting's identity keys and no server at present.
+    /// Returns the endpoint of which a sighting may be a relaunch, although its last server may still run.
+    func possibleRelaunch(of sighting: Sighting) -> EndpointID? {
+        IdentityKey.candidates(for: sighting).lazy.flatMap { endpoints.ids(with: $0) }
+            .filter { endpoints[$0]?.record.source == sighting.id.source }.min()
+    }
+
+    /// Returns the endpoint that has one of the sighting's identity keys and no running server at present.
     private func relaunchedEndpoint(of sighting: Sighting) -> EndpointID? {
         for key in IdentityKey.candidates(for: sighting) {
             let free = endpoints.ids(with: key).filter { id in
                 guard let entry = endpoints[id], entry.record.source == sighting.id.source else { return false }
+                // The last server has ended, although its source may not know it yet.
+                if entry.liveness.lastFailure?.reason == .refused { return true }
                 // A second server with the same key at the same time is another instance, not a relaunch.
                 return !entry.servers.contains { $0.isAnchor == sighting.id.source.isAnchor }
             }

@@ -76,6 +76,9 @@ package actor EndpointRegistry {
     /// The authentication code that the source of an approved route of the endpoint reports; nil if there is none.
     package func authCode(of id: EndpointID) -> DartAuthCode? { table.authCode(of: id) }
 
+    /// Returns the older endpoint of which an endpoint may be a relaunch, until its server is seen alive or has ended.
+    package func older(than id: EndpointID) -> EndpointID? { table.older(than: id) }
+
     /// Applies one event of a source.
     package func apply(_ event: SightingEvent) {
         publish(table.apply(event, at: now()))

@@ -18,6 +18,7 @@ package struct EndpointTable: Sendable {
     private var deviceNames: [UDID: SanitizedText] = [:]
     private var hints = SameAppHints()
     private var sameLaunches = SameLaunches()
+    private var splits = SplitEndpoints()
     /// The abilities of the kinds that do not report their own.
     private let abilities: [EndpointKind: EndpointAbilities]
     package private(set) var refusals = RefusedSightings()
@@ -46,6 +47,8 @@ package struct EndpointTable: Sendable {
     package var endpoints: [Endpoint] { list.all.map(\.record.endpoint).sorted { $0.id < $1.id } }
     package var records: [PersistedEndpoint] { list.all.map(\.record).sorted { $0.endpoint.id < $1.endpoint.id } }
     package var retired: RetiredIDs { list.retired }
+    /// Returns the older endpoint of which an endpoint may be a relaunch.
+    package func older(than id: EndpointID) -> EndpointID? { splits.older(than: id) }
     /// Frees retired IDs as `RetiredIDs.free` does.
     package mutating func freeRetired(except named: Set<EndpointID>) { list.retired.free(except: named) }
 
@@ -82,8 +85,14 @@ package struct EndpointTable: Sendable {
         if let failure {
             list.update(id) { $0.liveness.failed(failure) }
             // The server on this port has ended. The next one is identified again.
-            if failure.reason == .refused { forgetMismatches(of: entry.record.endpoint) }
+            if failure.reason == .refused {
+                forgetMismatches(of: entry.record.endpoint)
+                if let newer = splits.takeRelaunch(of: id, at: now) {
+                    return updatingHints(after: joinRelaunch(newer, to: id), of: separated)
+                }
+            }
         } else {
+            splits.separate(id)
             list.update(id) {
                 $0.liveness.succeeded()
                 $0.record.endpoint.lastSeenAt = now
@@ -267,6 +276,9 @@ extension EndpointTable {
                 if old != sighting { $0.liveness.succeeded() }
                 if server.isAnchor { $0.launch = sighting.launchID }
             }
+            if old != sighting { list.recordAnswer(of: server) }
+            // A port of a phone is reported again only if it answers.
+            if old == sighting, sighting.id.source == .usbmuxd { splits.separate(id) }
             list.recordIdentity(sighting, for: id)
             list.addAliases(superseded, to: id)
             touched.append(id)
@@ -290,6 +302,7 @@ extension EndpointTable {
             return relist(displaced, at: now) + refresh([id])
         }
         if let id = matcher.endpoint(for: sighting, on: server, movedFrom: former) {
+            if list[id]?.liveness.lastFailure?.reason == .refused { list.recordRefusal(of: id) }
             list.assign(server, to: id)
             guard let earlier = matcher.earlierEndpoint(of: sighting, mergedInto: id) else { return [] }
             defer { list.merge(earlier.id, into: id) }
@@ -306,7 +319,9 @@ extension EndpointTable {
         case .available: break
         }
         let deviceName = sighting.device.flatMap { deviceNames[$0] }
+        let older = matcher.possibleRelaunch(of: sighting)
         let id = list.add(for: sighting, on: server, deviceName: deviceName, at: now)
+        if let older { splits.insert(id, of: older, at: now) }
         if let added = describe(id) { changes.append(.added(added)) }
         return changes
     }
@@ -353,6 +368,30 @@ extension EndpointTable {
     private mutating func removeSightings(_ ids: [Sighting.ID], at now: Date) -> [Change] {
         let touched = Set(ids.compactMap { remove($0) })
         return touched.sorted().flatMap { separate(from: $0, at: now) } + refresh(touched)
+            + touched.sorted().flatMap { joinRelaunch(of: $0, at: now) }
+    }
+
+    /// Joins an endpoint that no source sees any more with its relaunch.
+    private mutating func joinRelaunch(of id: EndpointID, at now: Date) -> [Change] {
+        guard let entry = list[id], entry.isUnseen else { return [] }
+        let period = entry.record.source == .usbmuxd ? nil : SplitEndpoints.advertisementPeriod
+        return splits.takeRelaunch(of: id, within: period, at: now).map { joinRelaunch($0, to: id) } ?? []
+    }
+
+    /// Makes the servers of a relaunch those of the older endpoint, whose ID, tunnels, grants and approval stay.
+    private mutating func joinRelaunch(_ newer: EndpointID, to id: EndpointID) -> [Change] {
+        guard let relaunch = list[newer], !relaunch.isUnseen else { return refresh([id]) }
+        list.recordRefusal(of: id)
+        for server in relaunch.servers {
+            list.unassign(server)
+            list.assign(server, to: id)
+        }
+        list.update(id) {
+            $0.liveness = relaunch.liveness
+            $0.launch = relaunch.launch
+        }
+        list.merge(newer, into: id)
+        return [.removed(relaunch.record.endpoint)] + refresh([id])
     }
 
     /// Removes a sighting and returns its endpoint.
@@ -379,7 +418,7 @@ extension EndpointTable {
     /// Stores the description of an endpoint by its current sightings, and returns it.
     private mutating func describe(_ id: EndpointID) -> Endpoint? {
         guard let entry = list[id] else { return nil }
-        let seen = sightings.sightings(on: entry.servers)
+        let seen = sightings.sightings(on: entry.describingServers)
         let describer = EndpointDescriber(
             sightings: seen,
             trust: trusts[id] ?? .none,
