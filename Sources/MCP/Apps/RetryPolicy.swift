@@ -17,6 +17,9 @@ struct RetryPolicy: Sendable {
     /// open again; the app is polled only during a call.
     static let pollInterval = Duration.milliseconds(250)
 
+    /// The time after a launch within which a call waits for its token: 5 s.
+    static let tokenPeriod = Duration.seconds(5)
+
     private let limit: Duration
     private let mayRepeat: Bool
     private var hasRepeated = false
@@ -33,19 +36,19 @@ struct RetryPolicy: Sendable {
     mutating func decision(after failure: AppError, at elapsed: Duration, sinceArrival: Duration?) -> Decision {
         switch failure {
         case .unreachable(let failure): return wait(Self.shouldPoll(failure) ? Self.pollInterval : limit, at: elapsed)
-        case .tokenRequired(.missing):
-            // The token of a new launch usually arrives shortly after the launch. An app that has been running for long
-            // will not get one by waiting.
-            guard let sinceArrival, sinceArrival < limit else { return .giveUp }
-            return wait(limit, at: elapsed)
-        case .tokenRequired(.rejected), .tokenRequired(.outdated): return wait(limit, at: elapsed)
+        case .tokenRequired(.outdated):
+            // The program that gave the token of the last launch usually gives the next one shortly after the launch.
+            guard let sinceArrival, sinceArrival < Self.tokenPeriod else { return .giveUp }
+            return wait(Self.tokenPeriod - sinceArrival, at: elapsed)
         case .responseLost:
             guard mayRepeat, !hasRepeated else { return .giveUp }
             hasRepeated = true
             return .tryAgain
         // The next attempt looks the permissions up again.
         case .permissionChanged: return .tryAgain
-        case .notApproved, .mismatch, .forbidden, .toolNotAllowed, .invalidArguments, .notMCP, .busy, .noHandshake,
+        // Waiting brings no token to an app that never had one, or that rejected it.
+        case .tokenRequired(.missing), .tokenRequired(.rejected), .notApproved, .mismatch, .forbidden, .toolNotAllowed,
+            .invalidArguments, .notMCP, .busy, .noHandshake,
             .timedOut, .invalidResponse, .leased, .refused:
             return .giveUp
         }

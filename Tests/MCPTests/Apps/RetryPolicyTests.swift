@@ -75,33 +75,22 @@ import Testing
         )
     }
 
-    @Test func `a call waits for a new token if the old one was rejected or the app has just been started`() {
+    @Test func `a call waits for the next token of an app that was relaunched within 5 s`() {
         var policy = policy()
 
         #expect(
-            decision(&policy, after: .tokenRequired(.rejected), at: .zero, sinceArrival: nil)
-                == .wait(atMost: .seconds(10))
+            decision(&policy, after: .tokenRequired(.outdated), at: .zero, sinceArrival: .seconds(2))
+                == .wait(atMost: .seconds(3))
         )
-        #expect(
-            decision(&policy, after: .tokenRequired(.outdated), at: .seconds(9), sinceArrival: nil)
-                == .wait(atMost: .seconds(1))
-        )
-        #expect(
-            decision(&policy, after: .tokenRequired(.missing), at: .zero, sinceArrival: .seconds(2))
-                == .wait(atMost: .seconds(10))
-        )
-        #expect(
-            decision(&policy, after: .tokenRequired(.missing), at: .zero, sinceArrival: .seconds(60))
-                == .giveUp
-        )
-        #expect(
-            decision(&policy, after: .tokenRequired(.missing), at: .zero, sinceArrival: nil)
-                == .giveUp
-        )
-        #expect(
-            decision(&policy, after: .tokenRequired(.rejected), at: .seconds(10), sinceArrival: nil)
-                == .giveUp
-        )
+        #expect(decision(&policy, after: .tokenRequired(.outdated), at: .zero, sinceArrival: .seconds(6)) == .giveUp)
+        #expect(decision(&policy, after: .tokenRequired(.outdated), at: .zero, sinceArrival: nil) == .giveUp)
+    }
+
+    @Test func `a missing or rejected token is reported at once`() {
+        var policy = policy()
+
+        #expect(decision(&policy, after: .tokenRequired(.missing), at: .zero, sinceArrival: .seconds(1)) == .giveUp)
+        #expect(decision(&policy, after: .tokenRequired(.rejected), at: .zero, sinceArrival: .seconds(1)) == .giveUp)
     }
 
     @Test func `permanent errors are reported at once`() {
