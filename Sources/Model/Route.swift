@@ -210,6 +210,18 @@ package struct EndpointRoute: Hashable, Sendable {
         self.mismatch = mismatch
     }
 
+    /// A copy with the ID of another launch.
+    package func with(launchID: SanitizedText?) -> EndpointRoute {
+        EndpointRoute(
+            route,
+            app: app,
+            appIsBundleID: appIsBundleID,
+            launchID: launchID,
+            approval: approval,
+            mismatch: mismatch
+        )
+    }
+
     package var port: UInt16 { route.port }
     package var isApproved: Bool { approval == .approved }
 

@@ -32,11 +32,19 @@ struct ProbeSender: Sendable {
     /// Returns true if another stream to the route is open.
     let isInUse: @Sendable (Route) -> Bool
 
-    /// Sends an HTTP request.
+    /// Sends an HTTP request. `isExpected` is called on the established connection; if it returns false, nothing is sent.
     ///
     /// - Throws: `PortInUse`; `DialError` if the port accepted no connection in time; `CancellationError`.
-    func send(_ request: ProbeHTTPRequest, to route: Route, within timeout: Duration? = nil) async throws -> Reply {
-        try await exchange(with: route, within: timeout ?? self.timeout) { try await request.run(over: $0) }
+    func send(
+        _ request: ProbeHTTPRequest,
+        to route: Route,
+        within timeout: Duration? = nil,
+        isExpected: @escaping @Sendable () async -> Bool = { true }
+    ) async throws -> Reply {
+        try await exchange(with: route, within: timeout ?? self.timeout) { connection in
+            guard await isExpected() else { throw ProbeError.launchEnded }
+            return try await request.run(over: connection)
+        }
     }
 
     /// Sends a message to a server with one message per line.
@@ -82,6 +90,8 @@ struct ProbeSender: Sendable {
 enum ProbeError: Error, Equatable {
     case responseTooLarge
     case unexpectedEOF
+    /// Another launch than the expected one may answer, so nothing was sent.
+    case launchEnded
     /// The associated value is the reason.
     case notOpenAgents(String)
 }

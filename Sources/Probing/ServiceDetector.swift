@@ -63,9 +63,34 @@ package struct ServiceDetector: Sendable {
     }
 
     /// Returns the app behind AppReveal as reported by the tool `launch_context`; nil if the tool reports none.
-    package func launch(of route: Route, token: String? = nil) async -> ServerIdentity? {
-        let reply = try? await sender.send(ServiceProbe.launchContext(token: token), to: route)
+    ///
+    /// `isExpected` is called on the established connection. If it returns false, nothing is sent.
+    package func launch(
+        of route: Route,
+        token: String? = nil,
+        isExpected: @escaping @Sendable () async -> Bool = { true }
+    ) async -> ServerIdentity? {
+        let request = ServiceProbe.launchContext(token: token)
+        let reply = try? await sender.send(request, to: route, isExpected: isExpected)
         return reply?.response.flatMap(ServiceProbe.app)
+    }
+
+    /// The answer of a server that is asked for its launch, without a secret.
+    enum LaunchAnswer: Hashable, Sendable {
+        /// The server serves this connection beside others. It may report a launch ID.
+        case served(SanitizedText?)
+        /// The server does not answer, for example because it serves one connection at a time.
+        case silent
+
+        var launchID: SanitizedText? { if case .served(let id) = self { id } else { nil } }
+    }
+
+    /// Asks a server for its launch with `GET /health`, which needs no secret and changes nothing.
+    func launch(behind route: Route) async -> LaunchAnswer {
+        guard let reply = try? await sender.send(ServiceProbe.health, to: route), !reply.isSilence else {
+            return .silent
+        }
+        return .served(reply.response.flatMap(ServiceProbe.appReveal)?.launchID)
     }
 
     private func addingLaunchInfo(to appReveal: ServerIdentity, from route: Route) async -> ServerIdentity {

@@ -59,13 +59,13 @@ package enum SocketOption {
         set(CInt(IPPROTO_TCP), TCP_NODELAY, to: 1, on: descriptor)
     }
 
-    /// Lets the kernel check an idle TCP connection (tcp(7)). The connection fails about two minutes after its peer
-    /// disappeared without a word.
-    package static func setKeepAlive(_ descriptor: CInt) {
+    /// Lets the kernel check an idle TCP connection (tcp(7)). The connection fails after `idle` seconds of silence and
+    /// `count` probes, one each `interval` seconds. The defaults are about two minutes.
+    package static func setKeepAlive(_ descriptor: CInt, idle: CInt = 60, interval: CInt = 10, count: CInt = 6) {
         set(SOL_SOCKET, SO_KEEPALIVE, to: 1, on: descriptor)
-        set(CInt(IPPROTO_TCP), TCP_KEEPIDLE, to: 60, on: descriptor)
-        set(CInt(IPPROTO_TCP), TCP_KEEPINTVL, to: 10, on: descriptor)
-        set(CInt(IPPROTO_TCP), TCP_KEEPCNT, to: 6, on: descriptor)
+        set(CInt(IPPROTO_TCP), TCP_KEEPIDLE, to: idle, on: descriptor)
+        set(CInt(IPPROTO_TCP), TCP_KEEPINTVL, to: interval, on: descriptor)
+        set(CInt(IPPROTO_TCP), TCP_KEEPCNT, to: count, on: descriptor)
     }
 
     /// True if a socket is writable now or has failed.
