@@ -30,6 +30,9 @@ package actor AccessStore {
 
     /// The state in memory. Its operations do not wait for the disk.
     package nonisolated let live: InMemoryAccessState
+    /// The launches that are observed now. A secret is sent only to the launch that it was given for. Nil if no secret is
+    /// ever sent, as in tests of the store.
+    nonisolated let launches: ObservedLaunches?
     var requestQueue = AccessRequestQueue()
     var userCodeLimiter: UserCodeAttemptLimiter
     var attemptLimiter = FailedAttemptLimiter()
@@ -65,6 +68,7 @@ package actor AccessStore {
     ///   - folder: An existing folder that this user owns and no other user can write.
     ///   - credentials: `$CREDENTIALS_DIRECTORY`, if set.
     ///   - logger: Receives the findings.
+    ///   - launches: The launches that are observed now; nil if no secret is ever sent.
     ///   - auditSegment: Size in bytes at which a segment of the audit log is full.
     ///   - reading: Reads the machine's clocks.
     ///   - failurePoint: Called at each point where a crash leaves a different state. Only tests use it.
@@ -73,6 +77,7 @@ package actor AccessStore {
         in folder: String,
         credentials: String? = nil,
         logger: Logger,
+        launches: ObservedLaunches? = nil,
         auditSegment: Int = 8 << 20,
         reading: @escaping @Sendable () -> ClockReading = ClockReading.now,
         failurePoint: @escaping @Sendable (FailurePoint) -> Void = { _ in }
@@ -102,6 +107,7 @@ package actor AccessStore {
         writer = ChangeWriter(database, audit, after: recovery, failurePoint: failurePoint)
         auditReader = AuditLogReader(folder)
         self.keys = keys
+        self.launches = launches
         self.findings = findings
         self.logger = logger
         self.reading = reading

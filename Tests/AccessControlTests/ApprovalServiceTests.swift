@@ -185,14 +185,14 @@ import Testing
             let endpoint = try Self.endpoint(Self.usb())
             try await store.secrets.set(EndpointSecret("abc"), of: endpoint, by: Fixture.owner, from: Fixture.socket)
 
-            store.secrets.recordResult(for: endpoint.id, accepted: false)
+            store.secrets.recordResult(for: endpoint, accepted: false)
             #expect(!store.secrets.isUsable(for: endpoint))
             // The rejected secret is still sent, because the app may have been shutting down.
             #expect(try store.secrets.secret(of: endpoint, over: endpoint.routes[0])?.reveal() == "abc")
-            store.secrets.recordResult(for: endpoint.id, accepted: true)
+            store.secrets.recordResult(for: endpoint, accepted: true)
             #expect(store.secrets.isUsable(for: endpoint))
 
-            store.secrets.recordResult(for: endpoint.id, accepted: false)
+            store.secrets.recordResult(for: endpoint, accepted: false)
             try await store.secrets.set(EndpointSecret("def"), of: endpoint, by: Fixture.owner, from: Fixture.socket)
             #expect(store.secrets.isUsable(for: endpoint))
         }

@@ -21,7 +21,10 @@ package struct EndpointAccess: Sendable {
 
     /// A copy for callers without the scope `secret.use`: the same routes, with the secrets withheld.
     package var withoutSecrets: EndpointAccess {
-        EndpointAccess(routes.map { AuthorizedRoute($0.route, withheld: $0.secret) }, isUnapproved: isUnapproved)
+        EndpointAccess(
+            routes.map { AuthorizedRoute($0.route, withheld: $0.secret, observation: $0.observation) },
+            isUnapproved: isUnapproved
+        )
     }
 }
 
@@ -34,9 +37,22 @@ package struct AuthorizedRoute: Sendable {
     /// A stored secret that this caller may not use. Used only for redaction of responses.
     package let withheld: EndpointSecret?
 
-    package init(_ route: Route, secret: EndpointSecret? = nil, withheld: EndpointSecret? = nil) {
+    /// The observation of the launch that the secret is for; nil if the launch is not observed.
+    package let observation: LaunchObservation?
+
+    package init(
+        _ route: Route,
+        secret: EndpointSecret? = nil,
+        withheld: EndpointSecret? = nil,
+        observation: LaunchObservation? = nil
+    ) {
         self.route = route
         self.secret = secret
         self.withheld = withheld
+        self.observation = observation
     }
+
+    /// Returns whether a connection that is established now leads to the launch that was looked up. Call it before a
+    /// byte of the secret is sent.
+    package func leadsToLaunch() async -> Bool { await observation?.isUnbroken() ?? true }
 }

@@ -14,7 +14,8 @@ package struct EndpointSecretService: Sendable {
     /// `port` is the port that the app reports, because the broker may not have discovered that launch yet. With
     /// `isForUnseen`, the secret also applies to the first other launch that accepts it over the same route
     /// (`confirm`). The caller sets `isForUnseen` when the app names no port and could not be queried. With `route`, the
-    /// secret is for this route alone.
+    /// secret is for this route alone. With `isExchanged`, the app gave the secret in exchange for the stored one, and
+    /// the same launch accepts it.
     /// - Throws: `AccessError.secretNotPresentable` when no route is approved, `.notSaved`.
     package func set(
         _ secret: EndpointSecret,
@@ -22,11 +23,13 @@ package struct EndpointSecretService: Sendable {
         over route: Route? = nil,
         on port: UInt16? = nil,
         isForUnseen: Bool = false,
+        isExchanged: Bool = false,
         by caller: AuditActor,
         from source: RequestSource
     ) async throws {
         var endpoint = endpoint
         if let route { endpoint.routes.removeAll { $0.route != route } }
+        if !isForUnseen { endpoint.routes = endpoint.routes.map(reportingObservedLaunch) }
         try await store.transaction { [endpoint] store in
             let bindings = try Self.bindings(
                 of: endpoint,
@@ -40,7 +43,16 @@ package struct EndpointSecretService: Sendable {
             ])
             change.secrets = [try SecretRecord(sealing: secret, of: endpoint.id, for: bindings, store.keys)]
             try store.commit(change)
+            beginPresentation(of: secret, to: endpoint, on: port, isExchanged: isExchanged)
         }
+    }
+
+    /// Returns a route with the launch ID that the observed server reports. The source of the route may not have
+    /// reported that launch yet.
+    private func reportingObservedLaunch(_ route: EndpointRoute) -> EndpointRoute {
+        guard let observation = store.launches?[route.route] else { return route }
+        // An advertisement may report a launch ID that the server itself does not report.
+        return route.with(launchID: observation.launchID ?? (route.route.isNetwork ? route.launchID : nil))
     }
 
     /// Returns the routes and launches that a new secret is for.
@@ -80,7 +92,7 @@ package struct EndpointSecretService: Sendable {
     /// - Throws: `AccessError.secretNotPresentable` when a stored secret must not be sent over this route.
     package func secret(of endpoint: Endpoint, over route: EndpointRoute) throws(AccessError) -> EndpointSecret? {
         let (approval, record) = stored(for: endpoint)
-        return try secret(in: record, of: endpoint, over: route, approval)
+        return try secret(in: record, of: endpoint, over: route, approval, isSent: true)
     }
 
     /// Returns the approved routes to an endpoint, with the secret for each, to a client who reads the secret.
@@ -104,7 +116,11 @@ package struct EndpointSecretService: Sendable {
         let routes = ApprovalPolicy.approvedRoutes(of: endpoint, approval)
         // A stored secret that must not be sent is an error. Only callers that set secrets need its reason.
         let authorized = routes.map {
-            AuthorizedRoute($0.route, secret: try? secret(in: record, of: endpoint, over: $0, approval))
+            AuthorizedRoute(
+                $0.route,
+                secret: try? secret(in: record, of: endpoint, over: $0, approval, isSent: true),
+                observation: store.launches?[$0.route]
+            )
         }
         return EndpointAccess(
             authorized,
@@ -122,10 +138,11 @@ package struct EndpointSecretService: Sendable {
         in record: SecretRecord?,
         of endpoint: Endpoint,
         over route: EndpointRoute,
-        _ approval: Approval?
+        _ approval: Approval?,
+        isSent: Bool
     ) throws(AccessError) -> EndpointSecret? {
         guard let record else { return nil }
-        let id = endpoint.id
+        let (id, route) = (endpoint.id, reportingObservedLaunch(route))
         func refusal(_ why: String) -> AccessError { .secretNotPresentable(endpoint: id, why: why) }
         guard endpoint.routes.contains(where: { $0.route == route.route }) else {
             throw refusal("it was not discovered at \(route)")
@@ -147,25 +164,33 @@ package struct EndpointSecretService: Sendable {
         guard record.bindings.contains(where: { $0.covers(binding) }) else {
             throw refusal("the app was restarted since; set the new secret: patchbay secret set \(id)")
         }
-        do { return try store.keys.open(record) } catch {
+        guard let secret = try? store.keys.open(record) else {
             throw refusal("the stored secret is damaged; set it again: patchbay secret set \(id)")
         }
+        let isForUnseen = record.bindings.contains { $0.isForUnseen && $0.origin == binding.origin }
+        guard mayPresent(secret, to: endpoint, over: route, isForUnseen: isForUnseen, isSent: isSent) else {
+            throw refusal("the app may have been restarted since; set the new secret: patchbay secret set \(id)")
+        }
+        return secret
     }
 
     /// Returns true if a secret is stored for this launch on an approved route and not rejected by the app.
     package func isUsable(for endpoint: Endpoint) -> Bool {
-        let (trust, isRejected) = store.live.content.withLock { content in
-            let sealed = content.state.secrets[endpoint.id]?.sealed
-            return (content.state.trust(of: endpoint.id), sealed != nil && sealed == content.rejected[endpoint.id])
+        let (approval, record) = stored(for: endpoint)
+        guard let record, store.live.content.withLock({ $0.rejected[endpoint.id] }) != record.sealed else {
+            return false
         }
-        return !isRejected && endpoint.routes.contains { ApprovalPolicy.maySendSecret(over: $0, trust) }
+        return endpoint.routes.contains { route in
+            let secret = try? secret(in: record, of: endpoint, over: route, approval, isSent: false)
+            return secret != nil
+        }
     }
 
-    /// Records whether an app accepted its secret. A rejected secret is still sent, because the app may be shutting
-    /// down or starting. `isUsable` returns false until the app accepts the secret or a new one is set.
-    package func recordResult(for endpoint: EndpointID, accepted: Bool) {
+    /// Records whether an app accepted its secret. A rejected secret is not sent to that launch again.
+    package func recordResult(for endpoint: Endpoint, accepted: Bool) {
         store.live.content.withLock { content in
-            content.rejected[endpoint] = accepted ? nil : content.state.secrets[endpoint]?.sealed
+            content.rejected[endpoint.id] = accepted ? nil : content.state.secrets[endpoint.id]?.sealed
+            if !accepted { content.presentations[endpoint.id]?.reject(at: endpoint.routes.map { RoutePort($0.route) }) }
         }
     }
 
@@ -190,6 +215,77 @@ package struct EndpointSecretService: Sendable {
             let bindings = accepted ? current : seen
             change.secrets = [try SecretRecord(sealing: secret, of: endpoint.id, for: bindings, store.keys)]
             try store.commit(change)
+        }
+    }
+
+    /// Begins to observe the launch behind each approved route of an endpoint.
+    package func observe(_ endpoint: Endpoint) async {
+        guard let launches = store.launches, endpoint.kind != .dartVM else { return }
+        for route in ApprovalPolicy.approvedRoutes(of: endpoint, stored(for: endpoint).0) where !route.route.isInbound {
+            _ = await launches.observation(of: route.route)
+        }
+    }
+
+    /// Returns whether a secret of the endpoint is stored.
+    package func isStored(for endpoint: Endpoint) -> Bool { stored(for: endpoint).1 != nil }
+
+    /// Records the launches that accepted a secret which is not stored yet.
+    package func recordAcceptance(of secret: EndpointSecret, by endpoint: Endpoint, over routes: [AuthorizedRoute]) {
+        let launches = routes.compactMap { route in route.observation.map { (RoutePort(route.route), $0) } }
+        let presentation = SecretPresentation(of: secret, to: Dictionary(launches) { first, _ in first })
+        store.live.content.withLock { $0.acceptances[endpoint.id] = presentation }
+    }
+
+    /// Binds a new secret to the launches that accepted it, or else to those that are observed now.
+    private func beginPresentation(
+        of secret: EndpointSecret,
+        to endpoint: Endpoint,
+        on port: UInt16?,
+        isExchanged: Bool
+    ) {
+        let observed = endpoint.routes.compactMap { route in
+            store.launches?[route.route].map { (RoutePort(route.route), $0) }
+        }
+        store.live.content.withLock { content in
+            let earlier =
+                isExchanged
+                ? content.presentations[endpoint.id]?.exchanged(for: secret)
+                : content.acceptances[endpoint.id].flatMap { $0.isOf(secret) ? $0 : nil }
+            content.acceptances[endpoint.id] = nil
+            content.presentations[endpoint.id] =
+                earlier
+                ?? SecretPresentation(of: secret, to: Dictionary(observed) { first, _ in first }, namedPort: port)
+        }
+    }
+
+    /// Returns whether a stored secret may be sent to the launch that is observed behind a route.
+    ///
+    /// A launch ID that the observed server reports without a secret proves the launch. Without one, only an unbroken
+    /// observation does. So a secret of an earlier run of the broker needs a launch ID, or was given for a launch that
+    /// was not seen yet.
+    private func mayPresent(
+        _ secret: EndpointSecret,
+        to endpoint: Endpoint,
+        over route: EndpointRoute,
+        isForUnseen: Bool,
+        isSent: Bool
+    ) -> Bool {
+        // The code of a Dart VM service is given to clients. The broker does not send it.
+        guard let launches = store.launches, endpoint.kind != .dartVM else { return true }
+        guard let observation = launches[route.route] else { return false }
+        let port = RoutePort(route.route)
+        let isProved = observation.launchID != nil && observation.launchID == route.launchID
+        return store.live.content.withLock { content in
+            var presentation = content.presentations[endpoint.id].flatMap { $0.isOf(secret) ? $0 : nil }
+            if presentation == nil, isForUnseen || isProved { presentation = SecretPresentation(of: secret) }
+            guard presentation?.allows(observation, at: port, isForUnseen: isForUnseen || isProved) == true else {
+                return false
+            }
+            if isSent {
+                presentation?.record(observation, at: port)
+                content.presentations[endpoint.id] = presentation
+            }
+            return true
         }
     }
 

@@ -19,6 +19,10 @@ package final class InMemoryAccessState: Sendable {
         var unsavedLastUsed: Set<String> = []
         /// Sealed secrets that their apps rejected.
         var rejected: [EndpointID: Data] = [:]
+        /// The launches to which the secrets of this run may be sent.
+        var presentations: [EndpointID: SecretPresentation] = [:]
+        /// The launches that accepted a secret before it was stored.
+        var acceptances: [EndpointID: SecretPresentation] = [:]
         /// Wakes `ExpirationService` when a deadline may have moved forward.
         var wakeUp: AsyncStream<Void>.Continuation?
 

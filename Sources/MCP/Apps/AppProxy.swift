@@ -157,6 +157,13 @@ package final class AppProxy: AppCaller, Service {
         if endpoint.state != .offline { changeMonitor.refreshIfDue(endpoint.id) }
     }
 
+    /// Ends the session with a launch that has ended, and wakes the calls and subscriptions that depend on it.
+    package func endLaunch(of id: EndpointID) async {
+        await pool.endLaunch(of: id)
+        stateNotifier.notify(id, ())
+        changeMonitor.refreshIfDue(id)
+    }
+
     private func remove(_ id: EndpointID) async {
         await pool.remove(id)
         changeMonitor.remove(id)

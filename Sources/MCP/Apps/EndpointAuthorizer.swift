@@ -3,6 +3,12 @@ package import Model
 
 /// Decides which routes and tokens a principal may use, and writes the audit log of calls.
 package protocol EndpointAuthorizer: Sendable {
+    /// Begins to observe the launch behind each approved route, so that a secret can be bound to it.
+    func observe(_ endpoint: Endpoint) async
+
+    /// Records the launches that accepted a secret which is not stored yet.
+    func recordAcceptance(of secret: EndpointSecret, by endpoint: Endpoint, over routes: [AuthorizedRoute])
+
     /// Returns the routes to an endpoint that the principal may use now.
     func access(to endpoint: Endpoint, for principal: Principal) async -> EndpointAccess
 
@@ -49,7 +55,14 @@ package struct AccessStoreAuthorizer: EndpointAuthorizer {
 
     package init(_ store: AccessStore) { self.store = store }
 
+    package func observe(_ endpoint: Endpoint) async { await store.secrets.observe(endpoint) }
+
+    package func recordAcceptance(of secret: EndpointSecret, by endpoint: Endpoint, over routes: [AuthorizedRoute]) {
+        store.secrets.recordAcceptance(of: secret, by: endpoint, over: routes)
+    }
+
     package func access(to endpoint: Endpoint, for principal: Principal) async -> EndpointAccess {
+        if store.secrets.isStored(for: endpoint) { await store.secrets.observe(endpoint) }
         let access = store.secrets.access(to: endpoint)
         return principal.may(.secretUse, on: endpoint) ? access : access.withoutSecrets
     }
@@ -73,14 +86,14 @@ package struct AccessStoreAuthorizer: EndpointAuthorizer {
     package func unregister(_ session: GrantSession) { store.live.unregister(session) }
 
     package func recordSecretResult(for endpoint: Endpoint, accepted: Bool) async {
-        store.secrets.recordResult(for: endpoint.id, accepted: accepted)
+        store.secrets.recordResult(for: endpoint, accepted: accepted)
         guard store.approvals.trust(of: endpoint.id).secret.contains(where: \.isForUnseen) else { return }
         // A failed write leaves the state unchanged; the next call confirms the token again.
         try? await store.secrets.confirm(of: endpoint, accepted: accepted)
     }
 
     package func storeExchangedSecret(_ secret: EndpointSecret, of endpoint: Endpoint) async throws {
-        try await store.secrets.set(secret, of: endpoint, by: .broker, from: .broker)
+        try await store.secrets.set(secret, of: endpoint, isExchanged: true, by: .broker, from: .broker)
     }
 
     package func audit(_ event: EndpointCallEvent, by principal: Principal) async {

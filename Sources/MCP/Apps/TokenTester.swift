@@ -1,5 +1,6 @@
 import AccessControl
 import Model
+import Synchronization
 import SystemIO
 
 /// Tests whether apps accept tokens and principals.
@@ -15,7 +16,15 @@ struct TokenTester: Sendable {
     func accepts(_ secret: EndpointSecret, at endpoint: Endpoint, for principal: Principal) async -> Bool? {
         // The handshake with a profile's server sends no token, and a test could spend a token for one use.
         if pool.requiresSecret(endpoint.kind) == true { return nil }
-        return await isAdmitted(principal, at: endpoint) { $0.map { AuthorizedRoute($0.route, secret: secret) } }
+        await pool.observeLaunch(of: endpoint)
+        let routes = Mutex<[AuthorizedRoute]>([])
+        let isAccepted = await isAdmitted(principal, at: endpoint) { approved in
+            let tested = approved.map { AuthorizedRoute($0.route, secret: secret, observation: $0.observation) }
+            routes.withLock { $0 = tested }
+            return tested
+        }
+        if isAccepted == true { pool.recordAcceptance(of: secret, by: endpoint, over: routes.withLock { $0 }) }
+        return isAccepted
     }
 
     /// Tests whether an app accepts this principal's requests. Records an app that requires a token.

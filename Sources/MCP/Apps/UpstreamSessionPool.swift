@@ -110,6 +110,14 @@ final class UpstreamSessionPool: Sendable {
         return (session(to: endpoint), access)
     }
 
+    /// Begins to observe the launch of an app, so that a secret can be bound to it.
+    func observeLaunch(of endpoint: Endpoint) async { await authorizer.observe(endpoint) }
+
+    /// Records the launches that accepted a secret which is not stored yet.
+    func recordAcceptance(of secret: EndpointSecret, by endpoint: Endpoint, over routes: [AuthorizedRoute]) {
+        authorizer.recordAcceptance(of: secret, by: endpoint, over: routes)
+    }
+
     /// Returns whether an endpoint may have tools.
     func mayHaveTools(_ endpoint: Endpoint) -> Bool { profiles.mayHaveTools(endpoint) }
 
@@ -216,6 +224,17 @@ final class UpstreamSessionPool: Sendable {
             if isNew { (entry.isListDue, entry.launchRequiringToken) = (true, nil) }
             entries[endpoint.id] = entry
         }
+    }
+
+    /// Records that the launch of an app has ended. The next server at its address is another launch.
+    func endLaunch(of id: EndpointID) async {
+        let session = entries.withLock { entries -> UpstreamSession? in
+            guard var entry = entries[id] else { return nil }
+            (entry.isListDue, entry.launchRequiringToken, entry.arrivedAt) = (true, nil, watch.elapsed)
+            entries[id] = entry
+            return entry.session
+        }
+        await session?.invalidate()
     }
 
     /// Removes a deleted endpoint.

@@ -14,19 +14,19 @@ enum IdentityReport: Hashable, Sendable {
 package struct IdentityProbe: Sendable {
     /// `GET /health`, which needs no token; nil without a response.
     package let health: @Sendable (Route) async -> ServerIdentity?
-    /// The tool `launch_context`, with the app's token; nil without a response.
-    package let launch: @Sendable (Route, EndpointSecret?) async -> ServerIdentity?
+    /// The tool `launch_context`, with the app's token if the connection leads to its launch; nil without a response.
+    package let launch: @Sendable (AuthorizedRoute) async -> ServerIdentity?
 
     package init(
         health: @escaping @Sendable (Route) async -> ServerIdentity?,
-        launch: @escaping @Sendable (Route, EndpointSecret?) async -> ServerIdentity?
+        launch: @escaping @Sendable (AuthorizedRoute) async -> ServerIdentity?
     ) {
         self.health = health
         self.launch = launch
     }
 
     /// A probe that sends nothing.
-    package static let none = IdentityProbe(health: { _ in nil }, launch: { _, _ in nil })
+    package static let none = IdentityProbe(health: { _ in nil }, launch: { _ in nil })
 }
 
 /// Verifies the identity of the server behind an approved address.
@@ -51,13 +51,14 @@ struct IdentityVerifier: Sendable {
         if health.kind != .appreveal, route.secret != nil {
             throw .mismatch(route.route, found: SanitizedText("a server that is not AppReveal"))
         }
-        if route.secret != nil, let answering = health.launchID, let expected = listed?.launchID, answering != expected
+        if route.secret != nil, let expected = route.observation?.launchID ?? listed?.launchID,
+            let answering = health.launchID, answering != expected
         {
             throw .tokenRequired(.outdated)
         }
         var identity: ServerIdentity? = health
         try Self.compare(health.app, with: expected, on: route.route)
-        if health.app == nil { identity = await probe.launch(route.route, route.secret) }
+        if health.app == nil { identity = await probe.launch(route) }
         guard let app = identity?.app else { return nil }
         try Self.compare(app, with: expected, on: route.route)
         return endpoint.server == app ? nil : .server(app, version: identity?.version)

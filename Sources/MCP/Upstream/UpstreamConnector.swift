@@ -9,10 +9,11 @@ import SystemIO
 ///
 /// An epoch lasts while requests are in flight, and for `freshness` after the last response.
 final class UpstreamConnector: Sendable {
-    /// Identifies one launch of the app by its launch ID, if known, and its port.
+    /// Identifies one launch of the app by its launch ID, if known, its port, and the observation of the port.
     struct Launch: Hashable, Sendable {
         let id: SanitizedText?
         let port: UInt16
+        var observation: LaunchObservation?
     }
 
     /// A server after the handshake.
@@ -273,6 +274,8 @@ extension Endpoint {
 
     /// The launch behind the first route that a principal may use.
     func launch(over routes: [AuthorizedRoute]) -> UpstreamConnector.Launch? {
-        routes.first.map { UpstreamConnector.Launch(id: launchID, port: $0.route.port) }
+        routes.first.map {
+            UpstreamConnector.Launch(id: launchID, port: $0.route.port, observation: $0.observation)
+        }
     }
 }

@@ -131,6 +131,8 @@ final class PermissiveAuthorizer: EndpointAuthorizer {
         }
     }
 
+    func observe(_ endpoint: Endpoint) async {}
+    func recordAcceptance(of secret: EndpointSecret, by endpoint: Endpoint, over routes: [AuthorizedRoute]) {}
     let generation: UInt64 = 0
     func isLive(_ principal: Principal) -> Bool { true }
     func deliver<Value: Sendable, Failure: Error>(

@@ -136,6 +136,8 @@ import Testing
 private struct EarlyAuthorizer: EndpointAuthorizer {
     let authorizer: AccessStoreAuthorizer
 
+    func observe(_ endpoint: Endpoint) async {}
+    func recordAcceptance(of secret: EndpointSecret, by endpoint: Endpoint, over routes: [AuthorizedRoute]) {}
     var generation: UInt64 { 0 }
     func isLive(_ principal: Principal) -> Bool { true }
     func deliver<Value: Sendable, Failure: Error>(

@@ -19,7 +19,7 @@ import Testing
         launch: ServerIdentity? = nil,
         secret: EndpointSecret? = nil
     ) async throws -> IdentityReport? {
-        let probe = IdentityProbe(health: { _ in health }, launch: { _, _ in launch })
+        let probe = IdentityProbe(health: { _ in health }, launch: { _ in launch })
         return try await IdentityVerifier(probe: probe).verify(shop, by: [AuthorizedRoute(route, secret: secret)])
     }
 

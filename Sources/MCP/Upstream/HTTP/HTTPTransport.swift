@@ -19,6 +19,8 @@ struct HTTPTransport: UpstreamTransport {
         let end = pool.watch.elapsed + limits.total
         while true {
             let (connection, route, isPooled) = try await pool.open(routes, mayReuse: mayReuse, within: limits.total)
+            // The connection may lead to another launch than the one that was looked up.
+            guard await route.leadsToLaunch() else { throw AppError.permissionChanged }
             limits.total = end - pool.watch.elapsed
             let request = UpstreamHTTPRequest(
                 path: path,

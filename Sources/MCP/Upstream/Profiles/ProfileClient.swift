@@ -12,13 +12,16 @@ import SystemIO
 actor ProfileClient {
     /// The permissions and limits of one request.
     struct Attempt: Sendable {
-        let secret: EndpointSecret?
+        /// The route with its secret. Nil while the server is recognised, which needs no secret.
+        let route: AuthorizedRoute?
         let admission: DeliveryAuthorization?
         let limits: ResponseLimits
         /// The timeout that the caller asked for. It extends the timeout of a tool and never shortens it.
         var callerTimeout: Duration?
         /// The end of the request, by the pool's timer.
         let end: Duration
+
+        var secret: EndpointSecret? { route?.secret }
     }
 
     /// The size limit of an MP4 file in bytes.
@@ -76,7 +79,7 @@ actor ProfileClient {
         return (
             turn,
             Attempt(
-                secret: route.secret,
+                route: route,
                 admission: message.admission,
                 limits: message.limits,
                 callerTimeout: message.callerTimeout,
@@ -91,7 +94,7 @@ actor ProfileClient {
     ///
     /// - Throws: `AppError`, `.invalidResponse` if another server answers; `CancellationError`.
     func recognize(_ attempt: Attempt) async throws -> RecognizedServer {
-        let attempt = Attempt(secret: nil, admission: nil, limits: attempt.limits, end: attempt.end)
+        let attempt = Attempt(route: nil, admission: nil, limits: attempt.limits, end: attempt.end)
         var recognizer = ProfileRecognizer(profile)
         while let request = recognizer.nextRequest {
             do {
@@ -283,7 +286,7 @@ actor ProfileClient {
         let end = pool.watch.elapsed + limits.total
         _ = try await send(
             request,
-            Attempt(secret: authorized.secret, admission: admission, limits: limits, end: end)
+            Attempt(route: authorized, admission: admission, limits: limits, end: end)
         )
     }
 
@@ -299,6 +302,8 @@ actor ProfileClient {
     ) async throws -> ProfileRoundTrip.Response {
         let left = attempt.end - pool.watch.elapsed
         let (connection, _, _) = try await pool.open([AuthorizedRoute(route)], mayReuse: false, within: left)
+        // The connection may lead to another launch than the one that was looked up.
+        guard await attempt.route?.leadsToLaunch() ?? true else { throw AppError.permissionChanged }
         var roundTrip = ProfileRoundTrip(
             limits: ResponseLimits(
                 idle: idle ?? request.timeout,
