@@ -24,6 +24,8 @@ package final class DevicePortScanner: Service {
         var schedule = PortSchedule()
         /// The routes of `found` with a server that is not fully identified yet.
         var unidentified: [USBRoute: UnidentifiedPort] = [:]
+        /// The routes of `found` with a server whose launch has ended.
+        var ended: Set<USBRoute> = []
 
         func shouldDetect(_ key: USBRoute, at now: ContinuousClock.Instant) -> Bool {
             found[key] == nil || unidentified[key].map { $0.next <= now } ?? false
@@ -38,7 +40,7 @@ package final class DevicePortScanner: Service {
             let ports = ports.union(extraPorts).sorted()
             return devices.map { udid in
                 ports.map { USBRoute(udid: udid, port: $0) }.filter { key in
-                    let isUrgent = isWatched || failures[key] != nil
+                    let isUrgent = isWatched || failures[key] != nil || ended.contains(key)
                     return schedule.markTriedIfDue(key, isUrgent: isUrgent, isFound: found[key] != nil, at: now)
                 }
             }
@@ -48,6 +50,7 @@ package final class DevicePortScanner: Service {
             found[key] = nil
             failures[key] = nil
             unidentified[key] = nil
+            ended.remove(key)
         }
     }
 
@@ -75,10 +78,14 @@ package final class DevicePortScanner: Service {
     private let ports: Set<UInt16>
     private let dialer: any Dialer
     private let detector: ServiceDetector
+    /// For servers that accept many clients: does not care about open streams.
+    private let unrestrictedDetector: ServiceDetector
     /// Returns true if a stream to this port is open: of a tunnel, a call or a session.
     private let isInUse: @Sendable (Route) -> Bool
     /// Returns true if a client is present.
     private let isWatched: @Sendable () -> Bool
+    /// The launches that are observed now. Their ports need no connection.
+    private let launches: ObservedLaunches
     private let clock = ContinuousClock()
     private let logger: Logger
     private let state = Mutex(State())
@@ -92,6 +99,7 @@ package final class DevicePortScanner: Service {
     ///   - timeout: The maximum time for each request of the detection, including the dial.
     ///   - isInUse: Returns true if a stream to this port is open: of a tunnel, a call or a session.
     ///   - isWatched: Returns true if a client is present.
+    ///   - launches: The launches that are observed now.
     ///   - logger: The logger.
     package init(
         ports: ProbePorts,
@@ -99,14 +107,17 @@ package final class DevicePortScanner: Service {
         timeout: Duration = .seconds(2),
         isInUse: @escaping @Sendable (Route) -> Bool = { _ in false },
         isWatched: @escaping @Sendable () -> Bool = { true },
+        launches: ObservedLaunches = ObservedLaunches(),
         logger: Logger
     ) {
         self.ports = ports.all
         self.isInUse = isInUse
         self.isWatched = isWatched
+        self.launches = launches
         self.dialer = dialer
         self.logger = logger
         detector = ServiceDetector(dialer: dialer, ports: ports, timeout: timeout, isInUse: isInUse)
+        unrestrictedDetector = ServiceDetector(dialer: dialer, ports: ports, timeout: timeout)
         (events, continuation) = AsyncStream.makeStream(of: SightingEvent.self)
     }
 
@@ -157,12 +168,20 @@ package final class DevicePortScanner: Service {
 
     private func probe(_ key: USBRoute) async {
         let route = Route.usb(key)
+        if state.withLock({ $0.ended.contains(key) }) { return await identifyAgain(key) }
         // Some servers accept one client and drop the old one. The end of the open stream will show whether the server
         // still runs.
         guard !isInUse(route) else { return stillOpen(key) }
         do {
             if state.withLock({ $0.shouldDetect(key, at: clock.now) }) {
-                opened(key, as: try await detector.detect(route))
+                let service = try await detector.detect(route)
+                await verifyFormerPorts(of: service, foundAt: key)
+                opened(key, as: service)
+            } else if launches[route] != nil {
+                stillOpen(key)
+            } else if state.withLock({ $0.found[key]?.kind.acceptsManyClients == true }) {
+                // Nothing shows that the launch is still the same.
+                await identifyAgain(key)
             } else {
                 let connection = try await dialer.dial(route)
                 _ = consume connection
@@ -178,11 +197,71 @@ package final class DevicePortScanner: Service {
         }
     }
 
+    /// Identifies the server on a port again, because the launch that was observed there has ended.
+    package func recheck(_ key: USBRoute) async {
+        let isKnown = state.withLock { state in
+            guard state.found[key] != nil else { return false }
+            state.ended.insert(key)
+            return true
+        }
+        if isKnown { await identifyAgain(key) }
+    }
+
+    /// Identifies the server on a port whose launch has ended. What answers now may be another app.
+    private func identifyAgain(_ key: USBRoute) async {
+        guard let kind = state.withLock({ $0.found[key]?.kind }) else { return }
+        do {
+            let service = try await (kind.acceptsManyClients ? unrestrictedDetector : detector).detect(.usb(key))
+            // An app that is starting may not answer yet.
+            guard service.kind != .tcp || state.withLock({ $0.failures[key] ?? 0 >= Self.failuresBeforeLost }) else {
+                return state.withLock { $0.failures[key, default: 0] += 1 }
+            }
+            await verifyFormerPorts(of: service, foundAt: key)
+            remove(key, unless: service)
+            opened(key, as: service)
+        } catch let failure as DialError {
+            failed(key, failure)
+        } catch {
+            // The port is in use, or the scanner was cancelled. The next scan tries again.
+        }
+    }
+
+    /// Reports the server on a port as lost if another app answers there.
+    private func remove(_ key: USBRoute, unless service: ServerIdentity) {
+        let lost = state.withLock { state -> Sighting? in
+            guard let sighting = state.found[key], Self.sighting(of: key, as: service).isOtherApp(than: sighting) else {
+                return nil
+            }
+            state.remove(key)
+            return sighting
+        }
+        if let lost { continuation.yield(.lost(lost.id)) }
+    }
+
+    /// Verifies the other ports on which this app was found, because a relaunched app may listen on another port.
+    private func verifyFormerPorts(of service: ServerIdentity, foundAt key: USBRoute) async {
+        let sighting = Self.sighting(of: key, as: service)
+        let others = state.withLock { $0.found.filter { $0.key.udid == key.udid && $0.key.port != key.port } }
+        for (former, other) in others where !sighting.isOtherApp(than: other) {
+            do {
+                let answering = try await (other.kind.acceptsManyClients ? unrestrictedDetector : detector).detect(
+                    .usb(former)
+                )
+                remove(former, unless: answering)
+            } catch let failure as DialError {
+                failed(former, failure)
+            } catch {
+                // The port is in use, so its server runs.
+            }
+        }
+    }
+
     private func opened(_ key: USBRoute, as service: ServerIdentity) {
         let sighting = Self.sighting(of: key, as: service)
         let isNews = state.withLock { state in
             guard state.devices.contains(key.udid) else { return false }
             state.failures[key] = nil
+            state.ended.remove(key)
             let old = state.found[key]
             // The server identified itself before: a busy app is still the same app.
             if old != nil, service.kind == .tcp {
@@ -245,5 +324,12 @@ package final class DevicePortScanner: Service {
             return sighting
         }
         if let lost { continuation.yield(.lost(lost.id)) }
+    }
+}
+
+extension Sighting {
+    /// Returns true if two servers on a device are different apps. A server without a name is its port.
+    fileprivate func isOtherApp(than other: Sighting) -> Bool {
+        (kind, app, role) != (other.kind, other.app, other.role)
     }
 }

@@ -11,6 +11,8 @@ package struct LivenessProber: Service {
     private let dialer: any Dialer
     /// Returns true if a connection over this route is open: of a tunnel, a call or a session.
     private let isInUse: @Sendable (Route) -> Bool
+    /// The launches that are observed now. Their endpoints need no connection.
+    private let launches: ObservedLaunches
     private let clock: any Clock<Duration>
 
     /// The maximum number of endpoints probed at once.
@@ -34,16 +36,19 @@ package struct LivenessProber: Service {
     ///   - store: The endpoints, and the receiver of results.
     ///   - dialer: Opens the connections.
     ///   - isInUse: Returns true if a connection over this route is open: of a tunnel, a call or a session.
+    ///   - launches: The launches that are observed now.
     ///   - clock: Measures the intervals and timeouts.
     package init(
         store: any LivenessStore,
         dialer: any Dialer,
         isInUse: @escaping @Sendable (Route) -> Bool = { _ in false },
+        launches: ObservedLaunches = ObservedLaunches(),
         clock: any Clock<Duration> = PollerClock()
     ) {
         self.store = store
         self.dialer = dialer
         self.isInUse = isInUse
+        self.launches = launches
         self.clock = clock
     }
 
@@ -88,19 +93,32 @@ package struct LivenessProber: Service {
         let routes = endpoint.approvedRoutes.map(\.route)
         guard !routes.isEmpty || endpoint.routes.isEmpty else { return }
         let failure =
-            routes.isEmpty ? DialError(.noRoute, "no route to \(endpoint.id) is known") : await attempt(routes)
+            routes.isEmpty
+            ? DialError(.noRoute, "no route to \(endpoint.id) is known")
+            : await attempt(routes)
         // A probe interrupted by shutdown says nothing about the endpoint.
         guard !Task.isCancelled else { return }
         await store.report(failure, of: endpoint.id)
     }
 
+    /// Probes an endpoint that is due. An idle connection that is still open replaces the probe.
+    private func probeUnlessObserved(_ endpoint: Endpoint) async {
+        for route in endpoint.approvedRoutes.map(\.route) {
+            guard let observation = launches[route], observation.isContinuous else { continue }
+            if await observation.isUnbroken() { return await store.report(nil, of: endpoint.id) }
+        }
+        await probe(endpoint)
+    }
+
     private func probe(_ endpoints: [Endpoint]) async {
         await withTaskGroup { group in
             var waiting = endpoints[...]
-            for endpoint in waiting.prefix(Self.maxConcurrentProbes) { group.addTask { await probe(endpoint) } }
+            for endpoint in waiting.prefix(Self.maxConcurrentProbes) {
+                group.addTask { await probeUnlessObserved(endpoint) }
+            }
             waiting = waiting.dropFirst(Self.maxConcurrentProbes)
             while await group.next() != nil {
-                if let endpoint = waiting.popFirst() { group.addTask { await probe(endpoint) } }
+                if let endpoint = waiting.popFirst() { group.addTask { await probeUnlessObserved(endpoint) } }
             }
         }
     }

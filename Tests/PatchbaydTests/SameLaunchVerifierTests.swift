@@ -46,8 +46,8 @@ import Testing
                 health: { [self] route in
                     self[route].map { ServerIdentity(kind: .appreveal, wantsToken: $0.token != nil) }
                 },
-                launch: { [self] route, secret in
-                    let token = secret?.reveal() ?? "none"
+                launch: { [self] authorized in
+                    let (route, token) = (authorized.route, authorized.secret?.reveal() ?? "none")
                     state.withLock { $0.sent[route, default: []].append(token) }
                     return self[route].flatMap { $0.token == nil || $0.token == token ? $0.identity : nil }
                 }

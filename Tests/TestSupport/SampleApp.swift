@@ -19,7 +19,7 @@ package final class SampleApp: Sendable {
     /// The app answers its first `shy` calls with an error, like an app that is still starting. If the mode requires a
     /// token and none is given, a random one is used. `screen` is the size of its screenshots, such as `1290x2796`.
     /// Port 0 selects a free port; a fixed port relaunches an app at the same place. With a host the app runs there on
-    /// all addresses, otherwise on loopback in the test's network.
+    /// all addresses, otherwise on loopback in the test's network. If `isNamed`, its health response has its bundle.
     package init(
         _ bundle: String = "com.example.shop",
         version: String = "3.2.0",
@@ -27,6 +27,7 @@ package final class SampleApp: Sendable {
         token: String? = nil,
         screen: String = "60x130",
         boot: String = "",
+        isNamed: Bool = false,
         address: String = "127.0.0.1",
         port: UInt16 = 0,
         shy: Int = 0,
@@ -42,7 +43,7 @@ package final class SampleApp: Sendable {
                 bundle,
                 "--version", version, "--shy", "\(shy)", "--mode", mode.rawValue, "--screen", screen,
                 "--boot", boot,
-            ] + (token.map { ["--token", $0] } ?? []),
+            ] + (token.map { ["--token", $0] } ?? []) + (isNamed ? ["--named"] : []),
             in: scratch,
             namespace: host?.namespace
         )

@@ -45,6 +45,8 @@ class Habits:
     zips: bool = False
     pings: bool = False
     minds_origin: bool = False
+    # The seconds after which an idle connection is closed; None for no limit.
+    idle: float | None = None
     escapes_slashes: bool = False
     unreadable: tuple = (400, -32700)
     other_method: dict | None = None
@@ -59,7 +61,7 @@ HABITS = {
                              "lan": {"pathStatus": "satisfied", "pathInterfaces": ["en0"], "interfaces": [], "warnings": []}},
                   closes=True, minds_origin=True, escapes_slashes=True),
     # NanoHTTPD: keeps the connection open and compresses if the client accepts it.
-    "android": Habits("0.10.1", {"auth": "session-token", "discovery": "android-nsd"}, zips=True, unreadable=(500, -32603),
+    "android": Habits("0.10.1", {"auth": "session-token", "discovery": "android-nsd"}, zips=True, idle=5, unreadable=(500, -32603),
                       other_method={"error": "Only POST is supported"}),
     # dart:io: chunked encoding without a length.
     "flutter": Habits("0.10.1", {"auth": "session-token", "discovery": "dart-mdns"}, unauthorized=-32001, chunks=True),
@@ -97,11 +99,16 @@ class App(http.server.BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     wbufsize = -1
 
+    def setup(self):
+        self.timeout = habits.idle
+        super().setup()
+
     def do_GET(self):
         if self.route() != "/health" or habits.path:
             return self.reply(405, habits.other_method)
         boot = {"boot": options.boot} if options.boot else {}
-        self.reply(200, {"status": "ok", "port": self.server.server_port, **habits.health, **boot})
+        name = {"bundleId": options.bundle} if options.named else {}
+        self.reply(200, {"status": "ok", "port": self.server.server_port, **habits.health, **boot, **name})
 
     def do_OPTIONS(self):
         self.reply(204)
@@ -155,6 +162,8 @@ class App(http.server.BaseHTTPRequestHandler):
     def has_token(self):
         query = urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query)
         scheme, _, bearer = self.headers.get("Authorization", "").partition(" ")
+        if bearer:
+            say("token: " + bearer)
         shown = [bearer if scheme.lower() == "bearer" else "", self.headers.get("X-AppReveal-Session", ""),
                  query.get("appreveal_session_token", [""])[0]]
         return any(hmac.compare_digest(token.encode(), options.token.encode()) for token in shown)
@@ -306,6 +315,7 @@ parser.add_argument("--shy", type=int, default=0, help="how many calls it answer
 parser.add_argument("--mode", choices=HABITS, default="ios-0.9")
 parser.add_argument("--token", default=secrets.token_hex(32), help="its session token, where the mode wants one")
 parser.add_argument("--boot", default="", help="what its health and its advert call this launch")
+parser.add_argument("--named", action="store_true", help="its health names its bundle")
 parser.add_argument("--screen", type=size, default=(60, 130), help="the pixels of its screenshots, 1290x2796")
 parser.add_argument("--sequential", action="store_true",
                     help="one connection at a time: threads of Python's take milliseconds to be woken now and then")

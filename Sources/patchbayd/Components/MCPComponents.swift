@@ -7,6 +7,7 @@ import Logging
 import MCP
 import Model
 import Probing
+import Profiles
 import ServiceLifecycle
 import SystemIO
 
@@ -29,7 +30,9 @@ struct MCPComponents: Sendable {
         let detector = ServiceDetector(dialer: dialer)
         let probe = IdentityProbe(
             health: { await detector.health(of: $0) },
-            launch: { await detector.launch(of: $0, token: $1?.reveal()) }
+            launch: { route in
+                await detector.launch(of: route.route, token: route.secret?.reveal()) { await route.leadsToLaunch() }
+            }
         )
         let proxy = AppProxy(
             registry: registry,
@@ -67,7 +70,17 @@ struct MCPComponents: Sendable {
             artifacts: teamProxy.map { TeamArtifacts(artifacts, proxy: $0) } ?? artifacts
         )
         let sameLaunches = SameLaunchVerifier(registry: registry, accessStore: state.accessStore, probe: probe)
-        services = [artifacts, sessions, proxy, broker, keepAliveTimer, sameLaunches]
+        let launchEvents = LaunchEventForwarder(
+            registry: registry,
+            watcher: sources.launchWatcher,
+            scanner: sources.ports,
+            prober: sources.prober,
+            kindsWithSessions: Set(
+                sources.profiles.catalog.profiles.filter { $0.authentication.requiresSecret }.map(\.kind)
+            ),
+            endLaunch: { await proxy.endLaunch(of: $0) }
+        )
+        services = [artifacts, sessions, proxy, broker, keepAliveTimer, sameLaunches, launchEvents]
     }
 
     /// Loads the MCP sessions' subscriptions of earlier runs.

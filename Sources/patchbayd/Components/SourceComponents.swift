@@ -21,6 +21,9 @@ struct SourceComponents: Sendable {
     let tunnels: TunnelTable
     let leasePolicy: LeasePolicy
     let prober: LivenessProber
+    let launchWatcher: LaunchWatcher
+    /// Nil if devices are disabled in the configuration.
+    let ports: DevicePortScanner?
     let openAgents: OpenAgentsIdentifier
     let profiles: ProfileLibrary
     /// Nil if the state debugger is disabled in the configuration.
@@ -101,17 +104,22 @@ struct SourceComponents: Sendable {
                 clients: clients
             ),
             dialer: dialer,
-            isInUse: { planner.uses.contains($0) }
+            isInUse: { planner.uses.contains($0) },
+            launches: state.launches
         )
+        // A watch is no use of a port: it must not keep other parts from probing.
+        launchWatcher = LaunchWatcher(launches: state.launches, dialer: RelayDialer(planner.uncounted, relay: relay))
         let ports = sources.devices.map { _ in
             DevicePortScanner(
                 ports: ProbePorts(configuration.devices.probePorts, profiles: profiles.profiles),
                 dialer: dialer,
                 isInUse: { planner.uses.contains($0) },
                 isWatched: { clients.hasRecentClient() },
+                launches: state.launches,
                 logger: logger
             )
         }
+        self.ports = ports
         openAgents = OpenAgentsIdentifier(registry: registry, probe: OpenAgentsProbe(dialer: dialer), logger: logger)
         (discovery, self.dialer, self.tunnels) = (sources, dialer, tunnels)
         self.debugLink = debugLink
@@ -156,6 +164,7 @@ struct SourceComponents: Sendable {
         services += debugLink?.services ?? []
         services += [
             tunnels, TunnelTargetRefresher(registry: registry, tunnels: tunnels, ports: ports), prober, openAgents,
+            launchWatcher,
             EndpointLogger(registry: registry, logger: logger), TunnelLogger(tunnels: tunnels, logger: logger),
             RetiredIDCleaner(registry: registry, accessStore: state.accessStore, tunnels: tunnels),
         ]

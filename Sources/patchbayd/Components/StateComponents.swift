@@ -13,6 +13,8 @@ struct StateComponents: Sendable {
     let directory: String
     let health: StateFileHealthTracker
     let accessStore: AccessStore
+    /// The launches that are observed now.
+    let launches = ObservedLaunches()
     let registry: EndpointRegistry
     let leases: LeaseService
     let staticEndpoints: StaticEndpoints
@@ -40,7 +42,8 @@ struct StateComponents: Sendable {
             accessStore = try AccessStore(
                 in: directory,
                 credentials: environment["CREDENTIALS_DIRECTORY"],
-                logger: logger
+                logger: logger,
+                launches: launches
             )
         } catch let error as AccessError {
             throw DaemonError.accessState(reason: error.description)

@@ -55,6 +55,9 @@ struct CompositePlanner: ConnectPlanner {
     let debugTools: DebugToolServer?
     let uses = RouteUseCounter()
 
+    /// A planner whose connections are not counted.
+    var uncounted: CompositePlanner { CompositePlanner(network: network, usb: usb, debugTools: debugTools) }
+
     static let devicesDisabled = DialError(
         .usbmuxdAbsent,
         "devices are disabled; set devices.enabled = true in the configuration"

@@ -4,28 +4,15 @@ import Synchronization
 /// Counts the open connections per port, so that a port in use is not probed. Some servers accept one client and drop
 /// the old one.
 final class RouteUseCounter: Sendable {
-    private let counts = Mutex<[Port: Int]>([:])
-
-    /// The port that a route leads to. Two routes to one port may differ in their interface and host name.
-    private enum Port: Hashable {
-        case network(address: String, port: UInt16)
-        case usb(USBRoute)
-
-        init(_ route: Route) {
-            switch route {
-            case .network(let network): self = .network(address: network.address, port: network.port)
-            case .usb(let usb): self = .usb(usb)
-            }
-        }
-    }
+    private let counts = Mutex<[RoutePort: Int]>([:])
 
     /// One open connection; counted until deallocation.
     private final class Use: Sendable {
-        private let port: Port
+        private let port: RoutePort
         private let uses: RouteUseCounter
         private let permit: (any Sendable)?
 
-        init(_ port: Port, _ uses: RouteUseCounter, holding permit: (any Sendable)?) {
+        init(_ port: RoutePort, _ uses: RouteUseCounter, holding permit: (any Sendable)?) {
             (self.port, self.uses, self.permit) = (port, uses, permit)
             uses.counts.withLock { $0[port, default: 0] += 1 }
         }
@@ -39,10 +26,10 @@ final class RouteUseCounter: Sendable {
     }
 
     /// True if the port of the route has an open connection.
-    func contains(_ route: Route) -> Bool { counts.withLock { $0[Port(route)] != nil } }
+    func contains(_ route: Route) -> Bool { counts.withLock { $0[RoutePort(route)] != nil } }
 
     /// Counts a connection until the returned value, which keeps the permit, is deallocated.
     func begin(_ route: Route, holding permit: (any Sendable)? = nil) -> any Sendable {
-        Use(Port(route), self, holding: permit)
+        Use(RoutePort(route), self, holding: permit)
     }
 }

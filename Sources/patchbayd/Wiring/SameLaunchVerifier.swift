@@ -17,6 +17,8 @@ final class SameLaunchVerifier: Service {
         let endpoint: Endpoint
         let route: EndpointRoute
         let secret: EndpointSecret
+        /// The route with the secret and its launch.
+        let authorized: AuthorizedRoute
 
         /// Returns whether the servers may be one. One launch has one port and one app. An endpoint on a cable may not
         /// know its app yet.
@@ -111,9 +113,10 @@ final class SameLaunchVerifier: Service {
             let route = endpoint.routes.first(where: {
                 $0.isApproved && $0.isSecretHeld && $0.route.isNetwork != isCabled
             }),
-            let secret = try? accessStore.secrets.secret(of: endpoint, over: route)
+            let authorized = accessStore.secrets.access(to: endpoint).routes.first(where: { $0.route == route.route }),
+            let secret = authorized.secret
         else { return nil }
-        return Holder(endpoint: endpoint, route: route, secret: secret)
+        return Holder(endpoint: endpoint, route: route, secret: secret, authorized: authorized)
     }
 
     private func verifyUntilDone(_ proof: SameLaunch) async {
@@ -155,7 +158,7 @@ final class SameLaunchVerifier: Service {
         let expected = holder.route.appIsBundleID ? holder.route.app : holder.endpoint.server
         guard health.app == nil || expected == nil || health.app == expected,
             health.launchID == nil || holder.route.launchID == nil || health.launchID == holder.route.launchID,
-            let identity = await probe.launch(side.route, holder.secret), let app = identity.app,
+            let identity = await probe.launch(holder.authorized), let app = identity.app,
             expected == nil || app == expected
         else { return nil }
         return (identity, holder.secret)
