@@ -10,6 +10,9 @@ package struct TXTRecord: Hashable, Sendable {
     package struct Entry: Hashable, Sendable {
         package let key: String
         package let value: [UInt8]?
+
+        /// The size in the record, with the length byte.
+        fileprivate var size: Int { key.utf8.count + (value.map { $0.count + 1 } ?? 0) + 1 }
     }
 
     package private(set) var entries: [Entry] = []
@@ -23,17 +26,34 @@ package struct TXTRecord: Hashable, Sendable {
 
     package init() {}
 
+    /// The keys that the broker itself reads, in lower case. A record above a limit loses its other keys first.
+    package static let usedKeys: Set<String> = [
+        "auth", "authcode", "boot", "bundleid", "device_id", "deviceid", "id", "mcp_path", "pair", "path",
+        "project_name",
+        "role", "transport", "v", "ver", "version", "via", "ws_uri",
+    ]
+
     /// Parses the strings of a received record. Malformed strings are ignored.
+    ///
+    /// A record above a limit keeps the keys that the broker uses, and of the others the first ones.
     package init(items: some Sequence<[UInt8]>) {
-        var bytes = 0
-        for item in items {
-            bytes += item.count + 1
-            guard bytes <= Self.byteLimit, entries.count < Self.keyLimit else {
-                isTruncated = true
-                break
-            }
-            append(item: item)
+        var keys: Set<String> = []
+        let received = items.compactMap(Self.entry).filter { keys.insert($0.key.lowercased()).inserted }
+        guard received.count > Self.keyLimit || received.reduce(0, { $0 + $1.size }) > Self.byteLimit else {
+            entries = received
+            return
         }
+        isTruncated = true
+        var kept: [Int: Entry] = [:]
+        var bytes = 0
+        for isUsed in [true, false] {
+            for (index, entry) in received.enumerated() where Self.usedKeys.contains(entry.key.lowercased()) == isUsed {
+                guard bytes + entry.size <= Self.byteLimit, kept.count < Self.keyLimit else { break }
+                bytes += entry.size
+                kept[index] = entry
+            }
+        }
+        entries = kept.sorted { $0.key < $1.key }.map(\.value)
     }
 
     /// The strings to publish, in order. Each has at most 255 bytes if `validationError` is nil.
@@ -81,12 +101,13 @@ package struct TXTRecord: Hashable, Sendable {
         return nil
     }
 
-    private mutating func append(item: [UInt8]) {
+    /// Parses one string; nil if it has no valid key.
+    private static func entry(of item: [UInt8]) -> Entry? {
         let split = item.firstIndex(of: UInt8(ascii: "="))
-        guard let key = String(validating: item[..<(split ?? item.endIndex)], as: UTF8.self), Self.isKey(key),
-            !contains(key)
-        else { return }
-        entries.append(Entry(key: key, value: split.map { Array(item[($0 + 1)...]) }))
+        guard let key = String(validating: item[..<(split ?? item.endIndex)], as: UTF8.self), isKey(key) else {
+            return nil
+        }
+        return Entry(key: key, value: split.map { Array(item[($0 + 1)...]) })
     }
 
     private static func isKey(_ key: String) -> Bool {

@@ -50,6 +50,22 @@ import Testing
         #expect(record.items.reduce(0) { $0 + $1.count + 1 } <= TXTRecord.byteLimit)
     }
 
+    @Test(arguments: [(100, 80), (40, 1), (7, 200)])
+    func `a record above a limit keeps the keys that the broker uses, wherever they are`(count: Int, size: Int) {
+        let others = (0..<count).map { Array("key\($0)=\(String(repeating: "x", count: size))".utf8) }
+        let record = TXTRecord(
+            items: others + ["bundleId=com.example.shop", "BOOT=7f", "path=/mcp"].map { Array($0.utf8) }
+        )
+
+        #expect(record.isTruncated)
+        #expect(record["bundleId"] == "com.example.shop")
+        #expect(record["boot"] == "7f")
+        #expect(record["path"] == "/mcp")
+        #expect(record.entries.first?.key == "key0")
+        #expect(record.entries.count <= TXTRecord.keyLimit)
+        #expect(record.items.reduce(0) { $0 + $1.count + 1 } <= TXTRecord.byteLimit)
+    }
+
     @Test func `an invalid record has a validation error with the reason`() {
         var long = TXTRecord()
         long.set("k", to: [UInt8](repeating: 1, count: 255))

@@ -67,20 +67,29 @@ enum TXTPromises {
     private static func pairs(of input: [UInt8]) -> (pairs: [Pair], isWhole: Bool) {
         var pairs: [Pair] = []
         var place = 0
-        var size = 0
         while place < input.count, place + Int(input[place]) < input.count {
             let item = Array(input[(place + 1)...].prefix(Int(input[place])))
             place += 1 + item.count
-            guard !item.isEmpty else { continue }
-            size += item.count + 1
-            if size > 1_300 || pairs.count == 32 { return (pairs, false) }
             let key = Array(item.prefix { $0 != 0x3D })
             let isKey = !key.isEmpty && key.allSatisfy { $0 >= 0x20 && $0 < 0x7F }
             if isKey, !pairs.contains(where: { folded($0.key) == folded(key) }) {
                 pairs.append((key, key.count == item.count ? nil : Array(item[(key.count + 1)...])))
             }
         }
-        return (pairs, true)
+        func size(_ pair: Pair) -> Int { pair.key.count + 1 + (pair.value.map { $0.count + 1 } ?? 0) }
+        if pairs.count <= 32, pairs.reduce(0, { $0 + size($1) }) <= 1_300 { return (pairs, true) }
+        let used = pairs.indices.filter {
+            TXTRecord.usedKeys.contains(String(decoding: folded(pairs[$0].key), as: UTF8.self))
+        }
+        var kept: [Int] = []
+        for order in [used, Array(Set(pairs.indices).subtracting(used)).sorted()] {
+            for index in order {
+                let total = kept.reduce(0) { $0 + size(pairs[$1]) } + size(pairs[index])
+                if total > 1_300 || kept.count == 32 { break }
+                kept.append(index)
+            }
+        }
+        return (kept.sorted().map { pairs[$0] }, false)
     }
 
     private static func folded(_ key: [UInt8]) -> [UInt8] { key.map { (0x41...0x5A).contains($0) ? $0 + 32 : $0 } }
