@@ -31,7 +31,9 @@ package enum ApprovalPolicy {
         }
         guard case .network(let network) = route.route, let host = network.host else { return .approved }
         guard let approval else { return .pending }
-        guard approval.host.text.lowercased() == host.text.lowercased() else {
+        // The host name tells apart two devices that get one address after the other. A responder may rename itself.
+        guard host == approval.host || MDNSHostName(host.text).mayBeRenamed(from: MDNSHostName(approval.host.text))
+        else {
             return .changed("the endpoint was approved on \(approval.host) and is now on \(host)")
         }
         guard approval.addresses.contains(Approval.Address(network)) else {

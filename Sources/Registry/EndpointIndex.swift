@@ -7,8 +7,6 @@ struct EndpointIndex: Sendable {
     struct Entry: Sendable {
         var record: PersistedEndpoint
         fileprivate(set) var servers: Set<ServerKey> = []
-        /// The network addresses given by the endpoint's advertisements.
-        fileprivate(set) var addresses: Set<String> = []
         /// The launch currently reported over USB, or by the app's registration.
         var launch: SanitizedText?
         var liveness = Liveness()
@@ -35,8 +33,8 @@ struct EndpointIndex: Sendable {
     private var entries: [EndpointID: Entry] = [:]
     private var idByServer: [ServerKey: EndpointID] = [:]
     private var idsByIdentity: [IdentityKey: Set<EndpointID>] = [:]
-    /// The endpoints that came from advertisements, by network address.
-    private var idsByAddress: [String: Set<EndpointID>] = [:]
+    /// The endpoints that came from advertisements, by their last addresses.
+    private(set) var idsByAddress: [ClaimedAddress: Set<EndpointID>] = [:]
     /// The current ID of an endpoint by a former ID. An endpoint has a former ID if its app was identified later, or if
     /// another endpoint was merged into it.
     private var aliases: [EndpointID: EndpointID] = [:]
@@ -59,7 +57,7 @@ struct EndpointIndex: Sendable {
 
     func id(of server: ServerKey) -> EndpointID? { idByServer[server] }
     func ids(with key: IdentityKey) -> Set<EndpointID> { idsByIdentity[key, default: []] }
-    func ids(at address: String) -> Set<EndpointID> { idsByAddress[address, default: []] }
+    func ids(at address: ClaimedAddress) -> Set<EndpointID> { idsByAddress[address, default: []] }
 
     /// The apps that a grant has registered, listed or removed.
     func registeredApps(of grant: Substring) -> Set<IdentityKey> {
@@ -110,6 +108,7 @@ struct EndpointIndex: Sendable {
         if record.source.isNetwork { advertised.insert(id) }
         unseen.insert(id)
         for key in record.keys { idsByIdentity[key, default: []].insert(id) }
+        for address in record.place?.addresses ?? [] { idsByAddress[address, default: []].insert(id) }
         for former in record.formerIDs ?? [] { aliases[former] = id }
         setFormerIDs(record.formerIDs ?? [], of: id)
     }
@@ -127,7 +126,7 @@ struct EndpointIndex: Sendable {
         for server in entry.servers { idByServer[server] = nil }
         for former in entry.record.formerIDs ?? [] { aliases[former] = nil }
         for key in entry.record.keys { idsByIdentity.remove(id, at: key) }
-        for address in entry.addresses { idsByAddress.remove(id, at: address) }
+        for address in entry.record.place?.addresses ?? [] { idsByAddress.remove(id, at: address) }
     }
 
     /// Removes an endpoint and reserves its ID and its former IDs for the same app. Another app with such an ID would
@@ -136,7 +135,7 @@ struct EndpointIndex: Sendable {
         guard let entry = entries[id] else { return }
         remove(id)
         for reserved in [id] + (entry.record.formerIDs ?? []) where !retired.contains(reserved) {
-            retired.add(reserved, for: entry.record.keys)
+            retired.add(reserved, for: IdentityKey.reservations(of: entry.record))
         }
     }
 
@@ -169,14 +168,16 @@ struct EndpointIndex: Sendable {
     }
 
     /// Removes a server from its endpoint.
-    mutating func unassign(_ server: ServerKey) {
+    mutating func unassign(_ server: ServerKey, at now: Date? = nil) {
         guard let id = idByServer.removeValue(forKey: server) else { return }
         entries[id]?.servers.remove(server)
         entries[id]?.refusedServers.remove(server)
-        if entries[id]?.isUnseen == true { unseen.insert(id) }
+        guard entries[id]?.isUnseen == true else { return }
+        unseen.insert(id)
+        entries[id]?.record.place?.seenUntil = now
     }
 
-    /// Records the identity keys, the host and the addresses of a sighting. Only the endpoint's original source may add
+    /// Records the identity keys, the host and the place of a sighting. Only the endpoint's original source may add
     /// them.
     mutating func recordIdentity(_ sighting: Sighting, for id: EndpointID) {
         guard let source = entries[id]?.record.source, source == sighting.id.source else { return }
@@ -186,9 +187,12 @@ struct EndpointIndex: Sendable {
         }
         guard source.isNetwork else { return }
         entries[id]?.record.host = sighting.host?.text
-        for address in sighting.networkAddresses where entries[id]?.addresses.insert(address).inserted == true {
-            idsByAddress[address, default: []].insert(id)
-        }
+        let old = entries[id]?.record.place
+        let new = old?.updated(by: sighting) ?? AdvertisedPlace(sighting)
+        guard new != old else { return }
+        for address in old?.addresses ?? [] { idsByAddress.remove(id, at: address) }
+        for address in new.addresses { idsByAddress[address, default: []].insert(id) }
+        entries[id]?.record.place = new
     }
 
     /// Makes the IDs of removed endpoints aliases of the endpoint that replaced them.

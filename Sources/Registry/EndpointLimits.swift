@@ -52,7 +52,7 @@ package struct EndpointLimits: Sendable {
         }
         let evicted: Endpoint?
         if sighting.id.source.isNetwork {
-            if let crowded = sighting.networkAddresses.first(where: { endpoints.ids(at: $0).count >= perAddress }) {
+            if let crowded = sighting.claimedAddresses.first(where: { endpoints.ids(at: $0).count >= perAddress }) {
                 return oldest(in: endpoints.ids(at: crowded), isEvictable).map(Room.byEvicting) ?? .refused(.perAddress)
             }
             guard endpoints.count >= total - reserve else { return .available }
@@ -67,16 +67,6 @@ package struct EndpointLimits: Sendable {
                 ?? oldest(in: endpoints.advertised) { !isTrusted($0) }
         }
         return evicted.map(Room.byEvicting) ?? .refused(.total)
-    }
-}
-
-extension Sighting {
-    /// The addresses of an advertisement; its host if none of them may be dialled.
-    var networkAddresses: [String] {
-        let addresses = routes.compactMap { route -> String? in
-            if case .network(let network) = route { network.address } else { nil }
-        }
-        return addresses.isEmpty ? host.map { ["host \($0.text.lowercased())"] } ?? [] : addresses
     }
 }
 

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Model
 
 /// Decides which listed endpoint a sighting belongs to. Changes nothing.
@@ -9,6 +10,8 @@ struct EndpointMatcher {
     let sightings: SightingIndex
     /// The approvals and secrets that access control holds.
     let trusts: [EndpointID: EndpointTrust]
+    /// The time of the event that is matched.
+    var now = Date.distantPast
 
     /// Finds the endpoint for a server that has none.
     ///
@@ -96,7 +99,7 @@ struct EndpointMatcher {
     /// On one host a service name has one SRV record (RFC 6763, section 4.1), so those reports will follow.
     private func endpointBeforeMove(of sighting: Sighting, to server: ServerKey, _ former: EndpointID?) -> EndpointID? {
         guard sighting.id.source == .bonjour, let former, let entry = endpoints[former],
-            entry.record.source == .bonjour
+            entry.record.source == .bonjour, isOnSameDevice(sighting, as: entry.record)
         else { return nil }
         // The app and Flutter's tool announce one move one after the other, under names of their own.
         if case .localDartVM = server {
@@ -104,7 +107,7 @@ struct EndpointMatcher {
         }
         let isOne = sightings.sightings(on: entry.servers).allSatisfy { other in
             (other.name, other.kind, other.app) == (sighting.name, sighting.kind, sighting.app)
-                && (other.host, other.role) == (sighting.host, sighting.role)
+                && other.role == sighting.role
         }
         return isOne && entry.record.endpoint.app == sighting.app ? former : nil
     }
@@ -112,14 +115,20 @@ struct EndpointMatcher {
     /// Returns the endpoint of which a sighting may be a relaunch, although its last server may still run.
     func possibleRelaunch(of sighting: Sighting) -> EndpointID? {
         IdentityKey.candidates(for: sighting).lazy.flatMap { endpoints.ids(with: $0) }
-            .filter { endpoints[$0]?.record.source == sighting.id.source }.min()
+            .filter { id in
+                guard let record = endpoints[id]?.record else { return false }
+                return record.source == sighting.id.source && !record.contradicts(sighting)
+            }.min()
     }
 
     /// Returns the endpoint that has one of the sighting's identity keys and no running server at present.
     private func relaunchedEndpoint(of sighting: Sighting) -> EndpointID? {
+        if let id = endpointAtSameAddress(as: sighting) { return id }
         for key in IdentityKey.candidates(for: sighting) {
             let free = endpoints.ids(with: key).filter { id in
-                guard let entry = endpoints[id], entry.record.source == sighting.id.source else { return false }
+                guard let entry = endpoints[id], entry.record.source == sighting.id.source,
+                    !entry.record.contradicts(sighting)
+                else { return false }
                 // The last server has ended, although its source may not know it yet.
                 if entry.liveness.lastFailure?.reason == .refused { return true }
                 // A second server with the same key at the same time is another instance, not a relaunch.

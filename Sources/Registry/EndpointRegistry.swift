@@ -55,7 +55,10 @@ package actor EndpointRegistry {
     /// The endpoints of all hosts and their revision.
     package var list: (endpoints: [Endpoint], revision: UInt64) { (endpoints, changeLog.revision) }
     /// The local endpoints, as they are saved.
-    package var records: [PersistedEndpoint] { table.records }
+    package var records: [PersistedEndpoint] {
+        let now = now()
+        return table.records.map { $0.saved(at: now) }
+    }
     package var retired: RetiredIDs { table.retired }
     package var revision: UInt64 { changeLog.revision }
     /// The revision of the last event.
@@ -215,8 +218,10 @@ package struct PersistedEndpoint: Hashable, Sendable, Codable {
     package let source: Sighting.Source
     /// All identity keys under which the app was seen, usually one.
     package var keys: [IdentityKey]
-    /// The exact SRV target. Distinguishes two apps with equal keys.
+    /// The exact SRV target, decoded. Distinguishes two apps with equal keys.
     package var host: String?
+    /// The last place of an advertised app. Nil for other sources, and for an app that an earlier version saved offline.
+    package var place: AdvertisedPlace?
     /// IDs under which the endpoint was listed before its app was identified, and IDs of endpoints that were merged into
     /// this one. They stay aliases until another endpoint takes them.
     package var formerIDs: [EndpointID]?

@@ -12,6 +12,8 @@ package struct EndpointTable: Sendable {
     private var sightings = SightingIndex()
     /// The approvals and secrets that access control holds.
     private var trusts: [EndpointID: EndpointTrust]
+    /// The time of the last event.
+    private var lastEventAt = Date.distantPast
     /// The app that answered on a route instead of the announced one.
     private var mismatches: [Route: SanitizedText] = [:]
     /// The names that the devices report.
@@ -34,7 +36,7 @@ package struct EndpointTable: Sendable {
         self.limits = limits
         self.abilities = abilities
         list = EndpointIndex(retired: retired)
-        for var record in records where !record.endpoint.isOnOtherHost {
+        for var record in records.map({ $0.migrated() }) where !record.endpoint.isOnOtherHost {
             let earlier = EarlierAdvertisement(of: record)
             record.endpoint.goOffline(reason: "not seen since the broker started")
             let approval = trusts[record.endpoint.id]?.approval
@@ -60,6 +62,7 @@ package struct EndpointTable: Sendable {
 
     /// Applies an event of a source and returns the changes.
     package mutating func apply(_ event: SightingEvent, at now: Date) -> [Change] {
+        lastEventAt = now
         let changes: [Change]
         switch event {
         case .seen(let sighting): changes = observe(sighting, at: now)
@@ -210,7 +213,9 @@ package struct EndpointTable: Sendable {
     }
 
     /// The current matcher. Do not store it (`EndpointMatcher`).
-    private var matcher: EndpointMatcher { EndpointMatcher(endpoints: list, sightings: sightings, trusts: trusts) }
+    private var matcher: EndpointMatcher {
+        EndpointMatcher(endpoints: list, sightings: sightings, trusts: trusts, now: lastEventAt)
+    }
 
     private func endpointID(seenAs id: Sighting.ID) -> EndpointID? {
         sightings.server(of: id).flatMap { list.id(of: $0) }
@@ -342,7 +347,7 @@ extension EndpointTable {
     /// Moves an advertisement from its own endpoint to another one. Its own ID becomes an alias unless it has trust.
     private mutating func join(_ server: ServerKey, to id: EndpointID) -> [Change] {
         guard let own = list.id(of: server), own != id, list[own]?.record.source == .bonjour else { return [] }
-        list.unassign(server)
+        list.unassign(server, at: lastEventAt)
         list.assign(server, to: id)
         var changes: [Change] = []
         if let left = list[own], left.isUnseen, trusts[own] == nil {
@@ -399,7 +404,7 @@ extension EndpointTable {
         guard let (server, isLast) = sightings.remove(id) else { return nil }
         let endpointID = list.id(of: server)
         if isLast {
-            list.unassign(server)
+            list.unassign(server, at: lastEventAt)
             if let endpointID, server.isAnchor { list.update(endpointID) { $0.launch = nil } }
         }
         return endpointID

@@ -27,45 +27,88 @@ package struct IdentityKey: Hashable, Sendable, Codable {
         )
     }
 
-    /// The keys under which this sighting's app may be known.
+    /// The keys under which this sighting's app may be known, best first.
     ///
     /// Each source has its own places, so an advertisement that claims a device's UDID cannot match the device's
-    /// endpoint.
+    /// endpoint. A random host name is no place.
     package static func candidates(for sighting: Sighting) -> [IdentityKey] {
-        let location: String? =
+        let locations: [String?] =
             switch sighting.id.source {
-            case .config: "config:\(sighting.id.key)"
-            case .usbmuxd: sighting.device.map { "device:\($0)" }
-            case .bonjour: sighting.host.map { "host:\(canonicalHost(of: $0.text))" }
-            case .debuglink: sighting.host.map { "peer:\($0)" }
-            case .registration: "registration:\(sighting.id.key)"
+            case .config: ["config:\(sighting.id.key)"]
+            case .usbmuxd: [sighting.device.map { "device:\($0)" }]
+            case .bonjour:
+                [
+                    sighting.deviceID.map { advertisedDevicePrefix + $0 },
+                    sighting.host == nil || sighting.hostName.isRandom ? nil : hostPrefix + sighting.hostName.text,
+                ]
+            case .debuglink: [sighting.host.map { "peer:\($0)" }]
+            case .registration: ["registration:\(sighting.id.key)"]
             }
-        return location.map {
-            [IdentityKey(kind: sighting.kind, app: sighting.app, location: $0, role: sighting.role)]
-        } ?? []
+        return locations.compactMap(\.self).map { IdentityKey(of: sighting, at: $0) }
     }
+
+    /// The keys with which the app of a sighting gets a reserved ID back: the candidates, and the addresses of a host with
+    /// a random name.
+    static func reservations(for sighting: Sighting) -> [IdentityKey] {
+        let isRandom = sighting.id.source == .bonjour && sighting.hostName.isRandom
+        let places = isRandom ? sighting.claimedAddresses.map(location) : []
+        return candidates(for: sighting) + places.map { IdentityKey(of: sighting, at: $0) }
+    }
+
+    /// The keys that reserve the ID of an endpoint for its app.
+    static func reservations(of record: PersistedEndpoint) -> [IdentityKey] {
+        guard let place = record.place, record.host.map({ MDNSHostName($0).isRandom }) == true else {
+            return record.keys
+        }
+        return record.keys
+            + place.addresses.map { address in
+                IdentityKey(
+                    kind: record.endpoint.kind,
+                    app: record.endpoint.app,
+                    location: location(address),
+                    role: place.role
+                )
+            }
+    }
+
+    /// The keys that earlier versions made for a host with a number in its name, which they left out. Empty for another
+    /// host.
+    static func withoutNumber(for sighting: Sighting) -> [IdentityKey] {
+        guard sighting.id.source == .bonjour, let name = sighting.hostName.withoutNumber else { return [] }
+        return [IdentityKey(of: sighting, at: hostPrefix + name)]
+    }
+
+    private static let hostPrefix = "host:"
+    private static let advertisedDevicePrefix = "device-id:"
+
+    private static func location(_ claimed: ClaimedAddress) -> String {
+        "address:\(claimed.address)%\(claimed.interface ?? "")"
+    }
+
+    private init(of sighting: Sighting, at location: String) {
+        self.init(kind: sighting.kind, app: sighting.app, location: location, role: sighting.role)
+    }
+
+    /// The host name of an advertised app. Nil for every other key.
+    var hostName: Substring? { location.hasPrefix(Self.hostPrefix) ? location.dropFirst(Self.hostPrefix.count) : nil }
+
+    /// The device ID in the TXT record of an advertised app. Nil for every other key.
+    var advertisedDevice: Substring? {
+        location.hasPrefix(Self.advertisedDevicePrefix) ? location.dropFirst(Self.advertisedDevicePrefix.count) : nil
+    }
+
+    /// The key on another host.
+    func on(host name: MDNSHostName) -> IdentityKey {
+        IdentityKey(kind: kind, app: app, location: Self.hostPrefix + name.text, role: role)
+    }
+
+    /// The key with a decoded host name. Earlier versions stored names as Avahi escapes them.
+    var decoded: IdentityKey { hostName.map { on(host: MDNSHostName($0)) } ?? self }
 
     /// The grant of an app that registered itself; nil for every other app.
     var grant: Substring? {
         let prefix = "registration:"
         return location.hasPrefix(prefix) ? location.dropFirst(prefix.count).prefix { $0 != "/" } : nil
-    }
-
-    /// The host name without the suffix added by the network.
-    ///
-    /// Avahi and mDNSResponder rename a host to `name-2.local` when they detect a name conflict, often wrongly
-    /// (avahi/avahi#117). The number is therefore not part of the identity.
-    package static func canonicalHost(of host: String) -> String {
-        var name = Substring(host.lowercased())
-        while name.hasSuffix(".") { name = name.dropLast() }
-        if name.hasSuffix(".local") { name = name.dropLast(6) }
-        if let hyphen = name.lastIndex(of: "-") {
-            let number = name[name.index(after: hyphen)...]
-            if (1...4).contains(number.count), number.allSatisfy({ ("0"..."9").contains($0) }), number.first != "0" {
-                name = name[..<hyphen]
-            }
-        }
-        return String(name)
     }
 
     /// The host name that a phone derives from its name: "Anna’s iPhone" announces `Annas-iPhone.local`.

@@ -31,7 +31,8 @@ struct NewEndpointID {
                     deviceName.flatMap { IdentityKey.hostName(ofDeviceNamed: $0) },
                     sighting.device.map { "phone-\($0.text.suffix(6))" },
                 ]
-            case .bonjour: [IdentityKey.canonicalHost(of: host)]
+            // The apostrophe of "Anna’s iPhone" separates no words, as in the name over the cable.
+            case .bonjour: [String(sighting.hostName.stablePart.filter { $0 != "'" && $0 != "’" })]
             case .debuglink: [host]
             case .registration:
                 [
@@ -53,7 +54,8 @@ extension EndpointIndex {
     /// this app. Its own former ID is an exception.
     func freeID(for sighting: Sighting, deviceName: SanitizedText?) -> EndpointID {
         let new = NewEndpointID(for: sighting, deviceName: deviceName)
-        let keys = IdentityKey.candidates(for: sighting)
+        let keys = IdentityKey.reservations(for: sighting)
+        if let id = retired.earlierID(for: IdentityKey.withoutNumber(for: sighting)), self[id] == nil { return id }
         let isTrusted = sighting.id.source == .config || sighting.id.source == .usbmuxd
         let beginnings = isTrusted ? [] : idBeginnings(from: new.id(attempt: 1))
         var attempt = 1

@@ -9,6 +9,8 @@ package struct RetiredIDs: Hashable, Sendable, Codable {
 
     private var keys: [String: [IdentityKey]] = [:]
     private var order: [String] = []
+    /// The IDs from versions whose keys left out a number at the end of a host name.
+    private var withoutNumbers: Set<String> = []
 
     package init() {}
 
@@ -29,6 +31,7 @@ package struct RetiredIDs: Hashable, Sendable, Codable {
             guard excess > 0, !kept.contains(id) else { return false }
             excess -= 1
             keys[id] = nil
+            withoutNumbers.remove(id)
             return true
         }
     }
@@ -36,6 +39,7 @@ package struct RetiredIDs: Hashable, Sendable, Codable {
     mutating func remove(_ id: EndpointID) {
         guard keys.removeValue(forKey: id.text) != nil else { return }
         order.removeAll { $0 == id.text }
+        withoutNumbers.remove(id.text)
     }
 
     /// The identity keys of all apps with a retired ID.
@@ -49,5 +53,27 @@ package struct RetiredIDs: Hashable, Sendable, Codable {
     /// Returns true if an app with these keys may have the ID.
     func isFree(_ id: EndpointID, for keys: [IdentityKey]) -> Bool {
         self.keys[id.text].map { !Set($0).isDisjoint(with: keys) } ?? true
+    }
+
+    /// Returns an ID that an earlier version reserved for an app with one of these keys.
+    func earlierID(for keys: [IdentityKey]) -> EndpointID? {
+        guard !keys.isEmpty else { return nil }
+        return withoutNumbers.sorted().lazy.compactMap { EndpointID($0) }.first { isFree($0, for: keys) }
+    }
+}
+
+/// Reads the format of earlier versions, which has no `withoutNumbers`.
+extension RetiredIDs {
+    private enum CodingKeys: String, CodingKey {
+        case keys, order, withoutNumbers
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let stored = try container.decode([String: [IdentityKey]].self, forKey: .keys)
+        keys = stored.mapValues { $0.map(\.decoded) }
+        order = try container.decode([String].self, forKey: .order)
+        withoutNumbers =
+            try container.decodeIfPresent(Set<String>.self, forKey: .withoutNumbers) ?? Set(stored.keys)
     }
 }

@@ -88,17 +88,27 @@ struct SameAppHints: Sendable {
         let isRegistered = endpoint.sources.contains(.registration)
         guard isCabled || isRegistered || endpoint.sources == [.bonjour] else { return nil }
         var evidence: Set<Evidence> = []
-        let host =
-            isCabled
-            ? endpoint.location.deviceName.flatMap(IdentityKey.hostName(ofDeviceNamed:))
-            : isRegistered
-                ? endpoint.location.host.flatMap(IdentityKey.hostName(ofDeviceNamed:)) : endpoint.location.host?.text
-        if let host, !endpoint.app.isEmpty {
-            evidence.insert(.host(IdentityKey.canonicalHost(of: host), kind: endpoint.kind, app: endpoint.app))
+        if !endpoint.app.isEmpty {
+            for host in hostNames(of: endpoint, isCabled: isCabled, isRegistered: isRegistered) {
+                evidence.insert(.host(host, kind: endpoint.kind, app: endpoint.app))
+            }
         }
         if let launchID = endpoint.launchID, !launchID.isEmpty {
             evidence.insert(.launch(launchID, kind: endpoint.kind))
         }
         return evidence.isEmpty ? nil : Facts(isCabled: isCabled, evidence: evidence)
+    }
+    /// The host name of an advertisement, also without a number that its responder may have added after a name conflict,
+    /// or the host name that follows from a device's own name.
+    private static func hostNames(of endpoint: Endpoint, isCabled: Bool, isRegistered: Bool) -> [String] {
+        if isCabled {
+            return [endpoint.location.deviceName.flatMap(IdentityKey.hostName(ofDeviceNamed:))].compactMap(\.self)
+        }
+        guard let host = endpoint.location.host else { return [] }
+        if isRegistered { return [IdentityKey.hostName(ofDeviceNamed: host)].compactMap(\.self) }
+        let name = MDNSHostName(host.text)
+        if name.isRandom { return [] }
+        return [name.withoutNumber.map { SanitizedText($0) }, SanitizedText(name.text)].compactMap(\.self)
+            .compactMap(IdentityKey.hostName(ofDeviceNamed:))
     }
 }

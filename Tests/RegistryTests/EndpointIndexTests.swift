@@ -13,14 +13,15 @@ import Testing
         var index = EndpointIndex()
         let id = index.add(for: mac, on: server, at: now)
         let key = try #require(IdentityKey.candidates(for: mac).first)
+        let address = ClaimedAddress(address: "192.168.1.20", interface: "eth0")
 
         #expect(index.id(of: server) == id)
-        #expect(index.ids(with: key) == [id] && index.ids(at: "192.168.1.20") == [id])
+        #expect(index.ids(with: key) == [id] && index.ids(at: address) == [id])
         #expect(index.advertised == [id] && index.unseen.isEmpty)
 
         index.remove(id)
         #expect(index.id(of: server) == nil && index[id] == nil)
-        #expect(index.ids(with: key).isEmpty && index.ids(at: "192.168.1.20").isEmpty)
+        #expect(index.ids(with: key).isEmpty && index.ids(at: address).isEmpty)
         #expect(index.advertised.isEmpty && index.count == 0)
     }
 

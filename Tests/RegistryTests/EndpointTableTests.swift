@@ -235,7 +235,7 @@ import Testing
 
         _ = table.apply(.lost(Seen.network().id), at: now)
         #expect(table[endpoint.id]?.approval == .approved)
-        _ = table.apply(.seen(Seen.network(host: "iphone-2.local", address: "192.168.1.66")), at: now)
+        _ = table.apply(.seen(Seen.network(address: "192.168.1.66")), at: now)
         #expect(table.endpoints.map(\.approval) == [.changed])
 
         let next = EndpointTable(records: table.records, trusts: [endpoint.id: trust])

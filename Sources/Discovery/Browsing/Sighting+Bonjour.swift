@@ -29,7 +29,7 @@ extension Sighting {
         let kind = EndpointKind(serviceType: type)
         let identity = AdvertisedIdentity(instance: key.instance, kind: kind, txt: details.txt)
         let dartVM = kind == .dartVM ? DartVMAdvertisement(details.txt, port: details.port) : nil
-        let host = SanitizedText(details.host, limit: 255)
+        let host = SanitizedText(MDNSHostName.decoding(details.host), limit: 255)
         self.init(
             id: key.id,
             kind: kind,
@@ -91,7 +91,7 @@ struct AdvertisedIdentity: Hashable, Sendable {
 
     private static func bundleID(instance: String, kind: EndpointKind, txt: TXTRecord) -> String? {
         if let stated = txt["bundleId"], isBundleID(stated) { return stated }
-        let plain = withoutCollisionSuffix(instance)
+        let plain = BonjourInstance.withoutConflictSuffix(instance)
         switch kind {
         case .appreveal:
             // Every release of AppReveal names its instance after the bundle identifier.
@@ -104,16 +104,6 @@ struct AdvertisedIdentity: Hashable, Sendable {
             return isBundleID(plain) && plain.contains(".") ? plain : nil
         default: return nil
         }
-    }
-
-    /// Removes the suffix of a renamed instance. When two devices run the same app, the second becomes `Name (2)`
-    /// (Apple) or `Name #2` (Avahi).
-    private static func withoutCollisionSuffix(_ instance: String) -> String {
-        guard let space = instance.lastIndex(of: " ") else { return instance }
-        let suffix = instance[instance.index(after: space)...]
-        let isApple = suffix.hasPrefix("(") && suffix.hasSuffix(")") && Int(suffix.dropFirst().dropLast()) != nil
-        let isAvahi = suffix.hasPrefix("#") && Int(suffix.dropFirst()) != nil
-        return isApple || isAvahi ? String(instance[..<space]) : instance
     }
 
     /// Returns true for letters, digits, hyphens, dots, and the underscores of Android package names.

@@ -1,0 +1,187 @@
+import FoundationEssentials
+import Model
+import Testing
+
+@testable import Registry
+
+/// Hosts that number themselves, rename themselves, or draw a new name for each start.
+@Suite struct HostNameTests {
+    private let now = Date(timeIntervalSince1970: 1_000)
+    private let random = [
+        "0a1b2c3d4e5f60718293a4b5c6d7e8f9", "ffeeddccbbaa99887766554433221100", "0123456789abcdef0123456789abcdef",
+    ]
+    .map { "Android_\($0).local" }
+
+    private func ids(_ table: EndpointTable) -> [String] { table.endpoints.map(\.id.text) }
+
+    /// Lists one sighting after the other. Each has gone before the next one comes.
+    private func table(_ sightings: [Sighting], later: TimeInterval = 60) -> EndpointTable {
+        var table = EndpointTable()
+        for (index, sighting) in sightings.enumerated() {
+            let time = now.addingTimeInterval(Double(index) * later)
+            _ = table.apply(.seen(sighting), at: time)
+            if index < sightings.count - 1 { _ = table.apply(.lost(sighting.id), at: time) }
+        }
+        return table
+    }
+
+    @Test func `another phone with another number takes over neither the ID nor the approval`() throws {
+        let (first, second) = (
+            Seen.network(host: "iPhone-12.local", address: "10.0.0.12"),
+            Seen.network(host: "iPhone-15.local", address: "10.0.0.15")
+        )
+        var table = table([first])
+        let endpoint = try #require(table.endpoints.first)
+        _ = table.setTrust(.approving(endpoint), of: endpoint.id, at: now)
+        _ = table.apply(.lost(first.id), at: now)
+        _ = table.apply(.seen(second), at: now)
+
+        #expect(ids(table) == ["shop-iphone-12", "shop-iphone-15"])
+        #expect(table.endpoints.map(\.approval) == [.approved, .pending])
+        _ = table.apply(.lost(second.id), at: now)
+        _ = table.apply(.seen(first), at: now)
+        #expect(table.endpoint(seenAs: first.id)?.id == endpoint.id)
+        #expect(table[endpoint.id]?.approval == .approved)
+    }
+
+    @Test func `another phone that announces the same instance name before the first one says goodbye is another app`()
+    {
+        let (first, second) = (
+            Seen.network(host: "iPhone-12.local", address: "10.0.0.12", name: "app"),
+            Seen.network(host: "iPhone-15.local", address: "10.0.0.15", name: "app")
+        )
+        let moved = Sighting(
+            id: first.id,
+            kind: second.kind,
+            app: second.app,
+            appIsBundleID: true,
+            name: second.name,
+            host: second.host,
+            routes: second.routes
+        )
+        var table = table([first])
+        _ = table.apply(.seen(moved), at: now)
+        #expect(ids(table) == ["shop-iphone-12", "shop-iphone-15"])
+        #expect(table.endpoint(seenAs: first.id)?.id.text == "shop-iphone-15")
+    }
+
+    @Test(arguments: [("canidae", "canidae5045"), ("mac", "mac-2"), ("mac-3", "mac-4"), ("mac-2", "mac")])
+    func `an approved app keeps its ID and approval when its responder renames the host`(old: String, new: String)
+        throws
+    {
+        let (before, after) = (Seen.network(host: "\(old).local"), Seen.network(host: "\(new).local"))
+        var table = table([before])
+        let endpoint = try #require(table.endpoints.first)
+        _ = table.setTrust(.approving(endpoint), of: endpoint.id, at: now)
+        _ = table.apply(.lost(before.id), at: now)
+        _ = table.apply(.seen(after), at: now)
+
+        #expect(ids(table) == [endpoint.id.text])
+        #expect(table.endpoints.map(\.approval) == [.approved])
+        #expect(table.endpoints.map(\.location.host?.text) == ["\(new).local"])
+    }
+
+    @Test func `a host is renamed while the other IP version still reports the old name`() {
+        let old = ["192.168.1.20", "fe80::1"].map { Seen.network(host: "canidae.local", address: $0, name: "app") }
+        var table = EndpointTable()
+        for sighting in old { _ = table.apply(.seen(sighting), at: now) }
+        for (sighting, address) in zip(old, ["192.168.1.20", "fe80::1"]) {
+            _ = table.apply(.lost(sighting.id), at: now)
+            _ = table.apply(.seen(Seen.network(host: "canidae5045.local", address: address, name: "app")), at: now)
+        }
+        #expect(ids(table) == ["shop-canidae"])
+        #expect(table.endpoints.first?.routes.count == 2)
+    }
+
+    @Test func `three launches on Android have one ID and one approval, also after a restart of the broker`() throws {
+        let launches = random.enumerated().map { Seen.network(host: $1, port: UInt16(5_000 + $0)) }
+        var table = table([launches[0]])
+        let endpoint = try #require(table.endpoints.first)
+        #expect(endpoint.id.text == "shop-android")
+        let trust = EndpointTrust.approving(endpoint)
+        _ = table.setTrust(trust, of: endpoint.id, at: now)
+        _ = table.apply(.lost(launches[0].id), at: now)
+        _ = table.apply(.seen(launches[1]), at: now)
+        #expect(ids(table) == ["shop-android"])
+        #expect(table.endpoints.map(\.approval) == [.approved])
+
+        _ = table.apply(.lost(launches[1].id), at: now)
+        table = EndpointTable(records: try coded(table.records.map { $0.saved(at: now) }), trusts: [endpoint.id: trust])
+        _ = table.apply(.seen(launches[2]), at: now.addingTimeInterval(3_600))
+        #expect(ids(table) == ["shop-android"])
+        #expect(table.endpoints.map(\.approval) == [.approved])
+    }
+
+    @Test func `a random host name at another address, of another instance or after the lease time is another app`() {
+        let first = Seen.network(host: random[0], address: "10.0.0.12")
+        for other in [
+            Seen.network(host: random[1], address: "10.0.0.15"),
+            Seen.network(host: random[1], interface: "eth1", address: "10.0.0.12"),
+            Seen.network(host: random[1], address: "10.0.0.12", name: "other"),
+            Seen.network("com.example.bank", host: random[1], address: "10.0.0.12"),
+            Seen.network(host: "pixel.local", address: "10.0.0.12"),
+        ] {
+            #expect(table([first, other]).endpoints.count == 2, "\(other)")
+        }
+        let same = Seen.network(host: random[1], address: "10.0.0.12")
+        #expect(table([first, same], later: AdvertisedPlace.leaseTime).endpoints.count == 1)
+        #expect(table([first, same], later: AdvertisedPlace.leaseTime + 1).endpoints.count == 2)
+    }
+
+    @Test func `two launches at once on one Android phone are two apps`() {
+        var table = EndpointTable()
+        _ = table.apply(.seen(Seen.network(host: random[0], name: "app")), at: now)
+        _ = table.apply(.seen(Seen.network(host: random[1], port: 5_000, name: "app (2)")), at: now)
+        #expect(ids(table) == ["shop-android", "shop-android-2"])
+    }
+
+    @Test func `an address that the device has left identifies it no longer`() {
+        var table = EndpointTable()
+        let first = Seen.network(host: random[0], address: "10.0.0.12", name: "app")
+        let moved = Sighting(
+            id: first.id,
+            kind: first.kind,
+            app: first.app,
+            appIsBundleID: true,
+            name: first.name,
+            host: first.host,
+            routes: Seen.network(host: random[0], address: "10.0.0.30").routes
+        )
+        for sighting in [first, moved] { _ = table.apply(.seen(sighting), at: now) }
+        #expect(ids(table) == ["shop-android"])
+        _ = table.apply(.lost(first.id), at: now)
+
+        _ = table.apply(.seen(Seen.network(host: random[1], address: "10.0.0.12", name: "app")), at: now)
+        #expect(table.endpoints.count == 2)
+    }
+
+    @Test func `a removed app on Android gets its ID back at its address`() throws {
+        let first = Seen.network(host: random[0])
+        var table = table([first])
+        _ = table.apply(.lost(first.id), at: now)
+        _ = try table.removeUnseen(try #require(table.endpoints.first).id)
+        _ = table.apply(.seen(Seen.network(host: random[1], address: "10.0.0.66")), at: now)
+        #expect(ids(table) == ["shop-android-2"])
+        _ = table.apply(.seen(Seen.network(host: random[2])), at: now)
+        #expect(ids(table) == ["shop-android", "shop-android-2"])
+    }
+
+    @Test func `a device ID in the TXT record identifies a device under any name and address`() {
+        let first = Seen.network(host: random[0], address: "10.0.0.12", txt: ["deviceId=A7"])
+        let moved = Seen.network(host: random[1], address: "10.0.0.30", txt: ["deviceId=A7"])
+        #expect(table([first, moved], later: 1_000_000).endpoints.count == 1)
+
+        let other = Seen.network(host: "iphone.local", txt: ["deviceId=B8"])
+        #expect(table([Seen.network(host: "iphone.local", txt: ["deviceId=A7"]), other]).endpoints.count == 2)
+        #expect(table([Seen.network(host: "iphone.local"), other]).endpoints.count == 1, "the app reports it only now")
+    }
+
+    @Test func `an escaped host name is decoded before an ID is made of it`() {
+        #expect(ids(table([Seen.network(host: "Anna’s iPhone.local")])) == ["shop-annas-iphone"])
+    }
+
+    /// Encodes and decodes, as a restart of the broker does.
+    private func coded<T: Codable>(_ value: T) throws -> T {
+        try JSONDecoder().decode(T.self, from: JSONEncoder().encode(value))
+    }
+}
