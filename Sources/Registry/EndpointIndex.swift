@@ -131,11 +131,12 @@ struct EndpointIndex: Sendable {
 
     /// Removes an endpoint and reserves its ID and its former IDs for the same app. Another app with such an ID would
     /// inherit its tunnels and grants.
-    mutating func retire(_ id: EndpointID) {
+    mutating func retire(_ id: EndpointID, isEvicted: Bool = false) {
         guard let entry = entries[id] else { return }
         remove(id)
+        let keys = IdentityKey.reservations(of: entry.record)
         for reserved in [id] + (entry.record.formerIDs ?? []) where !retired.contains(reserved) {
-            retired.add(reserved, for: IdentityKey.reservations(of: entry.record))
+            if isEvicted { retired.addEvicted(reserved, for: keys) } else { retired.add(reserved, for: keys) }
         }
     }
 

@@ -1,13 +1,17 @@
 import FoundationEssentials
-package import Model
+import Model
 
 /// The limits of the list, and the choice of the endpoint to evict.
+///
+/// An advertisement has no sender, so no limit can count by machine. Unapproved advertisements therefore share their
+/// places: a new one is always listed, and the largest group loses one. The groups are the interface, then the claimed
+/// address, then the claimed host. Approved endpoints take no place of others and lose none.
 package struct EndpointLimits: Sendable {
     /// The place of a new endpoint in the list.
     enum Room: Hashable, Sendable {
         case available
-        /// This endpoint must be removed first.
-        case byEvicting(Endpoint)
+        /// This endpoint must be removed first, because of this limit.
+        case byEvicting(Endpoint, RefusedSightings.Limit)
         case refused(RefusedSightings.Limit)
     }
 
@@ -18,90 +22,100 @@ package struct EndpointLimits: Sendable {
     package var total = 4_096
     /// The number of places that unapproved advertisements must leave free.
     package var reserve = 1_024
-    /// The maximum number of endpoints from advertisements for one network address.
+    /// The maximum number of unapproved endpoints from advertisements for one network address.
     package var perAddress = 64
     /// The maximum number of different apps that one grant registers. Removed ones count, so that a grant can neither
     /// fill the list nor make the retired IDs of others free.
     package var perGrant = 32
 
     /// Decides whether a sighting may become a new endpoint, and which endpoint must be evicted for it.
-    ///
-    /// A machine on the network may announce any number of apps. At most `perAddress` are listed. All unapproved
-    /// advertisements together leave `reserve` places for USB, configured and approved endpoints.
     func room(
         for sighting: Sighting,
         in endpoints: EndpointIndex,
         trusts: [EndpointID: EndpointTrust]
     ) -> Room {
-        /// Returns the endpoint that was seen longest ago, among those that fit.
-        func oldest(in ids: Set<EndpointID>, _ isFit: (EndpointIndex.Entry) -> Bool) -> Endpoint? {
-            ids.lazy.compactMap { endpoints[$0] }.filter(isFit).map(\.record.endpoint)
-                .min { ($0.lastSeenAt ?? .distantPast, $0.id) < ($1.lastSeenAt ?? .distantPast, $1.id) }
-        }
-        /// Returns true if an owner approved the endpoint or stored its secret.
-        func isTrusted(_ entry: EndpointIndex.Entry) -> Bool { trusts[entry.record.endpoint.id] != nil }
-        /// Returns true for an advertised endpoint that is not seen any more and has no approval or secret.
-        func isEvictable(_ entry: EndpointIndex.Entry) -> Bool {
-            entry.isUnseen && entry.record.source.isNetwork && !isTrusted(entry)
-        }
-
         if let key = IdentityKey.candidates(for: sighting).first, let grant = key.grant,
             endpoints.registeredApps(of: grant).subtracting([key]).count >= perGrant
         {
             return .refused(.perGrant)
         }
+        let crowd = UnapprovedAdvertisements(endpoints: endpoints, trusts: trusts)
         let evicted: Endpoint?
         if sighting.id.source.isNetwork {
-            if let crowded = sighting.claimedAddresses.first(where: { endpoints.ids(at: $0).count >= perAddress }) {
-                return oldest(in: endpoints.ids(at: crowded), isEvictable).map(Room.byEvicting) ?? .refused(.perAddress)
+            for address in sighting.claimedAddresses {
+                let group = crowd.entries(at: address, of: sighting.id.source)
+                guard group.count >= perAddress else { continue }
+                // The kernel vouches for the address of a connection, so this machine has used up its own places.
+                let isOwnGroup = sighting.id.source == .debuglink
+                let evicted = crowd.oldestUnseen(among: group) ?? (isOwnGroup ? nil : crowd.excess(among: group))
+                return evicted.map { .byEvicting($0, .perAddress) } ?? .refused(.perAddress)
             }
             guard endpoints.count >= total - reserve else { return .available }
-            let unapproved = endpoints.advertised.count - trusts.keys.count { endpoints.advertised.contains($0) }
-            guard unapproved >= total - reserve || endpoints.count >= total else { return .available }
-            evicted = oldest(in: endpoints.unseen, isEvictable)
+            guard crowd.count >= total - reserve || endpoints.count >= total else { return .available }
+            evicted = crowd.oldestUnseen() ?? crowd.excess()
         } else {
             guard endpoints.count >= total else { return .available }
-            evicted =
-                oldest(in: endpoints.unseen, isEvictable)
-                ?? oldest(in: endpoints.unseen) { !isTrusted($0) }
-                ?? oldest(in: endpoints.advertised) { !isTrusted($0) }
+            evicted = crowd.oldestUnseen() ?? crowd.oldestUnseen(ofAnySource: true) ?? crowd.excess()
         }
-        return evicted.map(Room.byEvicting) ?? .refused(.total)
+        return evicted.map { .byEvicting($0, .total) } ?? .refused(.total)
     }
 }
 
-/// Sightings that are not listed because of a limit.
-package struct RefusedSightings: Sendable {
-    package enum Limit: Hashable, Sendable {
-        /// `EndpointLimits.perAddress`.
-        case perAddress
-        /// `EndpointLimits.total`, less `reserve` for unapproved advertisements.
-        case total
-        /// `EndpointLimits.perGrant`.
-        case perGrant
+/// The advertised endpoints without approval and without a stored secret. They share the places for such endpoints.
+private struct UnapprovedAdvertisements {
+    let endpoints: EndpointIndex
+    let trusts: [EndpointID: EndpointTrust]
+
+    var count: Int { endpoints.advertised.count - trusts.keys.count { endpoints.advertised.contains($0) } }
+
+    /// The entries with this address from one source.
+    func entries(at address: ClaimedAddress, of source: Sighting.Source) -> [EndpointIndex.Entry] {
+        entries(endpoints.ids(at: address)).filter { $0.record.source == source }
     }
 
-    /// The maximum number of sightings stored by ID. Further ones count only in `total`.
-    static let capacity = 8_192
-
-    /// The number since the start of the broker.
-    package private(set) var total: UInt64 = 0
-    private var now: [Sighting.ID: Limit] = [:]
-
-    package var isEmpty: Bool { now.isEmpty }
-
-    /// The limit that currently excludes a sighting; nil if it is listed, or not stored here.
-    package func limit(of id: Sighting.ID) -> Limit? { now[id] }
-
-    /// The number of sightings that this limit currently excludes.
-    package func count(by limit: Limit) -> Int { now.values.count { $0 == limit } }
-
-    mutating func add(_ id: Sighting.ID, _ limit: Limit) {
-        total += 1
-        if now.count < Self.capacity || now[id] != nil { now[id] = limit }
+    /// The endpoint among these that was seen last the longest time ago. Nil if all are seen now.
+    func oldestUnseen(among group: [EndpointIndex.Entry]) -> Endpoint? {
+        group.filter(\.isUnseen).map(\.record.endpoint)
+            .min { ($0.lastSeenAt ?? .distantPast, $0.id) < ($1.lastSeenAt ?? .distantPast, $1.id) }
     }
 
-    mutating func remove(_ id: Sighting.ID) { now[id] = nil }
+    func oldestUnseen(ofAnySource isAny: Bool = false) -> Endpoint? {
+        oldestUnseen(
+            among: endpoints.unseen.lazy.filter { trusts[$0] == nil }.compactMap { endpoints[$0] }
+                .filter { isAny || $0.record.source.isNetwork }
+        )
+    }
 
-    mutating func remove(of source: Sighting.Source) { now = now.filter { $0.key.source != source } }
+    /// Returns the endpoint that makes room in the whole list: one of the most claimed address of the busiest interface.
+    func excess() -> Endpoint? {
+        var sizes: [String?: Int] = [:]
+        for (address, ids) in endpoints.idsByAddress { sizes[address.interface, default: 0] += ids.count }
+        let interfaces = sizes.sorted { ($0.value, $1.key ?? "") > ($1.value, $0.key ?? "") }.map(\.key)
+        for interface in interfaces {
+            let addresses = endpoints.idsByAddress.filter { $0.key.interface == interface }
+            let largest = addresses.values.map(\.count).max() ?? 0
+            let ids = addresses.values.filter { $0.count == largest }.reduce(into: Set()) { $0.formUnion($1) }
+            // A group may have approved endpoints only. The next size is then searched together with all the others.
+            if let endpoint = excess(among: entries(ids)) { return endpoint }
+            let all = addresses.values.reduce(into: Set()) { $0.formUnion($1) }
+            if let endpoint = excess(among: entries(all)) { return endpoint }
+        }
+        return nil
+    }
+
+    /// Returns the endpoint that makes room in a group: of the host with the most endpoints, the longest listed one of the
+    /// newer half.
+    ///
+    /// The older half stays, so a flood displaces its own endpoints and not those that were listed before it.
+    func excess(among group: [EndpointIndex.Entry]) -> Endpoint? {
+        let hosts = Dictionary(grouping: group) { $0.record.host?.lowercased() }
+        let largest = hosts.values.map(\.count).max() ?? 0
+        let crowd = hosts.values.filter { $0.count == largest }.joined().map(\.record.endpoint)
+            .sorted { ($0.firstSeenAt, $0.id) < ($1.firstSeenAt, $1.id) }
+        return crowd.isEmpty ? nil : crowd[crowd.count / 2]
+    }
+
+    private func entries(_ ids: Set<EndpointID>) -> [EndpointIndex.Entry] {
+        ids.compactMap { id in trusts[id] == nil ? endpoints[id] : nil }.filter { $0.record.source.isNetwork }
+    }
 }

@@ -7,11 +7,11 @@ package import Model
 /// by a known identity key, or becomes a new endpoint. An advertised server joins a USB or registered endpoint if both
 /// report the same launch. Approval is per route in any case.
 package struct EndpointTable: Sendable {
-    private let limits: EndpointLimits
-    private var list: EndpointIndex
-    private var sightings = SightingIndex()
+    let limits: EndpointLimits
+    var list: EndpointIndex
+    var sightings = SightingIndex()
     /// The approvals and secrets that access control holds.
-    private var trusts: [EndpointID: EndpointTrust]
+    private(set) var trusts: [EndpointID: EndpointTrust]
     /// The time of the last event.
     private var lastEventAt = Date.distantPast
     /// The app that answered on a route instead of the announced one.
@@ -23,7 +23,7 @@ package struct EndpointTable: Sendable {
     private var splits = SplitEndpoints()
     /// The abilities of the kinds that do not report their own.
     private let abilities: [EndpointKind: EndpointAbilities]
-    package private(set) var refusals = RefusedSightings()
+    package internal(set) var refusals = RefusedSightings()
 
     package init(
         records: [PersistedEndpoint] = [],
@@ -63,13 +63,15 @@ package struct EndpointTable: Sendable {
     /// Applies an event of a source and returns the changes.
     package mutating func apply(_ event: SightingEvent, at now: Date) -> [Change] {
         lastEventAt = now
-        let changes: [Change]
+        var changes: [Change]
         switch event {
         case .seen(let sighting): changes = observe(sighting, at: now)
         case .lost(let id):
             refusals.remove(id)
-            for route in sightings[id]?.routes ?? [] { mismatches[route] = nil }
+            let lost = sightings[id]
+            for route in lost?.routes ?? [] { mismatches[route] = nil }
             changes = removeSightings([id], at: now)
+            changes += listRefused(insteadOf: lost, at: now)
         case .sourceLost(let source):
             refusals.remove(of: source)
             let gone = sightings.markStale(of: source)
@@ -248,7 +250,7 @@ package struct EndpointTable: Sendable {
 
 /// The effects of a sighting.
 extension EndpointTable {
-    private mutating func observe(_ sighting: Sighting, at now: Date) -> [Change] {
+    mutating func observe(_ sighting: Sighting, at now: Date) -> [Change] {
         let server = ServerKey(of: sighting)
         let old = sightings[sighting.id]
         var touched: [EndpointID] = []
@@ -313,16 +315,7 @@ extension EndpointTable {
             defer { list.merge(earlier.id, into: id) }
             return [.removed(earlier)]
         }
-        var changes: [Change] = []
-        switch limits.room(for: sighting, in: list, trusts: trusts) {
-        case .refused(let limit):
-            refusals.add(sighting.id, limit)
-            return nil
-        case .byEvicting(let endpoint):
-            list.retire(endpoint.id)
-            changes.append(.removed(endpoint))
-        case .available: break
-        }
+        guard var changes = makeRoom(for: sighting) else { return nil }
         let deviceName = sighting.device.flatMap { deviceNames[$0] }
         let older = matcher.possibleRelaunch(of: sighting)
         let id = list.add(for: sighting, on: server, deviceName: deviceName, at: now)
@@ -400,7 +393,7 @@ extension EndpointTable {
     }
 
     /// Removes a sighting and returns its endpoint.
-    private mutating func remove(_ id: Sighting.ID) -> EndpointID? {
+    mutating func remove(_ id: Sighting.ID) -> EndpointID? {
         guard let (server, isLast) = sightings.remove(id) else { return nil }
         let endpointID = list.id(of: server)
         if isLast {

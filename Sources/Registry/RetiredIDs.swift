@@ -18,6 +18,12 @@ package struct RetiredIDs: Hashable, Sendable, Codable {
         if self.keys.updateValue(keys, forKey: id.text) == nil { order.append(id.text) }
     }
 
+    /// Adds the ID of an endpoint that made room for a new one. Of all IDs above the limit, it is freed first, so that a
+    /// flood of unapproved apps frees no ID of another app.
+    mutating func addEvicted(_ id: EndpointID, for keys: [IdentityKey]) {
+        if self.keys.updateValue(keys, forKey: id.text) == nil { order.insert(id.text, at: 0) }
+    }
+
     /// True if there are more than `limit` IDs.
     var isOverLimit: Bool { order.count > Self.limit }
 

@@ -44,6 +44,80 @@ import Testing
         #expect(table.refusals.isEmpty)
     }
 
+    /// Adverts of many apps that all claim the address of another machine.
+    private func claims(_ numbers: ClosedRange<Int>, on host: String? = nil, into table: inout EndpointTable) {
+        for number in numbers {
+            let claim = Seen.network(
+                "com.flood.n\(number)",
+                host: host ?? "evil\(number).local",
+                port: UInt16(1_024 + number)
+            )
+            _ = table.apply(.seen(claim), at: now.addingTimeInterval(Double(number)))
+        }
+    }
+
+    @Test(arguments: [nil, "evil.local", "iphone.local"])
+    func `200 adverts that claim the address of a phone hide neither its apps nor its next app`(host: String?) throws {
+        var table = EndpointTable()
+        let apps = ["com.example.shop", "com.example.bank"].map { Seen.network($0, port: 900) }
+        _ = table.apply(.seen(apps[0]), at: now)
+        claims(1...200, on: host, into: &table)
+        _ = table.apply(.seen(apps[1]), at: now.addingTimeInterval(300))
+
+        for app in apps { #expect(table.endpoint(seenAs: app.id)?.state == .online) }
+        #expect(table.endpoints.count == EndpointLimits.standard.perAddress)
+        #expect(table.refusals.count(by: .perAddress) == 202 - EndpointLimits.standard.perAddress)
+        #expect(table.refusals.examples(3).count == 3)
+        #expect(table.refusals.examples(1).first?.hasPrefix("\"com.flood.n") == true)
+    }
+
+    @Test func `an approved app and its relaunch keep their place at a crowded address`() throws {
+        var table = EndpointTable()
+        _ = table.apply(.seen(Seen.network()), at: now)
+        let id = try #require(table.endpoints.first).id
+        _ = table.setTrust(.approving(try #require(table[id])), of: id, at: now)
+        _ = table.apply(.lost(Seen.network().id), at: now)
+        claims(1...300, into: &table)
+        #expect(table.endpoints.count == EndpointLimits.standard.perAddress + 1)
+
+        _ = table.apply(.seen(Seen.network(port: 4_500)), at: now.addingTimeInterval(400))
+        #expect(table[id]?.state == .online && table[id]?.approval == .approved)
+    }
+
+    @Test func `an advert that made room is listed again when another one has gone`() throws {
+        var table = EndpointTable()
+        let count = EndpointLimits.standard.perAddress
+        claims(1...(count + 1), into: &table)
+        let hidden = try #require(
+            (1...count).first { number in table.endpoints.allSatisfy { $0.app.text != "com.flood.n\(number)" } }
+        )
+        let gone = Seen.network("com.flood.n1", host: "evil1.local")
+
+        _ = table.apply(.lost(gone.id), at: now.addingTimeInterval(100))
+        #expect(table.endpoints.contains { $0.app.text == "com.flood.n\(hidden)" && $0.state == .online })
+        #expect(table.refusals.isEmpty)
+    }
+
+    @Test func `a newcomer of any address is listed in a full list`() {
+        var table = EndpointTable()
+        flood(&table, EndpointLimits.standard.total)
+        let newcomer = Seen.network(address: "192.168.7.7")
+        _ = table.apply(.seen(newcomer), at: now.addingTimeInterval(9_999))
+        #expect(table.endpoint(seenAs: newcomer.id)?.state == .online)
+    }
+
+    @Test func `a flood of evicted apps frees no reserved ID of another app`() throws {
+        var retired = RetiredIDs()
+        let id = try #require(EndpointID("shop-iphone"))
+        retired.add(id, for: IdentityKey.candidates(for: Seen.network()))
+        for number in 0...(RetiredIDs.limit + 100) {
+            retired.addEvicted(try #require(EndpointID("flood-\(number)")), for: [])
+        }
+        retired.free(except: [])
+        #expect(retired.contains(id))
+        #expect(!retired.isOverLimit)
+    }
+
     @Test func `a flood leaves room for USB, configured and approved endpoints`() throws {
         var table = EndpointTable()
         _ = table.apply(.seen(Seen.network()), at: now)

@@ -125,10 +125,12 @@ enum RawAnnouncement {
     }
 
     /// Announces `count` apps at one address, each with all its records and its own host name.
-    static func apps(_ count: Int, at address: String, on host: AvahiHost) async throws {
+    ///
+    /// `sender` is the address of the host if the apps claim the address of another one.
+    static func apps(_ count: Int, at address: String, on host: AvahiHost, sender: String? = nil) async throws {
         let bytes = address.split(separator: ".").joined(separator: ", ")
         let script = """
-            s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton('\(address)'))
+            s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton('\(sender ?? address)'))
             for number in range(\(count)):
                 instance, computer = ('app-%d' % number, '_debug', '_tcp', 'local'), ('host-%d' % number, 'local')
                 send([(('_debug', '_tcp', 'local'), PTR, 120, name(*instance)), (instance, SRV, 120, srv(2000 + number, *computer)),

@@ -38,6 +38,41 @@ import Testing
         }
     }
 
+    @Test func `200 adverts of a stranger with the address of a phone do not hide the phone's apps`() async throws {
+        try await withScratchFolder { scratch in
+            let network = try await MDNSNetwork(["here", "phone", "attacker"], in: scratch)
+            let (here, phone, attacker) = (network.hosts[0], network.hosts[1], network.hosts[2])
+            let broker = try await RunningBroker(in: scratch, host: here, namespace: here.namespace)
+            let list = try await LiveList(of: broker)
+            let first = try await SampleApp(on: phone, in: scratch)
+            let publisher = try await first.advertise(through: phone)
+            let shop = try await list.first("the first app is listed") { $0.routes.contains { $0.port == first.port } }
+            _ = try await broker.ask("approve", shop.endpoint.id.text, "--address", "10.99.0.2")
+
+            try await RawAnnouncement.apps(200, at: "10.99.0.2", on: attacker, sender: "10.99.0.3")
+            try await eventually(within: .seconds(20), "the list is full") {
+                try await broker.ask("status").contains { $0.contains("the limit per address is 64 endpoints") }
+            }
+            let next = try await SampleApp("com.example.bank", on: phone, in: scratch)
+            _ = try await next.advertise(through: phone)
+            _ = try await list.first("the next app is listed") { $0.app.text == "com.example.bank" }
+
+            let quit = list.now
+            publisher.kill()
+            try await first.quit()
+            let gone = try await list.first("the first app has quit", from: quit) {
+                $0.id == shop.endpoint.id && $0.state == .offline
+            }
+            let again = try await SampleApp(on: phone, in: scratch)
+            _ = try await again.advertise(through: phone)
+            _ = try await list.first("its relaunch has its ID", from: gone.next) {
+                $0.id == shop.endpoint.id && $0.approvedRoutes.contains { $0.port == again.port }
+            }
+            let status = try await broker.ask("status").joined(separator: "\n")
+            #expect(status.contains("among them \"app-"))
+        }
+    }
+
     /// With more names avahi-daemon itself is the limit: its cache has 4,096 entries, and it compares each new name of
     /// a type with all others. At 300 names per second the service is listed within 0.1 s on an idle machine. A busy
     /// machine misses the first lookup, which is retried after 1 s.
