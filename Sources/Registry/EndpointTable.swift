@@ -13,14 +13,14 @@ package struct EndpointTable: Sendable {
     /// The approvals and secrets that access control holds.
     private(set) var trusts: [EndpointID: EndpointTrust]
     /// The time of the last event.
-    private var lastEventAt = Date.distantPast
+    private(set) var lastEventAt = Date.distantPast
     /// The app that answered on a route instead of the announced one.
     private var mismatches: [Route: SanitizedText] = [:]
     /// The names that the devices report.
     private var deviceNames: [UDID: SanitizedText] = [:]
     private var hints = SameAppHints()
     private var sameLaunches = SameLaunches()
-    private var splits = SplitEndpoints()
+    var splits = SplitEndpoints()
     /// The abilities of the kinds that do not report their own.
     private let abilities: [EndpointKind: EndpointAbilities]
     package internal(set) var refusals = RefusedSightings()
@@ -49,8 +49,6 @@ package struct EndpointTable: Sendable {
     package var endpoints: [Endpoint] { list.all.map(\.record.endpoint).sorted { $0.id < $1.id } }
     package var records: [PersistedEndpoint] { list.all.map(\.record).sorted { $0.endpoint.id < $1.endpoint.id } }
     package var retired: RetiredIDs { list.retired }
-    /// Returns the older endpoint of which an endpoint may be a relaunch.
-    package func older(than id: EndpointID) -> EndpointID? { splits.older(than: id) }
     /// Frees retired IDs as `RetiredIDs.free` does.
     package mutating func freeRetired(except named: Set<EndpointID>) { list.retired.free(except: named) }
 
@@ -215,7 +213,7 @@ package struct EndpointTable: Sendable {
     }
 
     /// The current matcher. Do not store it (`EndpointMatcher`).
-    private var matcher: EndpointMatcher {
+    var matcher: EndpointMatcher {
         EndpointMatcher(endpoints: list, sightings: sightings, trusts: trusts, now: lastEventAt)
     }
 
@@ -324,74 +322,6 @@ extension EndpointTable {
         return changes
     }
 
-    /// Moves advertisements to the USB or registered endpoint that reports the same launch.
-    private mutating func mergeAcrossTransports(_ sighting: Sighting, on server: ServerKey) -> [Change] {
-        guard let launchID = sighting.launchID, !launchID.isEmpty, let portKey = server.portKey else { return [] }
-        var changes: [Change] = []
-        for other in sightings.servers(at: portKey) where !other.isAnchor {
-            let advertisements = sightings.sightings(on: other).filter { $0.launchID == launchID }
-            if let id = advertisements.first.flatMap({ matcher.anchor(for: $0, on: other) }) {
-                changes += join(other, to: id)
-            }
-        }
-        return changes
-    }
-
-    /// Moves an advertisement from its own endpoint to another one. Its own ID becomes an alias unless it has trust.
-    private mutating func join(_ server: ServerKey, to id: EndpointID) -> [Change] {
-        guard let own = list.id(of: server), own != id, list[own]?.record.source == .bonjour else { return [] }
-        list.unassign(server, at: lastEventAt)
-        list.assign(server, to: id)
-        var changes: [Change] = []
-        if let left = list[own], left.isUnseen, trusts[own] == nil {
-            list.merge(own, into: id)
-            changes.append(.removed(left.record.endpoint))
-        }
-        return changes + refresh([own, id])
-    }
-
-    /// Lists advertisements separately again if they no longer belong to a USB or registered endpoint.
-    private mutating func separate(from id: EndpointID, at now: Date) -> [Change] {
-        guard let entry = list[id], entry.record.source.isAnchor else { return [] }
-        return relist(entry.servers.filter { !matcher.belongs($0, to: id) }, at: now)
-    }
-
-    /// Lists the sightings on these servers again, as if they were new.
-    private mutating func relist(_ servers: Set<ServerKey>, at now: Date) -> [Change] {
-        let detached = sightings.sightings(on: servers)
-        for sighting in detached { _ = remove(sighting.id) }
-        return detached.flatMap { observe($0, at: now) }
-    }
-
-    private mutating func removeSightings(_ ids: [Sighting.ID], at now: Date) -> [Change] {
-        let touched = Set(ids.compactMap { remove($0) })
-        return touched.sorted().flatMap { separate(from: $0, at: now) } + refresh(touched)
-            + touched.sorted().flatMap { joinRelaunch(of: $0, at: now) }
-    }
-
-    /// Joins an endpoint that no source sees any more with its relaunch.
-    private mutating func joinRelaunch(of id: EndpointID, at now: Date) -> [Change] {
-        guard let entry = list[id], entry.isUnseen else { return [] }
-        let period = entry.record.source == .usbmuxd ? nil : SplitEndpoints.advertisementPeriod
-        return splits.takeRelaunch(of: id, within: period, at: now).map { joinRelaunch($0, to: id) } ?? []
-    }
-
-    /// Makes the servers of a relaunch those of the older endpoint, whose ID, tunnels, grants and approval stay.
-    private mutating func joinRelaunch(_ newer: EndpointID, to id: EndpointID) -> [Change] {
-        guard let relaunch = list[newer], !relaunch.isUnseen else { return refresh([id]) }
-        list.recordRefusal(of: id)
-        for server in relaunch.servers {
-            list.unassign(server)
-            list.assign(server, to: id)
-        }
-        list.update(id) {
-            $0.liveness = relaunch.liveness
-            $0.launch = relaunch.launch
-        }
-        list.merge(newer, into: id)
-        return [.removed(relaunch.record.endpoint)] + refresh([id])
-    }
-
     /// Removes a sighting and returns its endpoint.
     mutating func remove(_ id: Sighting.ID) -> EndpointID? {
         guard let (server, isLast) = sightings.remove(id) else { return nil }
@@ -404,7 +334,7 @@ extension EndpointTable {
     }
 
     /// Describes endpoints again and returns those that changed.
-    private mutating func refresh(_ ids: some Sequence<EndpointID>) -> [Change] {
+    mutating func refresh(_ ids: some Sequence<EndpointID>) -> [Change] {
         Set(ids).sorted().compactMap { id in
             guard let before = list[id]?.record.endpoint, let after = describe(id) else { return nil }
             var comparable = before
