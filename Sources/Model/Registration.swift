@@ -18,43 +18,9 @@ package struct RegistrationSpec: Sendable, Codable {
     /// The app's session token: one line of printable ASCII without spaces, 1 to 4,096 bytes.
     package let secret: String?
 
-    private enum CodingKeys: String, CodingKey, CaseIterable {
+    private enum CodingKeys: String, CodingKey {
         case app, version, port, capabilities, launchID, device, secret
         case kind = "protocol"
-    }
-
-    /// Any member of the body.
-    private struct MemberName: CodingKey {
-        let stringValue: String
-        var intValue: Int? { nil }
-
-        init(stringValue: String) { self.stringValue = stringValue }
-        init?(intValue: Int) { nil }
-    }
-
-    /// Decodes the body, and refuses a member that does not exist. An app with a mistyped `launchID` would otherwise be
-    /// registered without it.
-    package init(from decoder: any Decoder) throws {
-        let names = CodingKeys.allCases.map(\.rawValue)
-        let members = try decoder.container(keyedBy: MemberName.self).allKeys.map(\.stringValue)
-        if let unknown = members.sorted().first(where: { !names.contains($0) }) {
-            let suggestion = SimilarNameFinder.suggestion(for: unknown, among: names, listedAs: "members")
-            throw DecodingError.dataCorrupted(
-                .init(
-                    codingPath: decoder.codingPath,
-                    debugDescription: "there is no member \"\(SanitizedText(unknown))\"\(suggestion)"
-                )
-            )
-        }
-        let body = try decoder.container(keyedBy: CodingKeys.self)
-        app = try body.decode(SanitizedText.self, forKey: .app)
-        version = try body.decodeIfPresent(SanitizedText.self, forKey: .version)
-        port = try body.decode(UInt16.self, forKey: .port)
-        kind = try body.decode(EndpointKind.self, forKey: .kind)
-        capabilities = try body.decodeIfPresent([SanitizedText].self, forKey: .capabilities)
-        launchID = try body.decodeIfPresent(SanitizedText.self, forKey: .launchID)
-        device = try body.decodeIfPresent(SanitizedText.self, forKey: .device)
-        secret = try body.decodeIfPresent(String.self, forKey: .secret)
     }
 
     package init(

@@ -44,22 +44,6 @@ import Testing
     }
 
     @Test(arguments: [
-        (
-            #"{"app":"a","port":9000,"protocol":"mcp","launchId":"7f3a"}"#,
-            #"the body cannot be read: there is no member "launchId"; did you mean "launchID"?"#
-        ),
-        (#"{"app":"a","protocol":"mcp"}"#, #"the body lacks "port""#),
-        (
-            #"{"app":"a","version":"1","port":9000,"protocol":"mcp","capabilities":["tools"],"launchID":"7f3a","#
-                + #""device":"phone","secret":"s"}"#,
-            "decoded"
-        ),
-    ])
-    func `a registration has no members that do not exist`(body: String, expected: String) throws {
-        #expect(try message(RegistrationSpec.self, body) == expected)
-    }
-
-    @Test(arguments: [
         (#"{"secret":17}"#, #""secret" must be a text, not a number"#),
         (#"{"secret":null}"#, #""secret" must be a text, not null"#),
         (#"{"secret":"x","port":70000}"#, #""port" must be a whole number in its range, not 70000"#),

@@ -20,21 +20,21 @@ extension OpenAPISchemas {
           "name":{"$ref":"#/components/schemas/HostName"},"state":{"enum":["online","offline","unknown"]},
           "since":{"$ref":"#/components/schemas/Date"},"addresses":{"type":"array","items":{"type":"string"}},
           "version":{"type":"string"},"key":{"$ref":"#/components/schemas/KeyPin"}}},
-        "TeamSpec":{"type":"object","required":["team"],"properties":{
+        "TeamSpec":{"type":"object","required":["team"],"additionalProperties":false,"properties":{
           "team":{"$ref":"#/components/schemas/TeamName"},"host":{"$ref":"#/components/schemas/HostName"},
           "etcd":{"type":"array","items":{"type":"string","pattern":"^https://"}},
           "administrator":{"description":"of an etcd cluster with its own authority","type":"object",
-            "required":["authority","certificate","key"],"properties":{
+            "required":["authority","certificate","key"],"additionalProperties":false,"properties":{
               "authority":{"$ref":"#/components/schemas/PEM"},"certificate":{"$ref":"#/components/schemas/PEM"},
               "key":{"$ref":"#/components/schemas/PEM"}}}}},
-        "TeamJoinSpec":{"type":"object","required":["pairing"],"properties":{
+        "TeamJoinSpec":{"type":"object","required":["pairing"],"additionalProperties":false,"properties":{
           "pairing":{"type":"string","pattern":"^PATCHBAY-TEAM:"},"host":{"$ref":"#/components/schemas/HostName"}}},
-        "TeamInviteSpec":{"type":"object","properties":{
+        "TeamInviteSpec":{"type":"object","additionalProperties":false,"properties":{
           "address":{"type":"string","description":"this host's address in the pairing string"}}},
         "TeamInvite":{"type":"object","required":["pairing","expiresAt"],"properties":{
           "pairing":{"type":"string","description":"PATCHBAY-TEAM:1:HOST:PORT:PIN:INVITE, a secret"},
           "expiresAt":{"$ref":"#/components/schemas/Date"}}},
-        "TeamMemberSpec":{"type":"object","required":["invite","host","request"],"properties":{
+        "TeamMemberSpec":{"type":"object","required":["invite","host","request"],"additionalProperties":false,"properties":{
           "invite":{"$ref":"#/components/schemas/InviteToken"},"host":{"$ref":"#/components/schemas/HostName"},
           "request":{"$ref":"#/components/schemas/PEM"}}},
         "TeamMember":{"type":"object","required":["name","key","addedAt"],"properties":{
@@ -47,7 +47,7 @@ extension OpenAPISchemas {
             "authorityHost":{"$ref":"#/components/schemas/HostName"},
             "etcd":{"type":"array","items":{"type":"string"}},"etcdAuthority":{"$ref":"#/components/schemas/PEM"},
             "members":{"type":"array","items":{"$ref":"#/components/schemas/TeamMember"}}}},
-        "TeamCertificateSpec":{"type":"object","required":["request","addresses"],"properties":{
+        "TeamCertificateSpec":{"type":"object","required":["request","addresses"],"additionalProperties":false,"properties":{
           "request":{"$ref":"#/components/schemas/PEM"},"addresses":{"type":"array","items":{"type":"string"}}}},
         "TeamCertificate":{"type":"object","required":["certificate","peerCertificate","authority"],"properties":{
           "certificate":{"$ref":"#/components/schemas/PEM"},

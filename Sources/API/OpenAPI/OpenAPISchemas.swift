@@ -19,7 +19,7 @@ enum OpenAPISchemas {
         "ServiceType":{"type":"string","pattern":"^_[a-z0-9-][a-z0-9_-]+\\._(tcp|udp)$"},
         "ListenAddress":{"type":"string","description":"tcp:PORT, tcp:HOST:PORT or unix:/path",
           "pattern":"^(tcp:|unix:/)"},
-        "TXTRecord":{"type":"array","items":{"type":"object","required":["key"],"properties":{
+        "TXTRecord":{"type":"array","items":{"type":"object","required":["key"],"additionalProperties":false,"properties":{
           "key":{"type":"string"},"value":{"type":"string"},"base64":{"type":"string"}}}},
         "EndpointRoute":{"oneOf":[
           {"type":"object","required":["via","address","port","interfaceIndex","approval"],"properties":{
@@ -94,7 +94,7 @@ enum OpenAPISchemas {
           "createdAt":{"$ref":"#/components/schemas/Date"},"expiresAt":{"$ref":"#/components/schemas/Date"},
           "waiting":{"type":"integer","description":"the number of clients that wait for the lease"}},
           "description":"expiresAt and waiting are absent for a lease that another host granted"},
-        "LeaseSpec":{"type":"object","required":["endpoint"],"properties":{
+        "LeaseSpec":{"type":"object","required":["endpoint"],"additionalProperties":false,"properties":{
           "endpoint":{"$ref":"#/components/schemas/EndpointID"},
           "seconds":{"type":"integer","minimum":1,"maximum":28800,"description":"default 600"},
           "waitSeconds":{"type":"integer","minimum":0,"maximum":3600,
@@ -111,7 +111,7 @@ enum OpenAPISchemas {
           "http":{"type":"string","description":"a secret, for flutter attach --debug-url and dart devtools"},
           "webSocket":{"type":"string","description":"a secret, for clients of the VM service protocol"},
           "authCode":{"type":"string","description":"a secret; absent if none is stored for this launch"}}},
-        "StaticEndpoint":{"type":"object","required":["name","kind","address","port"],"properties":{
+        "StaticEndpoint":{"type":"object","required":["name","kind","address","port"],"additionalProperties":false,"properties":{
           "name":{"type":"string"},"kind":{"type":"string"},"address":{"type":"string"},
           "port":{"$ref":"#/components/schemas/Port"},"app":{"type":"string"}}},
         "Device":{"type":"object","required":["udid","transport","attachedAt"],"properties":{
@@ -137,7 +137,7 @@ enum OpenAPISchemas {
               "pending":{"type":"string","description":"the value that applies after a restart"}}}}}},
         "ProfileList":{"type":"object","required":["schema","profiles"],"properties":{
           "schema":{"const":1},"profiles":{"type":"array","items":{"$ref":"#/components/schemas/Profile"}}}},
-        "ProfileCheckSpec":{"type":"object","required":["file","text"],"properties":{
+        "ProfileCheckSpec":{"type":"object","required":["file","text"],"additionalProperties":false,"properties":{
           "file":{"type":"string","description":"the name of the file for error messages"},
           "text":{"type":"string","description":"the content of the file"},
           "target":{"$ref":"#/components/schemas/TunnelTarget"}}},
@@ -152,11 +152,11 @@ enum OpenAPISchemas {
             "name":{"type":"string"},"outcome":{"enum":["answered","failed","skipped"]},
             "status":{"type":"integer"},"reason":{"type":"string"}}}}}},
         "TunnelTarget":{"oneOf":[
-          {"type":"object","required":["device"],"properties":{"device":{"type":"object","required":["udid","port"],
-            "properties":{"udid":{"$ref":"#/components/schemas/UDID"},"port":{"$ref":"#/components/schemas/Port"}}}}},
-          {"type":"object","required":["endpoint"],"properties":{"endpoint":{
+          {"type":"object","required":["device"],"additionalProperties":false,"properties":{"device":{"type":"object","required":["udid","port"],
+            "additionalProperties":false,"properties":{"udid":{"$ref":"#/components/schemas/UDID"},"port":{"$ref":"#/components/schemas/Port"}}}}},
+          {"type":"object","required":["endpoint"],"additionalProperties":false,"properties":{"endpoint":{
             "$ref":"#/components/schemas/EndpointID"}}}]},
-        "TunnelSpec":{"type":"object","required":["local","target","noRebind","persistent"],"properties":{
+        "TunnelSpec":{"type":"object","required":["local","target","noRebind","persistent"],"additionalProperties":false,"properties":{
           "local":{"$ref":"#/components/schemas/ListenAddress"},"target":{"$ref":"#/components/schemas/TunnelTarget"},
           "noRebind":{"type":"boolean"},"persistent":{"type":"boolean"},"allowAnyUser":{"type":"boolean"},
           "allowBrowsers":{"type":"boolean"}}},
@@ -179,11 +179,11 @@ enum OpenAPISchemas {
         "TunnelList":{"type":"object","required":["schema","tunnels"],"properties":{
           "schema":{"const":1},"tunnels":{"type":"array","items":{"$ref":"#/components/schemas/Tunnel"}}}},
         "DeleteResponse":{"type":"object","required":["deletedCount"],"properties":{"deletedCount":{"type":"integer"}}},
-        "AdvertisementSpec":{"type":"object","required":["name","type","port","txt"],"properties":{
+        "AdvertisementSpec":{"type":"object","required":["name","type","port","txt"],"additionalProperties":false,"properties":{
           "name":{"type":"string"},"type":{"$ref":"#/components/schemas/ServiceType"},
           "port":{"$ref":"#/components/schemas/Port"},"txt":{"$ref":"#/components/schemas/TXTRecord"},
           "local":{"type":"boolean","description":"true: published on the loopback interface only"}}},
-        "AdvertisementUpdate":{"type":"object","required":["txt"],"properties":{
+        "AdvertisementUpdate":{"type":"object","required":["txt"],"additionalProperties":false,"properties":{
           "txt":{"$ref":"#/components/schemas/TXTRecord"}}},
         "Advertisement":{"type":"object","required":["id","spec","state","publishedName"],"properties":{
           "id":{"type":"string"},"spec":{"$ref":"#/components/schemas/AdvertisementSpec"},
@@ -212,7 +212,7 @@ enum OpenAPISchemas {
             "state":{"enum":["off","listening","waiting"]},"address":{"type":"string"},"configured":{"type":"boolean"},
             "pin":{"$ref":"#/components/schemas/KeyPin"},"reachable":{"type":"array","items":{"type":"string"}},
             "connections":{"type":"integer"},"refusedHandshakes":{"type":"integer"},"problem":{"type":"string"}}},
-        "RemoteSpec":{"type":"object","required":["enabled"],"properties":{"enabled":{"type":"boolean"},
+        "RemoteSpec":{"type":"object","required":["enabled"],"additionalProperties":false,"properties":{"enabled":{"type":"boolean"},
           "address":{"type":"string","description":"a numeric address with its port; 0.0.0.0:7283 by default"}}},
         "Problem":{"type":"object","required":["type","title","status","detail","code"],"properties":{
           "type":{"type":"string"},"title":{"type":"string"},"status":{"type":"integer"},
@@ -226,17 +226,17 @@ extension OpenAPISchemas {
     static let access = #"""
         "Scope":{"enum":["registry.read","endpoint.call","endpoint.register","tunnel.open","secret.use","secret.read","shell","invite.create","admin"]},
         "Selector":{"oneOf":[{"const":"all"},
-          {"type":"object","required":["endpoints"],"properties":{
+          {"type":"object","required":["endpoints"],"additionalProperties":false,"properties":{
             "endpoints":{"type":"array","items":{"$ref":"#/components/schemas/EndpointID"}}}},
-          {"type":"object","required":["bundles"],"properties":{
+          {"type":"object","required":["bundles"],"additionalProperties":false,"properties":{
             "bundles":{"type":"array","items":{"type":"string"}}}},
-          {"type":"object","required":["hosts"],"properties":{
+          {"type":"object","required":["hosts"],"additionalProperties":false,"properties":{
             "hosts":{"type":"array","items":{"type":"string","pattern":"^[a-z0-9-]{1,32}$"}}}}]},
-        "Permissions":{"type":"object","required":["scopes","selector"],"properties":{
+        "Permissions":{"type":"object","required":["scopes","selector"],"additionalProperties":false,"properties":{
           "scopes":{"type":"array","items":{"$ref":"#/components/schemas/Scope"}},
           "selector":{"$ref":"#/components/schemas/Selector"},"tools":{"$ref":"#/components/schemas/ToolFilter"}}},
         "ToolFilter":{"description":"the tools that endpoint.call includes; default: all","oneOf":[{"enum":["all","read-only"]},
-          {"type":"object","required":["named"],"properties":{
+          {"type":"object","required":["named"],"additionalProperties":false,"properties":{
             "named":{"type":"array","minItems":1,"maxItems":100,"items":{"type":"string"}}}}]},
         "Binding":{"description":"the client that may use the grant: the holder of its token, of any user or of one user; the holder of a TLS key; or every client of a unix socket","oneOf":[{"const":"bearer"},
           {"type":"object","required":["user"],"properties":{"user":{"type":"integer"}}},
@@ -254,7 +254,7 @@ extension OpenAPISchemas {
           "pattern":"^pbg_[0-9A-Za-z]{8}_[0-9A-Za-z]{43}_[0-9A-Za-z]{6}$"},
         "InviteUse":{"description":"the clients that may redeem the invite: those of this machine; also those of other machines with a TLS key; also those with a token; or apps, which register themselves with a token",
           "enum":["local","remote","bearer","device"]},
-        "InviteSpec":{"type":"object","required":["permissions"],"properties":{
+        "InviteSpec":{"type":"object","required":["permissions"],"additionalProperties":false,"properties":{
           "permissions":{"$ref":"#/components/schemas/Permissions"},"use":{"$ref":"#/components/schemas/InviteUse"},
           "host":{"type":"string","description":"the broker's address in the pairing string, for other machines"},
           "maxUses":{"type":"integer"},
@@ -276,7 +276,7 @@ extension OpenAPISchemas {
             "description":"the pairing string as a QR code, also a secret; returned only once and not stored"}}},
         "InviteList":{"type":"object","required":["schema","invites"],"properties":{
           "schema":{"const":1},"invites":{"type":"array","items":{"$ref":"#/components/schemas/Invite"}}}},
-        "RedemptionSpec":{"type":"object","required":["token","client","name"],"properties":{
+        "RedemptionSpec":{"type":"object","required":["token","client","name"],"additionalProperties":false,"properties":{
           "token":{"$ref":"#/components/schemas/InviteToken"},
           "client":{"type":"string","description":"16 to 1,024 bytes that only the client knows; use 32 random letters and digits"},
           "name":{"type":"string"},"permissions":{"$ref":"#/components/schemas/Permissions"}}},
@@ -289,7 +289,7 @@ extension OpenAPISchemas {
             "invite":{"type":"string"},"createdAt":{"$ref":"#/components/schemas/Date"},
             "expiresAt":{"$ref":"#/components/schemas/Date"},"lastUsedAt":{"$ref":"#/components/schemas/Date"},
             "idleSeconds":{"type":"integer"},"endReason":{"enum":["expired","idle","revoked"]}}},
-        "SocketGrantSpec":{"type":"object","required":["path","name","permissions"],"properties":{
+        "SocketGrantSpec":{"type":"object","required":["path","name","permissions"],"additionalProperties":false,"properties":{
           "path":{"type":"string","description":"the absolute path of the socket that the broker creates"},
           "name":{"type":"string"},"permissions":{"$ref":"#/components/schemas/Permissions"},
           "lifetimeSeconds":{"type":"integer"},"idleSeconds":{"type":"integer"}}},
@@ -299,7 +299,7 @@ extension OpenAPISchemas {
           "schema":{"const":1},"grants":{"type":"array","items":{"$ref":"#/components/schemas/Grant"}}}},
         "RevocationResult":{"type":"object","required":["ended"],"properties":{
           "ended":{"type":"array","items":{"type":"string"}}}},
-        "AccessRequestSpec":{"type":"object","required":["name","permissions"],"properties":{
+        "AccessRequestSpec":{"type":"object","required":["name","permissions"],"additionalProperties":false,"properties":{
           "name":{"type":"string"},"permissions":{"$ref":"#/components/schemas/Permissions"},
           "bearer":{"type":"boolean"},"lifetimeSeconds":{"type":"integer"}}},
         "AccessRequest":{"type":"object","required":["userCode","requester","name","permissions","expiresAt"],"properties":{
@@ -312,13 +312,13 @@ extension OpenAPISchemas {
           "approveWith":{"type":"string"}}},
         "AccessRequestList":{"type":"object","required":["schema","requests"],"properties":{
           "schema":{"const":1},"requests":{"type":"array","items":{"$ref":"#/components/schemas/AccessRequest"}}}},
-        "AccessRequestPoll":{"type":"object","required":["deviceCode","client"],"properties":{
+        "AccessRequestPoll":{"type":"object","required":["deviceCode","client"],"additionalProperties":false,"properties":{
           "deviceCode":{"$ref":"#/components/schemas/InviteToken"},"client":{"type":"string"},
           "name":{"type":"string"}}},
         "AccessRequestStatus":{"type":"object","required":["state"],"properties":{
           "state":{"enum":["pending","denied","granted"]},"intervalSeconds":{"type":"integer"},
           "granted":{"$ref":"#/components/schemas/IssuedGrant"}}},
-        "ApprovalSpec":{"type":"object","properties":{
+        "ApprovalSpec":{"type":"object","additionalProperties":false,"properties":{
           "address":{"type":"string","description":"a current address of the endpoint; default: the preferred one"},
           "port":{"type":"integer","minimum":1,"maximum":65535,"description":"required for a port below 1024"}}},
         "Approval":{"type":"object","required":["id","endpoint","approvedBy","approvedAt","app","host","addresses"],"properties":{
@@ -329,7 +329,7 @@ extension OpenAPISchemas {
             "address":{"type":"string"},"interface":{"type":"string"}}}}}},
         "ApprovalList":{"type":"object","required":["schema","approvals"],"properties":{
           "schema":{"const":1},"approvals":{"type":"array","items":{"$ref":"#/components/schemas/Approval"}}}},
-        "EndpointSecretSpec":{"type":"object","required":["secret"],"properties":{
+        "EndpointSecretSpec":{"type":"object","required":["secret"],"additionalProperties":false,"properties":{
           "secret":{"type":"string","maxLength":4096},"invite":{"$ref":"#/components/schemas/InviteToken"},
           "client":{"type":"string"},"name":{"type":"string"},
           "port":{"type":"integer","minimum":0,"maximum":65535}}},
@@ -349,7 +349,7 @@ extension OpenAPISchemas {
           "stale":{"type":"boolean"},"changed":{"type":"boolean"},
           "limit":{"type":"string","description":"the limit of the caller's grant; only these tools are listed"},
           "reason":{"type":"string"},"hint":{"type":"string"}}},
-        "ToolCallRequest":{"type":"object","required":["tool"],"properties":{
+        "ToolCallRequest":{"type":"object","required":["tool"],"additionalProperties":false,"properties":{
           "tool":{"type":"string","minLength":1},"arguments":{"type":"object"},
           "waitSeconds":{"type":"integer","minimum":0,"maximum":60},
           "timeoutSeconds":{"type":"integer","minimum":1,"maximum":120},

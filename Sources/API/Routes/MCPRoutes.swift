@@ -99,6 +99,7 @@ struct ToolCallRequest: Hashable {
     init(_ body: [UInt8]) throws(Problem) {
         let json: JSON
         do { json = try JSON(parsing: body) } catch { throw Problem(.badRequest, "the body cannot be read: \(error)") }
+        try UnknownMemberCheck.check(json, against: "ToolCallRequest")
         guard let tool = json["tool"]?.string, !tool.isEmpty else {
             throw Self.invalid("tool", expected: "the tool's name, a text", found: json["tool"])
         }

@@ -3,6 +3,7 @@ import FoundationEssentials
 import HTTPTypes
 import Hummingbird
 import HummingbirdCore
+import JSON
 import Logging
 import Model
 import NIOCore
@@ -12,6 +13,7 @@ import Synchronization
 /// The input of a route handler: the HTTP request, its principal and the services.
 struct APIRequest: Sendable {
     let httpRequest: Request
+    let route: APIRoute
     let parameters: Parameters
     let principal: Principal
     let channel: any Channel
@@ -107,6 +109,7 @@ struct APIRequest: Sendable {
     private func decode<Value: Decodable>(_ type: Value.Type, _ body: ByteBuffer) throws -> Value {
         let bytes = Array(body.readableBytesView)
         do {
+        try checkMembers(of: bytes)
             return try JSONCoding.decoder().decode(type, from: Data(bytes))
         } catch let error as DecodingError {
             throw Problem(.badRequest, error.userMessage(for: bytes), hint: "see the schemas in GET /openapi.json")
@@ -114,6 +117,28 @@ struct APIRequest: Sendable {
     }
 
     /// Returns a response with a JSON document.
+    /// Throws unless the body is JSON, and all its members are in the schema of the route.
+    private func checkMembers(of bytes: [UInt8]) throws(Problem) {
+        let json: JSON
+        do { json = try JSON(parsing: bytes) } catch {
+            throw Problem(
+                .badRequest,
+                "the body cannot be read: \(error)",
+                hint: "see the schemas in GET /openapi.json"
+            )
+        }
+        try UnknownMemberCheck.check(json, against: route.requestSchema)
+    }
+
+    /// Throws if the request has a body with members, and its route has none. Otherwise a client could believe that
+    /// the broker has read them.
+    func requireNoMembers() async throws {
+        let headers = httpRequest.headers
+        guard headers[.transferEncoding] != nil || headers[.contentLength] ?? "0" != "0" else { return }
+        let body = try await collect(upTo: Self.maxBodySize)
+        if body.readableBytes > 0 { try checkMembers(of: Array(body.readableBytesView)) }
+    }
+
     func json(_ value: some Encodable, status: HTTPResponse.Status = .ok) throws -> Response {
         let body = try JSONCoding.encoder().encode(value)
         return Response(

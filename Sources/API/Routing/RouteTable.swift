@@ -206,6 +206,7 @@ enum RouteTable {
                     httpRequest: request,
                     parameters: context.parameters,
                     principal: context.principal,
+                    route: route,
                     channel: context.channel,
                     services: services,
                     cleanup: context.cleanup,
@@ -221,6 +222,9 @@ enum RouteTable {
                 return try await route.handler(apiRequest)
             }
         }
+                if route.method != .get, route.requestSchema == nil, route.path.hasPrefix("/v1/") {
+                    try await apiRequest.requireNoMembers()
+                }
         return router.buildResponder()
     }
 

@@ -66,9 +66,33 @@ def complaint(schema, content):
     return "; ".join(f"{error.json_path}: {error.message[:200]}" for error in validator.iter_errors(json.loads(content)))
 
 
+def mistyped(value):
+    """Yields the body with an unknown member in each of its objects, and with each member misspelt."""
+    if isinstance(value, list):
+        for index, element in enumerate(value):
+            yield from (value[:index] + [other] + value[index + 1:] for other in mistyped(element))
+    if isinstance(value, dict):
+        yield value | {"zzz": 1}
+        for name, member in value.items():
+            yield {key + key[-1] * (key == name): other for key, other in value.items()}
+            yield from (value | {name: other} for other in mistyped(member) if name != "arguments")
+
+
+def refuse_mistyped(method, target, body, more):
+    """Sends the body of a successful request with mistyped members, each of which must be refused by name."""
+    global wrong
+    for other in mistyped({} if body is None else body):
+        got, _, content = call(method, target, other, more=more)
+        if got != 400 or "there is no member" not in json.loads(content)["detail"]:
+            wrong += 1
+            print("WRONG", got, method, target[:80], "accepts", other, content[:200])
+
+
 def expect(status, method, target, body=None, media="application/json", more={}):
     """Makes one call and validates its status, media type and document against the operation."""
     global wrong
+    if status < 400 and method != "GET" and target.startswith("/v1/") and not isinstance(body, bytes):
+        refuse_mistyped(method, target, body, more)
     got, kind, content = call(method, target, body, media, more)
     plain = target.split("?")[0]
     route = max(
