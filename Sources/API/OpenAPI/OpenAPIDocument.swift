@@ -20,7 +20,7 @@ enum OpenAPIDocument {
     private static func operation(_ route: APIRoute) -> String {
         var members = [
             "\"summary\":\"\(route.summary)\"", "\"operationId\":\"\(operationID(route))\"",
-            "\"responses\":{\(response(route)),\"default\":{\"description\":\"The error\",\(content("application/problem+json", "Problem"))}}",
+            "\"responses\":{\(response(route)),\(unavailable(route))\(errors(of: route))}",
         ]
         let inPath = route.path.split(separator: "/").filter { $0.hasPrefix("{") }.map {
             """
@@ -39,6 +39,24 @@ enum OpenAPIDocument {
             members.append("\"requestBody\":{\"required\":true,\(content("application/json", schema))}")
         }
         return "{\(members.joined(separator: ","))}"
+    }
+
+    /// Returns the member `503` of the responses, with its comma; nothing for a route that depends on no other program.
+    private static func unavailable(_ route: APIRoute) -> String {
+        guard let reason = route.unavailableWhen else { return "" }
+        return "\"503\":{\"description\":\"\(reason)\",\(content("application/problem+json", "Problem"))},"
+    }
+
+    /// Returns the response for every other status. MCP has errors of its own, as messages.
+    private static func errors(of route: APIRoute) -> String {
+        guard route.isMCP else {
+            return "\"default\":{\"description\":\"The error\",\(content("application/problem+json", "Problem"))}"
+        }
+        return """
+            "default":{"description":"The error: a JSON-RPC message, or a problem if the MCP server was not asked",\
+            "content":{"application/json":{"schema":{"$ref":"#/components/schemas/MCPMessage"}},\
+            "application/problem+json":{"schema":{"$ref":"#/components/schemas/Problem"}}}}
+            """
     }
 
     private static func response(_ route: APIRoute) -> String {

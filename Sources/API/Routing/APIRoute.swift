@@ -48,6 +48,8 @@ struct APIRoute: Sendable {
     /// any media type, and `stream` an upgraded connection.
     var responseSchema: String?
     var responseHeader: ResponseHeader?
+    /// The reason for status 503, for routes that depend on another program. One line of plain text.
+    var unavailableWhen: String?
     /// True for status 201.
     var returnsCreated = false
     /// The way in which the route serves a request for an endpoint of another host.
@@ -55,6 +57,9 @@ struct APIRoute: Sendable {
     /// True when the response is sent even if the request revokes its own grant.
     var survivesGrantRevocation = false
     let handler: Handler
+
+    /// True for a route of an MCP server, whose errors are messages of MCP.
+    var isMCP: Bool { path.hasSuffix("/mcp") }
 }
 
 /// Rows of the route table, by method.
@@ -63,6 +68,13 @@ extension APIRoute {
     func on(_ otherHosts: OtherHosts) -> APIRoute {
         var route = self
         route.otherHosts = otherHosts
+        return route
+    }
+
+    /// The route with a description of its status 503.
+    func unavailable(when reason: String) -> APIRoute {
+        var route = self
+        route.unavailableWhen = reason
         return route
     }
 

@@ -12,6 +12,8 @@ import StreamBridge
 enum RouteTable {
     static let all = core + access + team + mcpServers + tools
 
+    private static let noBonjour = "Bonjour is turned off in the configuration (discovery.enabled)"
+
     /// Endpoints, devices, tunnels, advertisements and the broker itself.
     // swift-format-ignore
     private static let core: [APIRoute] = [
@@ -76,12 +78,12 @@ enum RouteTable {
         .get("/v1/advertisements", .owner, "List the advertisements",
             returns: "AdvertisementList", AdvertisementRoutes.list),
         .create("/v1/advertisements", .owner, "Advertise a service",
-            takes: "AdvertisementSpec", returns: "Advertisement", AdvertisementRoutes.create),
+            takes: "AdvertisementSpec", returns: "Advertisement", AdvertisementRoutes.create).unavailable(when: noBonjour),
         .post("/v1/advertisements/ephemeral", .owner, "Advertise a service until this request ends",
-            takes: "AdvertisementSpec", returns: "events", AdvertisementRoutes.createEphemeral),
+            takes: "AdvertisementSpec", returns: "events", AdvertisementRoutes.createEphemeral).unavailable(when: noBonjour),
         .patch("/v1/advertisements/{id}", .owner, "Change the TXT record of an advertisement",
-            takes: "AdvertisementUpdate", returns: "Advertisement", AdvertisementRoutes.update),
-        .delete("/v1/advertisements/{id}", .owner, "Remove an advertisement", AdvertisementRoutes.remove),
+            takes: "AdvertisementUpdate", returns: "Advertisement", AdvertisementRoutes.update).unavailable(when: noBonjour),
+        .delete("/v1/advertisements/{id}", .owner, "Remove an advertisement", AdvertisementRoutes.remove).unavailable(when: noBonjour),
 
         .create("/v1/registrations", .scope(.endpointRegister), "Register the sending app at the sender's address",
             takes: "RegistrationSpec", returns: "Registration", RegistrationRoutes.register),

@@ -117,7 +117,7 @@ def expect(status, method, target, body=None, media="application/json", more={})
     schema = kinds.get(kind, {}).get("schema")
     if schema and complaint(schema, content):
         said.append(complaint(schema, content))
-    if got >= 400 and json.loads(content).get("status") != got:
+    if kind == "application/problem+json" and json.loads(content).get("status") != got:
         said.append("the problem names another status")
     wrong += bool(said)
     print("WRONG" if said else "ok", status, method, target[:80], *said)
@@ -199,6 +199,9 @@ for target in ("/mcp", f"/e/{shop}/mcp"):
     expect(200, "GET", target, more={"Accept": "text/event-stream"})
     expect(204, "DELETE", target)
     expect(200, "GET", target + "/server-card")
+    for bad in (b"{", b"[]", {"jsonrpc": "2.0", "id": 1}):
+        expect(400, "POST", target, bad)
+    expect(404, "POST", target, ask, more={"Mcp-Session-Id": "none"})
 profile = """
 name = "sample"
 [rpc]
