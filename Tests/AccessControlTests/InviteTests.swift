@@ -236,4 +236,30 @@ import Testing
             #expect(await store.invites.list.isEmpty)
         }
     }
+
+    @Test func `one grant creates 64 invites in an hour, and the invites of others do not count`() async throws {
+        try await withScratchFolder { scratch in
+            let clock = TestClock()
+            let store = try Fixture.store(in: scratch, clock: clock)
+            let inviting = Permissions([.registryRead, .inviteCreate], on: .all)
+            var grants: [Grant] = []
+            for name in ["one", "other"] {
+                let spec = InviteSpec(inviting)
+                let (_, invite) = try await store.invites.create(spec, by: Fixture.owner, from: Fixture.socket)
+                grants.append(try await store.invites.redeem(invite, as: name, from: Fixture.socket).0)
+            }
+            func create(_ grant: Grant) async throws {
+                let spec = InviteSpec(Permissions([.registryRead], on: .all), lifetimeSeconds: 1)
+                _ = try await store.invites.create(spec, by: .grant(grant.id), from: Fixture.socket)
+            }
+            for _ in 0..<64 { try await create(grants[0]) }
+
+            let error = await #expect(throws: AccessError.self) { try await create(grants[0]) }
+            #expect(error?.description.contains("64 invites in an hour") == true)
+            try await create(grants[1])
+
+            clock.pass(3_600)
+            try await create(grants[0])
+        }
+    }
 }

@@ -57,6 +57,21 @@ import Testing
         }
     }
 
+    @Test func `a grant that is bound to a key creates no invite for a token, which can be copied`() async throws {
+        try await withInvite(.remote, Permissions([.registryRead, .inviteCreate], on: .all)) { store, invite in
+            let grant = try await redeem(invite, store, key: key).0
+            func create(_ use: InviteUse) async throws {
+                let spec = InviteSpec(Permissions([.registryRead], on: .all), use: use)
+                _ = try await store.invites.create(spec, by: .grant(grant.id), from: Self.remote)
+            }
+
+            try await create(.remote)
+            let error = await #expect(throws: AccessError.self) { try await create(.bearer) }
+
+            #expect(error?.description.contains("bound to a key") == true)
+        }
+    }
+
     @Test func `the same key gets the same grant for a minute, and another key gets none`() async throws {
         try await withInvite(.remote) { store, invite in
             let first = try await redeem(invite, store, as: "a", key: key).0

@@ -4,6 +4,11 @@ import Model
 
 /// Creation of invites. `InviteRedemptionEvaluator` redeems them.
 extension AccessState {
+    /// Maximum number of invites that one grant can create in `inviteWindow` seconds, ended ones included. Each invite is
+    /// a write to the disk.
+    static let maxInvitesPerGrant = 64
+    static let inviteWindow = 3_600
+
     /// Creates an invite. The caller is an owner or the holder of the named grant.
     func invite(
         _ spec: InviteSpec,
@@ -63,6 +68,15 @@ extension AccessState {
         }
         guard !spec.isForOtherMachines || grant.remote == true else {
             throw .tooWide("a grant for this machine cannot invite clients on other machines")
+        }
+        if case .key = grant.binding, spec.use == .bearer {
+            throw .tooWide(
+                "a grant that is bound to a key cannot create an invite for a token, which can be copied; use \"remote\""
+            )
+        }
+        let recent = invites.values.count { $0.parent == id && now < $0.createdAt + Self.inviteWindow }
+        guard recent < Self.maxInvitesPerGrant else {
+            throw .limit("a grant can create \(Self.maxInvitesPerGrant) invites in an hour, and \(id) has done so")
         }
         return grant
     }
