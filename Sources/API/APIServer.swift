@@ -197,7 +197,7 @@ package final class APIServer: Service {
                     let codec = try pipeline.handler(type: HTTP1ToHTTPServerCodec.self)
                     let tracker = ResponseTracker()
                     try pipeline.addHandler(
-                        RequestProgressHandler(notifying: timeoutHandler, tracker: tracker),
+                        RequestProgressHandler(notifying: timeoutHandler, tracker: tracker, limiter: limiter),
                         position: .before(codec)
                     )
                     responseTrackers.set(tracker, for: channel)
@@ -356,6 +356,7 @@ package final class APIServer: Service {
                     cleanup: cleanup,
                     deferredResponse: deferred,
                     disconnectHandler: disconnectHandlers[channel] ?? DisconnectHandler(),
+                    limiter: limiter,
                     pendingResponse: pendingResponse
                 )
             )

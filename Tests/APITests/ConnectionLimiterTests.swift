@@ -101,4 +101,69 @@ import Testing
         #expect(try passedOn(by: listeners).count == 1)
         #expect(!limiter.hasCapacity(in: .grantSockets))
     }
+
+    @Test func `idle connections of an owner make room for other clients, the longest idle one first`() throws {
+        let limiter = ConnectionLimiter()
+        let start = ContinuousClock.now
+        let owners = (0..<ConnectionLimiter.maxConnections).map { number in
+            let channel = EmbeddedChannel()
+            #expect(limiter.openConnection(in: .owners))
+            limiter.addOwner(channel, at: start + .seconds(number))
+            return channel
+        }
+        for channel in owners { try channel.connect(to: SocketAddress(unixDomainSocketPath: "/peer")).wait() }
+        // The first one has a request, and the second one had a request later than the third one.
+        limiter.requestBegan(on: owners[0])
+        limiter.requestBegan(on: owners[1])
+        limiter.requestEnded(on: owners[1], at: start + .seconds(1_000))
+
+        let end = start + .seconds(1_001)
+        #expect(limiter.hasCapacity(in: .loopback, at: end))
+        #expect(limiter.openConnection(in: .loopback, at: end))
+
+        #expect(owners.map(\.isActive) == [true, true, false] + owners.dropFirst(3).map { _ in true })
+    }
+
+    @Test func `a new connection of an owner has 250 ms for its first request`() {
+        let limiter = ConnectionLimiter()
+        let start = ContinuousClock.now
+        for _ in 0..<ConnectionLimiter.maxConnections {
+            #expect(limiter.openConnection(in: .owners))
+            limiter.addOwner(EmbeddedChannel(), at: start)
+        }
+
+        #expect(!limiter.openConnection(in: .loopback, at: start + .milliseconds(249)))
+        #expect(limiter.openConnection(in: .loopback, at: start + .milliseconds(250)))
+    }
+
+    @Test func `connections of an owner with requests in progress are not closed`() {
+        let limiter = ConnectionLimiter()
+        let owners = (0..<ConnectionLimiter.maxConnections).map { _ in EmbeddedChannel() }
+        for channel in owners {
+            #expect(limiter.openConnection(in: .owners))
+            limiter.addOwner(channel)
+            limiter.requestBegan(on: channel)
+        }
+
+        #expect(!limiter.hasCapacity(in: .owners) && !limiter.openConnection(in: .loopback))
+    }
+
+    @Test func `event streams leave half of the connections for requests that end`() throws {
+        let limiter = ConnectionLimiter()
+        let owners = (0..<ConnectionLimiter.maxConnections).map { _ in EmbeddedChannel() }
+        for channel in owners {
+            limiter.addOwner(channel)
+            limiter.requestBegan(on: channel)
+        }
+        #expect(owners.count { limiter.beginStream(on: $0) } == ConnectionLimiter.maxConnections / 2)
+
+        // The end of a stream and of its connection free a place each.
+        limiter.requestEnded(on: owners[0])
+        #expect(limiter.beginStream(on: owners[200]) && !limiter.beginStream(on: owners[201]))
+        owners[1].close(promise: nil)
+        owners[1].embeddedEventLoop.run()
+        #expect(limiter.beginStream(on: owners[201]) && !limiter.beginStream(on: owners[202]))
+        // The connections of other clients have limits of their own.
+        #expect(limiter.beginStream(on: EmbeddedChannel()))
+    }
 }

@@ -50,7 +50,10 @@ import Testing
         (HTTPVersion.http1_1, "GET", [("Connection", "upgrade"), ("Upgrade", "h2c")], true),
         (.http1_1, "CONNECT", [], true), (.http1_1, "GET", [("Connection", "te, close")], true),
         (.http1_0, "GET", [], true), (.http1_0, "GET", [("Connection", "keep-alive")], false),
-        (.http1_1, "GET", [], false),
+        (.http1_1, "GET", [], false), (.http1_1, "POST", [("Transfer-Encoding", "chunked")], false),
+        (.http1_1, "POST", [("Transfer-Encoding", "identity")], true),
+        (.http1_1, "POST", [("Transfer-Encoding", "xchunked")], true),
+        (.http1_1, "POST", [("Transfer-Encoding", "chunked"), ("Transfer-Encoding", "chunked")], true),
     ])
     func `the connection closes after the response to its last request, and not before`(
         version: HTTPVersion,
@@ -119,7 +122,7 @@ import Testing
         try channel.pipeline.syncOperations.addHandlers(
             timeoutHandler,
             ByteToMessageHandler(RequestDecoder(maxHeadSize: 1_024, notifying: timeoutHandler)),
-            RequestProgressHandler(notifying: timeoutHandler, tracker: ResponseTracker())
+            RequestProgressHandler(notifying: timeoutHandler, tracker: ResponseTracker(), limiter: ConnectionLimiter())
         )
         try channel.connect(to: SocketAddress(unixDomainSocketPath: "/peer")).wait()
         let head = "GET /v1/streams HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\n\(field)\r\n\r\n"
@@ -146,7 +149,11 @@ import Testing
 
         init() throws {
             let timeoutHandler = RequestTimeoutHandler(maxHeadSize: 1_024, awaitsHandshake: false)
-            let progressHandler = RequestProgressHandler(notifying: timeoutHandler, tracker: ResponseTracker())
+            let progressHandler = RequestProgressHandler(
+                notifying: timeoutHandler,
+                tracker: ResponseTracker(),
+                limiter: ConnectionLimiter()
+            )
             try channel.pipeline.syncOperations.addHandler(progressHandler)
             try channel.connect(to: SocketAddress(unixDomainSocketPath: "/peer")).wait()
         }

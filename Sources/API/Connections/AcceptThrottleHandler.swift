@@ -16,7 +16,7 @@ final class AcceptThrottleHandler: ChannelDuplexHandler {
     struct StopAcceptingEvent: Sendable {}
 
     /// The interval between two checks for free descriptors and free capacity.
-    static let retryInterval = TimeAmount.milliseconds(100)
+    static let retryInterval = TimeAmount.milliseconds(10)
     /// The time that an accepted connection needs to reach the code that reads requests.
     static let drainDelay = TimeAmount.milliseconds(50)
 

@@ -30,7 +30,7 @@ package final class ConnectionLimiter: Sendable {
     /// The maximum number of connections per host of the team.
     static let maxPerHost = 256
     /// The maximum number of connections per user, so that no user can block the others. Root and the broker's user
-    /// have no limit.
+    /// have no limit; their idle connections are closed when another client needs the place (`OwnerConnections`).
     static let maxPerUser = 64
     /// The maximum number of connections per grant on all listeners together, so that no holder can block the others.
     static let maxPerGrant = 64
@@ -73,6 +73,7 @@ package final class ConnectionLimiter: Sendable {
         var grantSocketCount = 0
         var teamCount = 0
         var lastEnd: ContinuousClock.Instant?
+        var ofOwners = OwnerConnections()
 
         mutating func add(_ change: Int, in share: Share) {
             if share == .team { return teamCount += change }
@@ -85,15 +86,19 @@ package final class ConnectionLimiter: Sendable {
             count > 0 || lastEnd.map { now - $0 < .seconds(60) } ?? false
         }
 
-        func hasCapacity(in share: Share, unauthenticated: Int) -> Bool {
-            if share == .team { return teamCount - unauthenticated < maxTeam }
-            if share == .owners { return count < maxConnections }
-            guard count < maxConnections - reservedForOwners else { return false }
-            return switch share {
-            case .owners, .loopback, .team: true
+        /// Returns whether the share is not used up.
+        func hasOwnCapacity(in share: Share, unauthenticated: Int) -> Bool {
+            switch share {
+            case .owners, .loopback: true
+            case .team: teamCount - unauthenticated < maxTeam
             case .grantSockets: grantSocketCount < maxOnGrantSockets
             case .remote: remoteCount - unauthenticated < maxRemote
             }
+        }
+
+        /// Returns whether all shares together have a place for this one.
+        func hasCommonCapacity(for share: Share) -> Bool {
+            share == .team || count < (share == .owners ? maxConnections : maxConnections - reservedForOwners)
         }
     }
 
@@ -101,17 +106,22 @@ package final class ConnectionLimiter: Sendable {
 
     /// Counts one more connection. Check and count are one step, because every listener has a thread of its own.
     ///
+    /// If there is no place, an idle connection of an owner is closed. Its place is free a moment later.
+    ///
     /// - Parameters:
     ///   - share: The clients of the listener.
     ///   - unauthenticated: The number of remote connections without a grant, which have a limit of their own.
     ///   - now: The current time.
     /// - Returns: False if the share is used up.
     func openConnection(in share: Share, unauthenticated: Int = 0, at now: ContinuousClock.Instant = .now) -> Bool {
-        let (isOpen, isArrival) = total.withLock { total in
-            guard total.hasCapacity(in: share, unauthenticated: unauthenticated) else { return (false, false) }
+        let (isOpen, isArrival, evicted) = total.withLock { total -> (Bool, Bool, (any Channel)?) in
+            guard total.hasOwnCapacity(in: share, unauthenticated: unauthenticated) else { return (false, false, nil) }
+            let evicted = total.hasCommonCapacity(for: share) ? nil : total.ofOwners.evictIdle(at: now)
+            guard evicted != nil || total.hasCommonCapacity(for: share) else { return (false, false, nil) }
             defer { total.add(1, in: share) }
-            return (true, share != .team && !total.hasRecentClient(at: now))
+            return (true, share != .team && !total.hasRecentClient(at: now), evicted)
         }
+        evicted?.close(promise: nil)
         if isArrival { arrivalSubscribers.send(()) }
         return isOpen
     }
@@ -172,9 +182,33 @@ package final class ConnectionLimiter: Sendable {
     var isBusy: Bool { total.withLock { $0.count >= Self.busyThreshold } }
 
     /// Returns whether one more connection may be accepted; see `openConnection(in:unauthenticated:)`.
-    func hasCapacity(in share: Share, unauthenticated: Int = 0) -> Bool {
-        total.withLock { $0.hasCapacity(in: share, unauthenticated: unauthenticated) }
+    func hasCapacity(
+        in share: Share,
+        unauthenticated: Int = 0,
+        at now: ContinuousClock.Instant = .now
+    ) -> Bool {
+        total.withLock { total in
+            total.hasOwnCapacity(in: share, unauthenticated: unauthenticated)
+                && (total.hasCommonCapacity(for: share) || total.ofOwners.hasIdle(at: now))
+        }
     }
+
+    /// Adds the connection of root or of the broker's user, until it closes.
+    func addOwner(_ channel: any Channel, at now: ContinuousClock.Instant = .now) {
+        total.withLock { $0.ofOwners.add(channel, at: now) }
+        channel.closeFuture.whenComplete { [self] _ in total.withLock { $0.ofOwners.remove(channel) } }
+    }
+
+    func requestBegan(on channel: any Channel) { total.withLock { $0.ofOwners.requestBegan(on: channel) } }
+
+    func requestEnded(on channel: any Channel, at now: ContinuousClock.Instant = .now) {
+        total.withLock { $0.ofOwners.requestEnded(on: channel, at: now) }
+    }
+
+    /// Counts the request in progress as one without an end of its own, such as an event stream.
+    ///
+    /// - Returns: False if the owners have too many of them.
+    func beginStream(on channel: any Channel) -> Bool { total.withLock { $0.ofOwners.beginStream(on: channel) } }
 
     /// True if clients occupy connections of the owners' reserve. Clients that are not owners are then rejected.
     var isReservedCapacityInUse: Bool { total.withLock { $0.count > Self.maxConnections - Self.reservedForOwners } }
@@ -226,7 +260,7 @@ final class PerUserConnectionLimitHandler: ChannelInboundHandler {
 
     private func limitConnections(of peer: ConnectionLimiter.Peer, _ context: ChannelHandlerContext) {
         // Owners have no limit: they run many programs and have full access anyway.
-        if peer == .user(0) || peer == .user(owners.user) { return }
+        if peer == .user(0) || peer == .user(owners.user) { return limiter.addOwner(context.channel) }
         guard limiter.acquire(peer) else { return reject(context) }
         context.channel.closeFuture.whenComplete { [limiter] _ in limiter.release(peer) }
     }

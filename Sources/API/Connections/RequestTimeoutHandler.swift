@@ -128,6 +128,7 @@ final class RequestProgressHandler: ChannelDuplexHandler, RemovableChannelHandle
 
     private let timeoutHandler: RequestTimeoutHandler
     private let tracker: ResponseTracker
+    private let limiter: ConnectionLimiter
     /// The number of requests without a complete response.
     private var openRequests = 0
     /// True if the newest request is the last one of the connection.
@@ -135,9 +136,10 @@ final class RequestProgressHandler: ChannelDuplexHandler, RemovableChannelHandle
     /// True when the last request of the connection is complete.
     private var isPastLastRequest = false
 
-    init(notifying timeoutHandler: RequestTimeoutHandler, tracker: ResponseTracker) {
+    init(notifying timeoutHandler: RequestTimeoutHandler, tracker: ResponseTracker, limiter: ConnectionLimiter) {
         self.timeoutHandler = timeoutHandler
         self.tracker = tracker
+        self.limiter = limiter
     }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
@@ -148,6 +150,7 @@ final class RequestProgressHandler: ChannelDuplexHandler, RemovableChannelHandle
             context.write(wrapOutboundOut(.head(head)), promise: promise)
         case .end:
             openRequests -= 1
+            limiter.requestEnded(on: context.channel)
             let promise = promise ?? context.eventLoop.makePromise()
             promise.futureResult.whenSuccess { [tracker] in tracker.responseFlushed() }
             if isLast { promise.futureResult.assumeIsolated().whenSuccess { Self.close(context) } }
@@ -168,9 +171,10 @@ final class RequestProgressHandler: ChannelDuplexHandler, RemovableChannelHandle
         case .head(var head):
             timeoutHandler.headEnded(context)
             openRequests += 1
+            limiter.requestBegan(on: context.channel)
             // The protocol may change behind an upgrade. NIO's decoder then parses nothing more.
             let mayChangeProtocol = head.headers.contains(name: "Upgrade") || head.method == .CONNECT
-            hasLastRequest = !head.isKeepAlive || mayChangeProtocol
+            hasLastRequest = !head.isKeepAlive || mayChangeProtocol || !Self.hasClearEnd(head.headers)
             // RFC 9110, section 7.8: a server ignores the field in a request of HTTP/1.0.
             if head.version != .http1_1 { head.headers.remove(name: "Upgrade") }
             // A target in absolute form also names a host (RFC 9112, section 3.2.2). The next handler keeps only its
@@ -187,6 +191,13 @@ final class RequestProgressHandler: ChannelDuplexHandler, RemovableChannelHandle
         case .body:
             context.fireChannelRead(data)
         }
+    }
+
+    /// Returns whether the end of the body is clear. Behind another transfer coding, implementations disagree about which
+    /// bytes are the next request (RFC 9112, section 6.3), so the request is refused and the connection closes.
+    static func hasClearEnd(_ headers: HTTPHeaders) -> Bool {
+        let codings = headers["Transfer-Encoding"]
+        return codings.isEmpty || codings == ["chunked"]
     }
 
     /// Returns the authority of a target in absolute form; nil for a plain path.

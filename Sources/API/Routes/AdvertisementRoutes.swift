@@ -32,6 +32,7 @@ enum AdvertisementRoutes {
     /// Advertises a service, and streams its state and every later change. The advertisement is removed when the client
     /// disconnects.
     @Sendable static func createEphemeral(_ request: APIRequest) async throws -> Response {
+        try request.requireStreamPlace()
         let publisher = request.services.advertisements
         let advertisement = try await publisher.advertise(
             try validated(try await request.streamingRequestBody(AdvertisementSpec.self))

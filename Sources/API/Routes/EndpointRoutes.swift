@@ -23,6 +23,7 @@ enum EndpointRoutes {
         if let since = try request.query("since", as: UInt64.self) {
             let wait = min(try request.query("waitSeconds", as: Int.self) ?? 0, maxWaitSeconds)
             await waitForChange(in: request.services.registry, after: since, for: .seconds(max(0, wait)))
+            if wait > 0 { try request.requireStreamPlace() }
         }
         let (endpoints, revision) = await request.services.registry.list
         let filter = try Filter(request)

@@ -10,6 +10,7 @@ import Registry
 /// The stream begins with the lists. Every change follows.
 enum EventRoutes {
     @Sendable static func stream(_ request: APIRequest) async throws -> Response {
+        try request.requireStreamPlace()
         let last = HTTPField.Name("Last-Event-ID").flatMap { request.httpRequest.headers[$0] }.flatMap { UInt64($0) }
         let services = request.services
         return ServerSentEventStream.response(to: request.httpRequest) { events in

@@ -29,6 +29,7 @@ enum LeaseRoutes {
         guard (0...LeaseSpec.maxWaitSeconds).contains(wait) else {
             throw Problem(.badRequest, "\"waitSeconds\" must be from 0 to \(LeaseSpec.maxWaitSeconds), not \(wait)")
         }
+        if wait > 0 { try request.requireStreamPlace() }
         let endpoint = try await request.endpoint(spec.endpoint)
         guard allowsForwarding(to: endpoint.id.host, for: request.principal) else {
             throw RegistryError.noSuchEndpoint(spec.endpoint.text)

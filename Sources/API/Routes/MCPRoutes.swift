@@ -143,6 +143,11 @@ extension APIRequest {
         guard let method = MCPHTTPRequest.Method(rawValue: httpRequest.method.rawValue) else {
             throw Problem(.methodNotAllowed, "MCP does not use \(httpRequest.method)")
         }
+        // MCP 2026-07-28 has a request in place of the stream of a session, and names the method of a request in a header.
+        let isStream =
+            method == .get
+            || RequestValidator.values(of: "Mcp-Method", in: httpRequest.head) == ["subscriptions/listen"]
+        if isStream { try requireStreamPlace() }
         let mcpRequest = MCPHTTPRequest(
             method,
             headers: MCPRequestHeaders(

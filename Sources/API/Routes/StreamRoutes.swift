@@ -33,6 +33,7 @@ enum StreamRoutes {
         let target = try request.streamTarget()
         try await request.authorizeConnection(to: target)
         try requireUpgrade(request.httpRequest.headers)
+        try request.requireStreamPlace()
         let owner = TunnelOwner(user: request.principal.user, holder: request.principal.leaseHolder.agentKey)
         // A cancellation means that the listener closes, as at `remote off`.
         try await withTaskCancellationOrGracefulShutdownHandler {

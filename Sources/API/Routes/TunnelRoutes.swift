@@ -54,6 +54,7 @@ enum TunnelRoutes {
     /// Opens tunnels that are removed when the client disconnects. Streams the tunnels, and then the reason of each
     /// failed connection.
     @Sendable static func createEphemeral(_ request: APIRequest) async throws -> Response {
+        try request.requireStreamPlace()
         var specs: [TunnelSpec] = []
         for spec in try await request.streamingRequestBody([TunnelSpec].self) {
             specs.append(try await request.authorized(spec))

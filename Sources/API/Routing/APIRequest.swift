@@ -21,6 +21,7 @@ struct APIRequest: Sendable {
     let cleanup: RequestCleanup
     let deferredResponse: DeferredResponse
     let disconnectHandler: DisconnectHandler
+    let limiter: ConnectionLimiter
 
     /// The maximum size of a JSON body in bytes. Every document of the API is far smaller. MCP bodies have their own
     /// limit.
@@ -108,15 +109,14 @@ struct APIRequest: Sendable {
 
     private func decode<Value: Decodable>(_ type: Value.Type, _ body: ByteBuffer) throws -> Value {
         let bytes = Array(body.readableBytesView)
-        do {
         try checkMembers(of: bytes)
+        do {
             return try JSONCoding.decoder().decode(type, from: Data(bytes))
         } catch let error as DecodingError {
             throw Problem(.badRequest, error.userMessage(for: bytes), hint: "see the schemas in GET /openapi.json")
         }
     }
 
-    /// Returns a response with a JSON document.
     /// Throws unless the body is JSON, and all its members are in the schema of the route.
     private func checkMembers(of bytes: [UInt8]) throws(Problem) {
         let json: JSON
@@ -139,6 +139,7 @@ struct APIRequest: Sendable {
         if body.readableBytes > 0 { try checkMembers(of: Array(body.readableBytesView)) }
     }
 
+    /// Returns a response with a JSON document.
     func json(_ value: some Encodable, status: HTTPResponse.Status = .ok) throws -> Response {
         let body = try JSONCoding.encoder().encode(value)
         return Response(
@@ -165,6 +166,7 @@ struct APIRequestContext: RequestContext {
         let cleanup: RequestCleanup
         let deferredResponse: DeferredResponse
         let disconnectHandler: DisconnectHandler
+        let limiter: ConnectionLimiter
         let pendingResponse: PendingResponse
 
         var logger: Logger { application.logger }
@@ -177,6 +179,7 @@ struct APIRequestContext: RequestContext {
     let cleanup: RequestCleanup
     let deferredResponse: DeferredResponse
     let disconnectHandler: DisconnectHandler
+    let limiter: ConnectionLimiter
     let pendingResponse: PendingResponse
 
     init(source: Source) {
@@ -186,6 +189,7 @@ struct APIRequestContext: RequestContext {
         cleanup = source.cleanup
         deferredResponse = source.deferredResponse
         disconnectHandler = source.disconnectHandler
+        limiter = source.limiter
         pendingResponse = source.pendingResponse
     }
 }

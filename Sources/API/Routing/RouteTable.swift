@@ -206,14 +206,15 @@ enum RouteTable {
             router.on(RouterPath(route.path), method: route.method) { request, context in
                 let apiRequest = APIRequest(
                     httpRequest: request,
+                    route: route,
                     parameters: context.parameters,
                     principal: context.principal,
-                    route: route,
                     channel: context.channel,
                     services: services,
                     cleanup: context.cleanup,
                     deferredResponse: context.deferredResponse,
-                    disconnectHandler: context.disconnectHandler
+                    disconnectHandler: context.disconnectHandler,
+                    limiter: context.limiter
                 )
                 // The router treats `/v1/grants/` as `/v1/grants`. An empty ID would then mean all grants.
                 if route.path.hasPrefix("/v1/"), request.uri.path.hasSuffix("/") {
@@ -221,12 +222,12 @@ enum RouteTable {
                 }
                 try await authorize(apiRequest, to: route, pendingResponse: context.pendingResponse)
                 if let response = try await apiRequest.forward(from: route) { return response }
-                return try await route.handler(apiRequest)
-            }
-        }
                 if route.method != .get, route.requestSchema == nil, route.path.hasPrefix("/v1/") {
                     try await apiRequest.requireNoMembers()
                 }
+                return try await route.handler(apiRequest)
+            }
+        }
         return router.buildResponder()
     }
 

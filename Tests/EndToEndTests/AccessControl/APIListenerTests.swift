@@ -105,6 +105,16 @@ import Testing
         }
     }
 
+    @Test func `event streams and idle connections of the owner's programs leave places for commands and grants`()
+        async throws
+    {
+        try await withBroker { broker, scratch, port in
+            let lines = try await run("owners", broker.socket, port, in: scratch)
+
+            #expect(lines == ["128 streams: a command 200, a grant 200", "300 idle: a command 200, a grant 200"])
+        }
+    }
+
     @Test func `idle connections without a grant do not block other clients`() async throws {
         try await withBroker { _, scratch, port in
             let lines = try await run("silent", port, "400", in: scratch)

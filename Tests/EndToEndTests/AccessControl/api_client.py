@@ -8,6 +8,7 @@ SOCKET and PORT are the broker's listeners.
   exposed SOCKET PORT           sends tokens in URLs and cookies
   slashes SOCKET PORT           deletes paths with an empty ID and checks what is left
   streams SOCKET PORT COUNT     keeps COUNT event streams of one grant open, and sends requests with another grant and with none
+  owners SOCKET PORT            opens event streams and idle connections as an owner, and sends requests beside them
   silent PORT COUNT             sends requests without a token on COUNT connections, keeps them open, and sends one more
   slow PORT                     sends half a request head on many connections and prints how they end
   expiry SOCKET PORT            lets a grant expire under an event stream and prints the delay of its end
@@ -125,6 +126,9 @@ def border(path, port):
         (b"POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}", 400),
         (b"POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\n{}", 400),
         (b"POST /x HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: xchunked\r\n\r\n{}", 400),
+        *((f"{method} /health HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: {coding}\r\n\r\n".encode()
+           + b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n", 400)
+          for method in ("GET", "POST") for coding in ("identity", "xchunked", "gzip, chunked", "chunked, identity")),
         (b"GET /health HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * (1 << 20) + b"\r\n\r\n", {400, 431, None}),
         (b"GET /" + b"a" * (1 << 20), {400, 431, None}),
         (b"GET /" + b"a" * 20000, 431),
@@ -298,13 +302,33 @@ def streams(path, port, count):
 
 def silent(port, count):
     """Idle clients after a request that needs no grant."""
-    crowd = [tcp(port) for _ in range(int(count))]
-    for caller in crowd:
+    crowd = []
+    for _ in range(int(count)):
+        caller = tcp(port)
+        crowd.append(caller)
         caller.sendall(head("GET", "/health"))
         assert caller.recv(65536).startswith(b"HTTP/1.1 200 "), "refused"
     start = time.monotonic()
     status = ask(tcp(port), "GET", "/health")[0]
     print(status, "at once" if time.monotonic() - start < 1 else f"WRONG {time.monotonic() - start}")
+
+
+def owners(path, port):
+    """Event streams and idle connections of the owner's own programs."""
+    _, token = pair(path, port)
+    others = lambda: f"a command {ask(unix(path), 'GET', '/v1/status')[0]}, a grant {ask(tcp(port), 'GET', '/v1/endpoints', token=token)[0]}"
+    def crowd(count, target):
+        callers = []
+        for _ in range(count):
+            callers.append(unix(path))
+            callers[-1].sendall(head("GET", target))
+            yield callers[-1], callers[-1].recv(65536)
+    streams = list(crowd(256, "/v1/events"))
+    print(sum(answer.startswith(b"HTTP/1.1 200 ") for _, answer in streams), "streams:", others())
+    for caller, _ in streams:
+        caller.close()
+    idle = list(crowd(300, "/health"))
+    print(len(idle), "idle:", others())
 
 
 def expiry(path, port):
