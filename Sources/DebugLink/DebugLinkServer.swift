@@ -21,6 +21,7 @@ package final class DebugLinkServer: Service {
     private let incompleteFrames: IncompleteFrameLimiter
     private let clock: any Clock<Duration>
     private let logger: Logger
+    private let clientLogs: ClientLogLimiter
 
     /// Creates a server that listens already.
     ///
@@ -49,6 +50,7 @@ package final class DebugLinkServer: Service {
         self.isApproved = isApproved
         self.clock = clock
         self.logger = logger
+        clientLogs = ClientLogLimiter(logger)
     }
 
     /// The address with the port that apps connect to.
@@ -57,26 +59,28 @@ package final class DebugLinkServer: Service {
     /// Serves until graceful shutdown, then closes every connection.
     package func run() async throws {
         logger.info("waiting for apps of the state debugger", metadata: ["address": "\(address)"])
-        await cancelWhenGracefulShutdown { await self.accept() }
+        await cancelWhenGracefulShutdown {
+            await withDiscardingTaskGroup { group in
+                group.addTask { await self.clientLogs.reportOmitted(clock: self.clock) }
+                await self.accept()
+                group.cancelAll()
+            }
+        }
         listener.close()
         await apps.finish()
     }
 
     private func accept() async {
         await withDiscardingTaskGroup { group in
-            var hasLoggedProblem = false
+            let problems = clientLogs.logger(for: "not accepted")
             while true {
                 do {
                     let connection = try await connect(try await listener.accept())
-                    hasLoggedProblem = false
                     group.addTask { await connection.serve() }
                 } catch is CancellationError {
                     return
                 } catch {
-                    if !hasLoggedProblem {
-                        logger.warning("an app was not accepted", metadata: ["reason": "\(error)"])
-                        hasLoggedProblem = true
-                    }
+                    problems.warning("an app was not accepted", metadata: ["reason": "\(error)"])
                     // A rejected app is closed. Without a descriptor the connection stays in the accept queue.
                     if (error as? SocketError)?.isExhaustion == true {
                         try? await clock.sleep(for: Self.acceptRetryDelay)
@@ -94,6 +98,7 @@ package final class DebugLinkServer: Service {
         }
         SocketOption.setNoDelay(number)
         SocketOption.setKeepAlive(number)
+        let logger = clientLogs.logger(for: peer.host)
         let stream = try DebugLinkSocket(socket, clock: clock)
         let app = try await apps.connect(peer, sender: StateSender(stream, clock: clock))
         let tee = otherDebugger.map { dial in

@@ -175,6 +175,24 @@ import Testing
             try await changes.waitForState(1, of: app.id)
         }
     }
+
+    @Test func `a client that connects 100 times as an app causes a few lines`() async throws {
+        var log = WarningLog()
+        log.logLevel = .info
+        try await DebugLinkFixture.running(log: log) { server in
+            var changes = await Changes(of: server)
+            for _ in 0..<100 {
+                let app = try await FakeApp.connect(to: server, &changes)
+                try await app.send("{}")
+                try await changes.waitForState(1, of: app.id)
+                app.stream.finish()
+                #expect(try await changes.waitForEnd(of: app.id) == nil)
+            }
+
+            let lines = log.lines.filter { $0.contains("app of the state debugger") }
+            #expect((1...6).contains(lines.count), "\(lines)")
+        }
+    }
 }
 
 /// Collects the warnings of a server with their metadata.

@@ -3,6 +3,7 @@ import Logging
 import Model
 import ServiceLifecycle
 import Synchronization
+import SystemIO
 import Testing
 
 @testable import Registry

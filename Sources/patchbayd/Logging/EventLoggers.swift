@@ -3,6 +3,7 @@ import Logging
 import Model
 import Registry
 import ServiceLifecycle
+import SystemIO
 import Tunnels
 
 /// Logs a line for each advertisement that is published, withdrawn or rejected.
@@ -56,12 +57,7 @@ struct EndpointLogger: Service {
             let lines = LineLimiter<EndpointID>(window: window)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await logChanges(lines) }
-                group.addTask {
-                    // No other event reports the end of a window with suppressed lines.
-                    for await _ in lines.begun {
-                        repeat { try await Task.sleep(for: window) } while log(lines.popExpired(at: .now))
-                    }
-                }
+                group.addTask { await lines.reportOmitted(clock: ContinuousClock(), log) }
                 try await group.next()
                 group.cancelAll()
             }
@@ -69,16 +65,13 @@ struct EndpointLogger: Service {
     }
 
     /// Logs the numbers of suppressed lines.
-    ///
-    /// - Returns: True if windows are still open.
-    private func log(_ expired: LineLimiter<EndpointID>.Expired) -> Bool {
+    private func log(_ expired: LineLimiter<EndpointID>.Expired) {
         for (id, count) in expired.omitted {
             logger.info("endpoint changed often", metadata: ["id": "\(id)", "changes not shown": "\(count)"])
         }
         if expired.beyondTotal > 0 {
             logger.info("many endpoints changed", metadata: ["changes not shown": "\(expired.beyondTotal)"])
         }
-        return !expired.isLast
     }
 
     /// Logs the registry's changes until cancellation.

@@ -1,14 +1,14 @@
 import Synchronization
 
-/// A rate limiter for log lines about frequently changing objects: per object and in total.
-final class LineLimiter<Key: Hashable & Sendable>: Sendable {
+/// A rate limiter for log lines about frequently changing objects or clients: per object and in total.
+package final class LineLimiter<Key: Hashable & Sendable>: Sendable {
     /// The suppressed lines of expired windows.
-    struct Expired: Sendable {
-        var omitted: [(key: Key, count: Int)] = []
+    package struct Expired: Sendable {
+        package var omitted: [(key: Key, count: Int)] = []
         /// Lines suppressed by the total limit.
-        var beyondTotal = 0
+        package var beyondTotal = 0
         /// True if no window is open any more.
-        var isLast = false
+        package var isLast = false
     }
 
     private struct Count {
@@ -23,16 +23,16 @@ final class LineLimiter<Key: Hashable & Sendable>: Sendable {
     }
 
     /// The maximum number of lines per window about one object, and about all objects together.
-    static var limit: Int { 6 }
-    static var totalLimit: Int { 300 }
+    package static var limit: Int { 6 }
+    package static var totalLimit: Int { 300 }
 
     /// Yields when a window opens while no other is open.
-    let begun: AsyncStream<Void>
+    private let begun: AsyncStream<Void>
     private let begin: AsyncStream<Void>.Continuation
     private let window: Duration
     private let state = Mutex(State())
 
-    init(window: Duration) {
+    package init(window: Duration) {
         self.window = window
         (begun, begin) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     }
@@ -40,11 +40,16 @@ final class LineLimiter<Key: Hashable & Sendable>: Sendable {
     /// Counts a line about an object.
     ///
     /// - Returns: True if the line may be logged.
-    func admit(_ key: Key, at now: ContinuousClock.Instant) -> Bool {
+    package func admit(_ key: Key, at now: ContinuousClock.Instant) -> Bool {
         let (isAdmitted, isFirst) = state.withLock { state -> (Bool, Bool) in
             let isFirst = state.total == nil
             var (total, counter) = (state.total ?? Count(since: now), state.perKey[key] ?? Count(since: now))
-            defer { (state.total, state.perKey[key]) = (total, counter) }
+            // Beyond the limit of all objects, no new object is remembered: a client may have any number of addresses.
+            let isRemembered = state.perKey[key] != nil || total.lines < Self.totalLimit
+            defer {
+                state.total = total
+                if isRemembered { state.perKey[key] = counter }
+            }
             guard counter.lines < Self.limit else {
                 counter.omitted += 1
                 return (false, isFirst)
@@ -62,7 +67,7 @@ final class LineLimiter<Key: Hashable & Sendable>: Sendable {
     }
 
     /// Closes the expired windows and returns their suppressed lines.
-    func popExpired(at now: ContinuousClock.Instant) -> Expired {
+    package func popExpired(at now: ContinuousClock.Instant) -> Expired {
         state.withLock { state in
             var expired = Expired()
             for (key, count) in state.perKey where now - count.since >= window {
@@ -75,6 +80,20 @@ final class LineLimiter<Key: Hashable & Sendable>: Sendable {
             }
             expired.isLast = state.total == nil
             return expired
+        }
+    }
+
+    /// Passes the suppressed lines of each window to `report` at its end, until cancellation. No other event reports the
+    /// end of a window.
+    package func reportOmitted(clock: any Clock<Duration>, _ report: (Expired) -> Void) async {
+        for await _ in begun {
+            var isLast = false
+            while !isLast {
+                guard (try? await clock.sleep(for: window)) != nil else { return }
+                let expired = popExpired(at: .now)
+                report(expired)
+                isLast = expired.isLast
+            }
         }
     }
 }
