@@ -15,6 +15,7 @@ package struct APIServices: Sendable {
     package let leases: LeaseService
     let leasePolicy: LeasePolicy
     package let approvalService: ApprovalService
+    let disconnector: EndpointDisconnector
     /// The TCP port of the API on loopback, for pairing strings; nil without a TCP listener.
     package let tcpPort: UInt16?
     package let devices: any DeviceProvider
@@ -70,7 +71,8 @@ package struct APIServices: Sendable {
         self.mcp = mcp
         self.leases = leases
         self.leasePolicy = leasePolicy ?? LeasePolicy(registry: registry, leases: leases)
-        approvalService = ApprovalService(accessStore: accessStore, registry: registry, tunnels: tunnels)
+        disconnector = EndpointDisconnector(registry: registry, tunnels: tunnels, disconnectCalls: mcp.apps.disconnect)
+        approvalService = ApprovalService(accessStore: accessStore, registry: registry, disconnector: disconnector)
         self.devices = devices
         self.advertisements = advertisements
         self.staticEndpoints = staticEndpoints
@@ -84,6 +86,7 @@ package struct APIServices: Sendable {
             accessStore: accessStore,
             registry: registry,
             approvalService: approvalService,
+            disconnector: disconnector,
             addressRefusal: senderRefusal
         )
         self.brokers = brokers

@@ -56,12 +56,12 @@ package final class StreamTable: Sendable {
         await stream.waitForEnd()
     }
 
-    /// Closes the streams to these targets that use the network. USB streams stay.
+    /// Closes the streams to these targets over revoked routes.
     ///
-    /// When it returns, none of them relays another byte. Pending dials over the network are dropped too.
-    package func closeNetworkStreams(to targets: Set<TunnelTarget>) async {
+    /// When it returns, none of them relays another byte. Pending dials over these routes are dropped too.
+    package func closeStreams(to targets: Set<TunnelTarget>, over routes: RevokedRoutes) async {
         let affected = streams.withLock { $0.values.filter { targets.contains($0.target) } }
-        for stream in affected { await stream.close(over: .network) }
+        for stream in affected { await stream.close(over: routes) }
     }
 
     /// Closes the streams over routes that may no longer be dialed.

@@ -135,14 +135,14 @@ package actor TunnelTable {
         }
     }
 
-    /// Closes the network connections of the tunnels. USB connections and the tunnels themselves stay.
+    /// Closes the connections of the tunnels over revoked routes. The tunnels themselves stay.
     ///
     /// When it returns, none of these connections relays another byte. Pending dials over routes resolved before the
     /// call are dropped too.
-    package func closeNetworkConnections(of ids: Set<String>) async {
+    package func closeConnections(of ids: Set<String>, over routes: RevokedRoutes) async {
         let listeners = ids.compactMap { records[$0]?.listener }
         await withDiscardingTaskGroup { group in
-            for listener in listeners { group.addTask { await listener.closeConnections(over: .network) } }
+            for listener in listeners { group.addTask { await listener.closeConnections(over: routes) } }
         }
     }
 

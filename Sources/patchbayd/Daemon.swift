@@ -146,7 +146,9 @@ struct Daemon: Sendable {
         ) { configuration in
             level.set(configuration.broker.logLevel)
             await state.accessStore.setAuditRetention(configuration.audit.retention)
-            await state.staticEndpoints.replaceConfigured(configuration.endpoints)
+            for endpoint in await state.staticEndpoints.replaceConfigured(configuration.endpoints) {
+                await servers.approvalService.configurationEnded(of: endpoint)
+            }
         }
         // In start order, dependencies first; stopped in reverse order.
         services =

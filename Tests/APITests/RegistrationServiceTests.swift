@@ -55,11 +55,17 @@ import Tunnels
             let (grant, _) = try await accessStore.invites.redeem(client, from: .tcp(address: "127.0.0.1"))
             let (registry, clock) = (EndpointRegistry(), ManualClock())
             let tunnels = try await TunnelTable(planner: NoTargets())
+            let disconnector = EndpointDisconnector(registry: registry, tunnels: tunnels) { _ in }
             let service = RegistrationService(
                 source: RegistrationSource(kinds: [.mcp], clock: clock) { await registry.apply($0) },
                 accessStore: accessStore,
                 registry: registry,
-                approvalService: ApprovalService(accessStore: accessStore, registry: registry, tunnels: tunnels),
+                approvalService: ApprovalService(
+                    accessStore: accessStore,
+                    registry: registry,
+                    disconnector: disconnector
+                ),
+                disconnector: disconnector,
                 addressRefusal: { _ in nil }
             )
             try await body(Fixture(service: service, registry: registry, grant: grant, clock: clock))

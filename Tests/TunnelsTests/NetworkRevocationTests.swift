@@ -26,7 +26,7 @@ struct NetworkRevocationTests {
             fixture.resolver.set(.success([cable]))
             let near = try await client(of: tunnel)
 
-            await table.closeNetworkConnections(of: [tunnel.id])
+            await table.closeConnections(of: [tunnel.id], over: .network)
 
             await #expect(throws: SocketStream.Failure(code: ECONNRESET)) { try await far.receiveSome() }
             for stream in [near, others] {
@@ -52,7 +52,7 @@ struct NetworkRevocationTests {
             try await client.send([1, 2, 3])
             for await _ in dialer.begun.stream { break }
 
-            await table.closeNetworkConnections(of: [tunnel.id])
+            await table.closeConnections(of: [tunnel.id], over: .network)
             gate.continuation.finish()
 
             await #expect(throws: SocketStream.Failure(code: ECONNRESET)) { try await client.receiveSome() }

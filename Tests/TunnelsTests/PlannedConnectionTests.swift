@@ -247,7 +247,7 @@ struct PlannedConnectionTests {
             try await client.send([1])
             try await eventually("the connect has begun") { planner.permits.withLock { $0.open } == 1 }
 
-            await table.closeNetworkConnections(of: [tunnel.id])
+            await table.closeConnections(of: [tunnel.id], over: .network)
             gate.withLock { $0 = true }
 
             await #expect(throws: SocketStream.Failure(code: ECONNRESET)) { try await client.receiveSome() }

@@ -115,7 +115,7 @@ struct StreamTableTests {
                 await #expect(throws: SocketStream.Failure(code: ECONNRESET)) { try await client.receiveSome() }
             }
             for await _ in dialer.begun.stream { break }
-            await table.streams.closeNetworkStreams(to: [fixture.target])
+            await table.streams.closeStreams(to: [fixture.target], over: .network)
             gate.continuation.finish()
             do {
                 try await opened

@@ -1,5 +1,5 @@
 import AccessControl
-import Model
+package import Model
 import Registry
 import ServiceLifecycle
 import Tunnels
@@ -9,7 +9,7 @@ import Tunnels
 package struct ApprovalService: Service {
     let accessStore: AccessStore
     let registry: EndpointRegistry
-    let tunnels: TunnelTable
+    let disconnector: EndpointDisconnector
 
     /// Approves a network address of an endpoint, and accepts the server that answers there next. The registry shows
     /// the approval before this function returns.
@@ -68,8 +68,13 @@ package struct ApprovalService: Service {
         do { try await accessStore.approvals.revoke(of: id, by: actor, from: source) } catch { failure = error }
         await publishApproval(id)
         // A static endpoint needs no other approval.
-        if endpoint?.sources != [.config] { await closeTunnels(to: id) }
+        if let endpoint, endpoint.sources != [.config] { await disconnector.disconnect(endpoint, over: .network) }
         if let failure { throw failure }
+    }
+
+    /// Ends every use of an endpoint over its configured address, which a reload has removed from the configuration.
+    package func configurationEnded(of endpoint: Endpoint) async {
+        await disconnector.disconnect(endpoint, over: .addresses(endpoint.configuredRoutes))
     }
 
     /// Stores an app's own token for the approved routes of its endpoint, or for `route` alone. With `isForUnseen`, the
@@ -112,23 +117,5 @@ package struct ApprovalService: Service {
             published = accessStore.approvals.trust(of: id)
             await registry.setTrust(published, of: id)
         } while accessStore.approvals.trust(of: id) != published
-    }
-
-    /// Closes the connections of tunnels to an endpoint over the network.
-    func closeTunnels(to id: EndpointID) async {
-        var ids: Set<String> = []
-        for tunnel in await tunnels.list() where await leads(tunnel.spec.target, to: id) { ids.insert(tunnel.id) }
-        await tunnels.closeNetworkConnections(of: ids)
-        for target in tunnels.streams.targets where await leads(target, to: id) {
-            await tunnels.streams.closeNetworkStreams(to: [target])
-        }
-        await tunnels.refreshTargets()
-    }
-
-    /// Returns whether a target is the endpoint, which may have had another ID when the tunnel was created.
-    private func leads(_ target: TunnelTarget, to id: EndpointID) async -> Bool {
-        guard case .endpoint(let target) = target else { return false }
-        if target == id { return true }
-        return (try? await registry.localEndpoint(target))?.id == id
     }
 }

@@ -3,6 +3,7 @@ import Model
 import Registrations
 import Registry
 import SystemIO
+import Tunnels
 
 /// Registers apps with their grants: lists them, stores their secrets, and ends both with the grant.
 package actor RegistrationService {
@@ -13,6 +14,7 @@ package actor RegistrationService {
     private let accessStore: AccessStore
     private let registry: EndpointRegistry
     private let approvalService: ApprovalService
+    private let disconnector: EndpointDisconnector
     private let addressRefusal: AddressCheck
     /// The endpoints of each grant with a registration since the start of the broker.
     private var endpoints: [String: Set<EndpointID>] = [:]
@@ -22,12 +24,14 @@ package actor RegistrationService {
         accessStore: AccessStore,
         registry: EndpointRegistry,
         approvalService: ApprovalService,
+        disconnector: EndpointDisconnector,
         addressRefusal: @escaping AddressCheck
     ) {
         self.source = source
         self.accessStore = accessStore
         self.registry = registry
         self.approvalService = approvalService
+        self.disconnector = disconnector
         self.addressRefusal = addressRefusal
     }
 
@@ -118,13 +122,30 @@ package actor RegistrationService {
         endpoints[grant] = []
     }
 
-    /// Removes the apps of a grant from the list, and closes the connections to them. The IDs stay reserved.
+    /// Removes the apps of a grant from the list, and ends every use of them. The IDs stay reserved.
     private func endAll(of grant: String) async {
         await source.endAll(of: grant)
         for id in endpoints.removeValue(forKey: grant) ?? [] {
-            await approvalService.closeTunnels(to: id)
+            guard let endpoint = try? await registry.localEndpoint(id) else { continue }
             try? await registry.remove(id)
+            await disconnector.disconnect(endpoint, over: .all)
         }
+    }
+
+    /// Returns the grant with which an app registered itself; nil for every other endpoint.
+    func grant(of endpoint: Endpoint) -> String? {
+        guard endpoint.sources.contains(.registration) else { return nil }
+        return endpoints.first { $0.value.contains(endpoint.id) }?.key
+    }
+
+    /// Throws if an endpoint is a registered app. Its approval is its registration, which ends with its grant.
+    func requireNoRegistration(of endpoint: Endpoint, toDo action: String) throws(Problem) {
+        guard let grant = grant(of: endpoint) else { return }
+        throw Problem(
+            .conflict,
+            "\(endpoint.id) has registered itself with grant \(grant), so \(action)",
+            hint: "patchbay revoke \(grant) ends the grant and removes its apps"
+        )
     }
 
     private static func grant(of principal: Principal) throws(Problem) -> Grant {

@@ -24,7 +24,13 @@ enum ApprovalRoutes {
     }
 
     @Sendable static func revoke(_ request: APIRequest) async throws -> Response {
-        try await request.services.approvalService.revokeApproval(
+        let services = request.services
+        if let endpoint = try? await services.registry.localEndpoint(try request.endpointID()),
+            services.accessStore.approvals.trust(of: endpoint.id).approval == nil
+        {
+            try await services.registrations.requireNoRegistration(of: endpoint, toDo: "it has no approval to revoke")
+        }
+        try await services.approvalService.revokeApproval(
             of: try request.endpointID(),
             by: request.principal.actor,
             from: request.principal.source

@@ -3,6 +3,7 @@ import Hummingbird
 import Model
 import Registry
 import ServiceLifecycle
+import Tunnels
 
 /// `/v1/endpoints`.
 enum EndpointRoutes {
@@ -22,8 +23,8 @@ enum EndpointRoutes {
     @Sendable static func list(_ request: APIRequest) async throws -> Response {
         if let since = try request.query("since", as: UInt64.self) {
             let wait = min(try request.query("waitSeconds", as: Int.self) ?? 0, maxWaitSeconds)
-            await waitForChange(in: request.services.registry, after: since, for: .seconds(max(0, wait)))
             if wait > 0 { try request.requireStreamPlace() }
+            await waitForChange(in: request.services.registry, after: since, for: .seconds(max(0, wait)))
         }
         let (endpoints, revision) = await request.services.registry.list
         let filter = try Filter(request)
@@ -49,12 +50,23 @@ enum EndpointRoutes {
     }
 
     @Sendable static func remove(_ request: APIRequest) async throws -> Response {
-        let id = try request.endpointID()
-        _ = try await request.services.staticEndpoints.remove(id)
-        try await request.services.registry.remove(id)
+        let (id, services) = (try request.endpointID(), request.services)
+        let endpoint = try await services.registry.localEndpoint(id)
+        let wasStatic = try await services.staticEndpoints.remove(endpoint.id)
+        do { try await services.registry.remove(endpoint.id) } catch RegistryError.stillPresent(let id) {
+            if wasStatic {
+                await services.disconnector.disconnect(endpoint, over: .addresses(endpoint.configuredRoutes))
+            }
+            try await services.registrations.requireNoRegistration(
+                of: endpoint,
+                toDo: "it would register again; it can be removed while it is offline"
+            )
+            throw RegistryError.stillPresent(id)
+        }
+        await services.disconnector.disconnect(endpoint, over: .all)
         // An endpoint that appears again needs a new approval.
-        try await request.services.approvalService.revokeApproval(
-            of: id,
+        try await services.approvalService.revokeApproval(
+            of: endpoint.id,
             by: request.principal.actor,
             from: request.principal.source
         )

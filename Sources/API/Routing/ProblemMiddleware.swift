@@ -107,7 +107,7 @@ extension AppError {
         let code: Problem.Code =
             switch self {
             case .unreachable, .noHandshake, .permissionChanged, .timedOut, .responseLost, .refused: .unavailable
-            case .notApproved, .mismatch, .tokenRequired, .forbidden, .toolNotAllowed: .forbidden
+            case .accessEnded, .notApproved, .mismatch, .tokenRequired, .forbidden, .toolNotAllowed: .forbidden
             case .invalidArguments: .badRequest
             case .notMCP, .invalidResponse: .conflict
             case .leased: .leased

@@ -54,6 +54,8 @@ package struct TeamAppCaller: AppCaller {
         return result
     }
 
+    package func disconnect(_ id: EndpointID) async { await local.disconnect(id) }
+
     package func toolCount(of endpoint: Endpoint) async -> Int? {
         endpoint.isOnOtherHost ? nil : await local.toolCount(of: endpoint)
     }

@@ -36,6 +36,8 @@ package enum AppError: Error, Hashable, Sendable {
     case noHandshake(seconds: Int, cause: String? = nil)
     /// Nothing was delivered, because a permission changed after the lookup.
     case permissionChanged
+    /// The call was cancelled, because an owner removed the endpoint or revoked its approval.
+    case accessEnded
     /// Nothing was delivered, because another client has the lease and the request may change the app.
     case leased(LeaseConflict)
     /// The request was delivered and the app was silent for this long.
@@ -74,6 +76,7 @@ extension AppError {
         case .busy: "busy"
         case .noHandshake: "no-handshake"
         case .permissionChanged: "permission-changed"
+        case .accessEnded: "access-ended"
         case .leased: "leased"
         case .timedOut: "timeout"
         case .responseLost: "response-lost"
@@ -85,7 +88,7 @@ extension AppError {
     /// Indicates whether the app received the call and may have executed it.
     package var isDelivered: Bool {
         switch self {
-        case .timedOut, .responseLost, .invalidResponse: true
+        case .timedOut, .responseLost, .invalidResponse, .accessEnded: true
         case .unreachable, .notApproved, .mismatch, .tokenRequired, .forbidden, .toolNotAllowed, .invalidArguments,
             .notMCP, .busy, .noHandshake, .permissionChanged, .leased, .refused:
             false
@@ -150,6 +153,8 @@ extension AppError {
         case .noHandshake(let seconds, _):
             "\(id) accepts connections, but completed no MCP handshake within \(seconds) s"
         case .permissionChanged: "a permission for \(id) changed before the call was sent"
+        case .accessEnded:
+            "the call was cancelled, because \(id) was removed or its approval was revoked; the app may have received it"
         case .leased(let conflict): "the call was not sent: \(conflict)"
         case .timedOut(let seconds, _): "\(id) has not answered within \(seconds) s"
         case .responseLost: "delivered, result unknown: \(id) closed the connection before its response"
@@ -185,6 +190,8 @@ extension AppError {
         case (.noHandshake(_, let cause?), _), (.timedOut(_, let cause?), _): cause
         case (.noHandshake, _): "check whether the app is paused at a breakpoint"
         case (.permissionChanged, _): "call again"
+        case (.accessEnded, .human): "patchbay list"
+        case (.accessEnded, _): "an owner of the broker decides about access to this app"
         // Also a refusal by another host, whose hint is for a person.
         case (_, .brokerAgent) where code == Problem.Code.leased.rawValue:
             "read-only tools work meanwhile; pass lease and timeoutSeconds to wait for your turn"

@@ -190,6 +190,15 @@ extension AppProxy {
         }
     }
 
+    package func disconnect(_ id: EndpointID) async {
+        // First the sessions: a cancelled call would otherwise tell the app, over a session that is still known.
+        await pool.disconnect(id)
+        await clientSessions.disconnect(id)
+        await pool.endpointTasks.cancelAll(of: id)
+        // A cancelled call may have completed a handshake meanwhile.
+        await pool.disconnect(id)
+    }
+
     package func toolCount(of endpoint: Endpoint) async -> Int? { await cache.record(of: endpoint.id).toolCount }
 
     package func accepts(_ secret: EndpointSecret, at endpoint: Endpoint, for principal: Principal) async -> Bool? {
@@ -263,6 +272,10 @@ package protocol AppCaller: Sendable {
     ///
     /// - Throws: `AppError` if the app has never been listed, or the principal may not call the app.
     func tools(of endpoint: Endpoint, for principal: Principal) async throws(AppError) -> AppToolList
+
+    /// Cancels the calls of an app of this broker, waiting ones too, and ends its sessions. When it returns, no call of
+    /// theirs sends another byte.
+    func disconnect(_ id: EndpointID) async
 
     /// Returns the number of cached tools. Does not contact the app.
     func toolCount(of endpoint: Endpoint) async -> Int?

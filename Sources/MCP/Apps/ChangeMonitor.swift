@@ -148,9 +148,11 @@ final class ChangeMonitor: Sendable {
     }
 
     private func streamChangesOnce(of id: EndpointID, for principal: Principal) async throws -> Bool {
-        let endpoint = try await pool.endpoint(id)
-        let (session, access) = try await pool.authorize(principal, to: endpoint)
-        return try await session.streamChanges(of: endpoint, by: access.routes)
+        try await pool.endpointTasks.run(at: id) { [pool] in
+            let endpoint = try await pool.endpoint(id)
+            let (session, access) = try await pool.authorize(principal, to: endpoint)
+            return try await session.streamChanges(of: endpoint, by: access.routes)
+        }
     }
 }
 

@@ -102,6 +102,11 @@ final class ClientSessions: Sendable {
         for session in pool.withLock({ $0.removeAll(of: id) }) { close(session, of: id) }
     }
 
+    /// Discards all sessions with an endpoint. The app is not informed.
+    func disconnect(_ id: EndpointID) async {
+        for session in pool.withLock({ $0.removeAll(of: id) }) { await session.invalidate() }
+    }
+
     /// Ends the session at the app if the app is reachable. Uses the broker's permissions, not the client's.
     private func close(_ session: UpstreamSession, of id: EndpointID) {
         tasks.schedule { [upstreamPool] in

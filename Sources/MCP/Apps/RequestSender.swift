@@ -36,8 +36,10 @@ struct RequestSender: Sendable {
         }
         do {
             try await requireTool(request, at: id, for: principal)
-            let response = try await elicitationBridge.answerInputRequests(request) {
-                try await sendWithRetry($0, at: id, for: principal, wait: wait)
+            let response = try await pool.endpointTasks.run(at: id) {
+                try await elicitationBridge.answerInputRequests(request) {
+                    try await sendWithRetry($0, at: id, for: principal, wait: wait)
+                }
             }
             measured(Self.result(of: response))
             await audit(request, at: id, for: principal, size: response.size, outcome: Self.outcome(of: response))

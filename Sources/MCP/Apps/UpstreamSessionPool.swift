@@ -44,6 +44,8 @@ final class UpstreamSessionPool: Sendable {
     private let clock: any Clock<Duration>
     private let watch: ElapsedTimer
     private let tasks: BackgroundTasks
+    /// The calls and change streams in progress.
+    let endpointTasks = EndpointTasks()
     private let entries = Mutex<[EndpointID: Entry]>([:])
     private let handlers = Mutex(Handlers())
 
@@ -242,6 +244,9 @@ final class UpstreamSessionPool: Sendable {
         let session = entries.withLock { $0.removeValue(forKey: id)?.session }
         await session?.invalidate()
     }
+
+    /// Discards the shared session with an endpoint. The app is not informed.
+    func disconnect(_ id: EndpointID) async { await entries.withLock { $0[id]?.session }?.invalidate() }
 
     func contains(_ id: EndpointID) -> Bool { entries.withLock { $0[id] != nil } }
 

@@ -38,14 +38,21 @@ actor StaticEndpoints: StaticEndpointStore {
     }
 
     /// Replaces the endpoints of the configuration after a reload. Endpoints that were added over the API stay.
-    func replaceConfigured(_ endpoints: [StaticEndpoint]) async {
-        guard endpoints != configured else { return }
+    ///
+    /// - Returns: The endpoints whose address is no longer configured, as they were before.
+    func replaceConfigured(_ endpoints: [StaticEndpoint]) async -> [Endpoint] {
+        guard endpoints != configured else { return [] }
+        var ended: [Endpoint] = []
+        for old in configured where !(endpoints + added).contains(where: old.hasSameAddress(as:)) {
+            if let endpoint = await registry.endpoint(seenAs: Self.sighting(of: old).id) { ended.append(endpoint) }
+        }
         let removed = configured.filter { old in !endpoints.contains { $0.name == old.name } }
         configured = endpoints
         for endpoint in removed where !added.contains(where: { $0.name == endpoint.name }) {
             await registry.apply(.lost(Self.sighting(of: endpoint).id))
         }
         await announce()
+        return ended
     }
 
     /// Saves and lists an endpoint.
@@ -119,5 +126,12 @@ actor StaticEndpoints: StaticEndpointStore {
             name: SanitizedText(endpoint.name),
             routes: [.network(NetworkRoute(address: address, port: endpoint.port))]
         )
+    }
+}
+
+extension StaticEndpoint {
+    /// Returns whether the other one is the same endpoint at the same address.
+    fileprivate func hasSameAddress(as other: StaticEndpoint) -> Bool {
+        (name, address, port) == (other.name, other.address, other.port)
     }
 }

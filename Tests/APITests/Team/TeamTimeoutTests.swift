@@ -29,6 +29,7 @@ import Testing
             throw .notMCP
         }
         func call(_ call: ToolCall, of principal: Principal) async throws(AppError) -> JSONObject { throw .notMCP }
+        func disconnect(_ id: EndpointID) async {}
         func toolCount(of endpoint: Endpoint) async -> Int? { nil }
         func accepts(_ secret: EndpointSecret, at endpoint: Endpoint, for principal: Principal) async -> Bool? { nil }
         func isOpen(_ endpoint: Endpoint, for principal: Principal) async -> Bool? { nil }

@@ -9,7 +9,7 @@ import Testing
         .unreachable(DialError(.refused, "nothing listens there")), .notApproved,
         .mismatch(.network(NetworkRoute(address: "127.0.0.1", port: 5_000)), found: SanitizedText("bank")),
         .tokenRequired(.missing), .forbidden(.secretUse), .forbidden(.endpointCall), .notMCP, .busy,
-        .noHandshake(seconds: 5), .permissionChanged, .timedOut(seconds: 15), .responseLost,
+        .noHandshake(seconds: 5), .permissionChanged, .accessEnded, .timedOut(seconds: 15), .responseLost,
         .invalidResponse("status 500"),
     ]
 
@@ -67,6 +67,9 @@ import Testing
     }
 
     @Test func `only errors after delivery count as delivered`() {
-        #expect(Self.all.filter(\.isDelivered).map(\.code) == ["timeout", "response-lost", "invalid-response"])
+        #expect(
+            Self.all.filter(\.isDelivered).map(\.code)
+                == ["access-ended", "timeout", "response-lost", "invalid-response"]
+        )
     }
 }

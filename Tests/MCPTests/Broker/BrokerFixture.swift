@@ -32,6 +32,8 @@ final class FakeAppCaller: AppCaller {
         return try list.get()
     }
 
+    func disconnect(_ id: EndpointID) async {}
+
     func toolCount(of endpoint: Endpoint) async -> Int? {
         lists.withLock { try? $0[endpoint.id]?.get().tools.count }
     }

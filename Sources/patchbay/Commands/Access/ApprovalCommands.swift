@@ -98,8 +98,10 @@ struct UnapproveCommand: AsyncParsableCommand {
             requestCommand: "patchbay requests deny",
             among: list.endpoints
         )
-        let hadSecret = try await client.secrets.delete(of: endpoint.id)
+        // A registered app keeps its token, because its broker refuses the revocation.
         try await client.approvals.revoke(of: endpoint.id)
+        let isSecretLeft = try await client.secrets.delete(of: endpoint.id)
+        let hadSecret = isSecretLeft || endpoint.routes.contains(where: \.isSecretHeld)
         // USB and configured routes need no approval and stay approved.
         let isApproved = (try? await client.endpoint(endpoint.id))?.approval == .approved
         try options.output.line(Self.text(endpoint, hadSecret: hadSecret, staysApproved: isApproved))
