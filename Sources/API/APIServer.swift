@@ -149,13 +149,15 @@ package final class APIServer: Service {
         )
         let quiescing = ServerQuiescingHelper(group: .singletonMultiThreadedEventLoopGroup)
         let server = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
-            .serverChannelInitializer { [logger, limiter, transport, security] channel in
+            .serverChannelInitializer { [logger, limiter, owners, transport, security] channel in
                 channel.eventLoop.makeCompletedFuture {
+                    let users = UnixConnectionLimit(limiter: limiter, owners: owners)
                     let acceptThrottle = AcceptThrottleHandler(
                         logger: logger,
                         limiter: limiter,
                         share: transport.share,
-                        unauthenticated: security?.unauthenticated
+                        unauthenticated: security?.unauthenticated,
+                        admits: { transport != .unix || users.admits($0) }
                     ) {
                         quiescing.initiateShutdown(promise: nil)
                     }
@@ -173,8 +175,8 @@ package final class APIServer: Service {
                         awaitsHandshake: security != nil
                     )
                     try pipeline.addHandler(timeoutHandler, position: .first)
-                    // The connections of the team are limited for each host.
-                    if transport.share != .team {
+                    // The connections of the team are limited for each host, those of a Unix socket by `UnixConnectionLimit`.
+                    if transport.share != .team, transport != .unix {
                         try pipeline.addHandler(
                             PerUserConnectionLimitHandler(
                                 limiter: limiter,

@@ -25,6 +25,8 @@ final class AcceptThrottleHandler: ChannelDuplexHandler {
     private let share: ConnectionLimiter.Share
     /// Counts the connections without a grant; nil for a listener without TLS.
     private let unauthenticated: UnauthenticatedConnectionLimiter?
+    /// Counts an accepted connection for its user. Returns false if the connection must be closed.
+    private let admits: @Sendable (any Channel) -> Bool
     private let onStopped: @Sendable () -> Void
     private var isPaused = false
     private var isStopping = false
@@ -40,12 +42,14 @@ final class AcceptThrottleHandler: ChannelDuplexHandler {
         limiter: ConnectionLimiter,
         share: ConnectionLimiter.Share,
         unauthenticated: UnauthenticatedConnectionLimiter?,
+        admits: @escaping @Sendable (any Channel) -> Bool = { _ in true },
         onStopped: @escaping @Sendable () -> Void
     ) {
         self.logger = logger
         self.limiter = limiter
         self.share = share
         self.unauthenticated = unauthenticated
+        self.admits = admits
         self.onStopped = onStopped
     }
 
@@ -55,7 +59,10 @@ final class AcceptThrottleHandler: ChannelDuplexHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         isExhausted = false
-        waiting.append(unwrapInboundIn(data))
+        let channel = unwrapInboundIn(data)
+        // Before the connection has any handler, so that a burst of such connections delays no other client.
+        guard admits(channel) else { return channel.close(promise: nil) }
+        waiting.append(channel)
         passOnWaiting(context)
         if !isPaused, !hasCapacity { pauseAccepting(context) }
     }

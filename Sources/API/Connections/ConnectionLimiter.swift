@@ -214,68 +214,6 @@ package final class ConnectionLimiter: Sendable {
     var isReservedCapacityInUse: Bool { total.withLock { $0.count > Self.maxConnections - Self.reservedForOwners } }
 }
 
-/// Looks up the user or the remote address of a new connection, and rejects a client that is at the connection limit.
-///
-/// The check runs before the first byte is read, because silent connections count, too.
-final class PerUserConnectionLimitHandler: ChannelInboundHandler {
-    typealias InboundIn = ByteBuffer
-    typealias InboundOut = ByteBuffer
-    typealias OutboundOut = ByteBuffer
-
-    private let limiter: ConnectionLimiter
-    private let owners: OwnerPolicy
-    private let sockets: SocketOwnerLookup
-    private let isRemote: Bool
-    private let grant: String?
-
-    init(
-        limiter: ConnectionLimiter,
-        owners: OwnerPolicy,
-        sockets: SocketOwnerLookup,
-        isRemote: Bool,
-        grant: String? = nil
-    ) {
-        self.grant = grant
-        self.limiter = limiter
-        self.isRemote = isRemote
-        self.owners = owners
-        self.sockets = sockets
-    }
-
-    func channelActive(context: ChannelHandlerContext) {
-        context.fireChannelActive()
-        if let grant { return limitConnections(of: .grant(grant), context) }
-        if isRemote { return limitConnections(of: .address(context.remoteAddress?.ipAddress ?? "?"), context) }
-        guard let credentials = PeerCredentials.credentials(of: context.channel) else {
-            return limitConnections(of: .user(sockets.user(of: context.channel)), context)
-        }
-        credentials.assumeIsolated().whenComplete { [self] result in
-            switch result {
-            case .success(let credentials) where credentials.user != .max:
-                limitConnections(of: .user(credentials.user), context)
-            default: limitConnections(of: .user(sockets.user(of: context.channel)), context)
-            }
-        }
-    }
-
-    private func limitConnections(of peer: ConnectionLimiter.Peer, _ context: ChannelHandlerContext) {
-        // Owners have no limit: they run many programs and have full access anyway.
-        if peer == .user(0) || peer == .user(owners.user) { return limiter.addOwner(context.channel) }
-        guard limiter.acquire(peer) else { return reject(context) }
-        context.channel.closeFuture.whenComplete { [limiter] _ in limiter.release(peer) }
-    }
-
-    private func reject(_ context: ChannelHandlerContext) {
-        let problem = Problem(
-            .limit,
-            "this \(grant != nil ? "socket" : isRemote ? "address" : "user") has \(ConnectionLimiter.maxPerUser) connections open already",
-            hint: "close some, or reuse one connection for many requests"
-        )
-        context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: problem.rawHTTPResponse)), promise: nil)
-        context.close(promise: nil)
-    }
-}
-
 extension SocketOwnerLookup {
     /// Returns the user of the process at the other end of a loopback connection; nil if the kernel does not report a
     /// user.
