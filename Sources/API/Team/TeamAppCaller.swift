@@ -64,6 +64,10 @@ package struct TeamAppCaller: AppCaller {
         endpoint.isOnOtherHost ? nil : await local.accepts(secret, at: endpoint, for: principal)
     }
 
+    package func requiresNoSecret(_ endpoint: Endpoint, for principal: Principal) async -> Bool {
+        endpoint.isOnOtherHost ? false : await local.requiresNoSecret(endpoint, for: principal)
+    }
+
     package func isOpen(_ endpoint: Endpoint, for principal: Principal) async -> Bool? {
         endpoint.isOnOtherHost ? nil : await local.isOpen(endpoint, for: principal)
     }

@@ -221,6 +221,10 @@ extension AppProxy {
         let request = MCPRequest("tools/call", params, timeout: call.timeout, notify: call.notify)
         let id = call.endpoint.id
         do {
+    package func requiresNoSecret(_ endpoint: Endpoint, for principal: Principal) async -> Bool {
+        await tokenTester.requiresNoSecret(endpoint, for: principal)
+    }
+
             try await catalog.listIfFilterNeedsIt(id, for: principal)
             try await catalog.requireValidArguments(request, at: id, for: principal, wait: call.wait)
             let result = try await sender.call(
@@ -302,3 +306,8 @@ package protocol AppCaller: Sendable {
     /// - Throws: `AppError` if the app sent no response, or the principal may not call the app.
     func call(_ call: ToolCall, of principal: Principal) async throws(AppError) -> JSONObject
 }
+    /// Tests whether an app accepts requests without a token. No token is sent.
+    ///
+    /// - Returns: False if the app requires a token, or cannot be asked now.
+    func requiresNoSecret(_ endpoint: Endpoint, for principal: Principal) async -> Bool
+

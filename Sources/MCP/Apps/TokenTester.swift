@@ -12,10 +12,11 @@ struct TokenTester: Sendable {
 
     /// Tests whether a running app accepts a token, before the token is stored.
     ///
-    /// - Returns: Nil if the app cannot be asked now.
+    /// - Returns: Nil if the app cannot be asked now, or accepts requests without a token.
     func accepts(_ secret: EndpointSecret, at endpoint: Endpoint, for principal: Principal) async -> Bool? {
         // The handshake with a profile's server sends no token, and a test could spend a token for one use.
         if pool.requiresSecret(endpoint.kind) == true { return nil }
+        if await requiresNoSecret(endpoint, for: principal) { return nil }
         await pool.observeLaunch(of: endpoint)
         let routes = Mutex<[AuthorizedRoute]>([])
         let isAccepted = await isAdmitted(principal, at: endpoint) { approved in
@@ -25,6 +26,16 @@ struct TokenTester: Sendable {
         }
         if isAccepted == true { pool.recordAcceptance(of: secret, by: endpoint, over: routes.withLock { $0 }) }
         return isAccepted
+    }
+
+    /// Tests whether an app accepts requests without a token. No token is sent.
+    ///
+    /// - Returns: False if the app requires or advertises a token, or cannot be asked now.
+    func requiresNoSecret(_ endpoint: Endpoint, for principal: Principal) async -> Bool {
+        guard pool.requiresSecret(endpoint.kind) != true, !pool.requiresToken(endpoint), !endpoint.wantsToken else {
+            return false
+        }
+        return await isAdmitted(principal, at: endpoint) { $0.map { AuthorizedRoute($0.route) } } == true
     }
 
     /// Tests whether an app accepts this principal's requests. Records an app that requires a token.

@@ -32,6 +32,7 @@ import Testing
         func disconnect(_ id: EndpointID) async {}
         func toolCount(of endpoint: Endpoint) async -> Int? { nil }
         func accepts(_ secret: EndpointSecret, at endpoint: Endpoint, for principal: Principal) async -> Bool? { nil }
+        func requiresNoSecret(_ endpoint: Endpoint, for principal: Principal) async -> Bool { false }
         func isOpen(_ endpoint: Endpoint, for principal: Principal) async -> Bool? { nil }
         func wantsSecret(_ endpoint: Endpoint) -> Bool { false }
         func requiresSecret(_ endpoint: Endpoint) -> Bool { false }

@@ -42,6 +42,12 @@ final class FakeAppCaller: AppCaller {
         self.secret.withLock { $0 }.map { $0 == secret.reveal() }
     }
 
+    /// The apps that require no token.
+    let open = Mutex<Set<EndpointID>>([])
+    func requiresNoSecret(_ endpoint: Endpoint, for principal: Principal) async -> Bool {
+        open.withLock { $0.contains(endpoint.id) }
+    }
+
     /// True for each app that accepts a principal; absent if the app is unreachable.
     let accessResults = Mutex<[EndpointID: Bool]>([:])
     func isOpen(_ endpoint: Endpoint, for principal: Principal) async -> Bool? {

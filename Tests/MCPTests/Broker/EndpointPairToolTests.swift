@@ -94,6 +94,18 @@ import Testing
         #expect(try await fixture.call("endpoint_pair", ["endpoint": "shop"]).structure?["state"] == "paired")
     }
 
+    @Test func `a code for an app that requires no token is not stored`() async throws {
+        let fixture = BrokerFixture()
+        let id = try await fixture.addEndpoint(txt: [])
+        _ = fixture.apps.open.withLock { $0.insert(id) }
+        fixture.apps.secret.withLock { $0 = "invented" }
+
+        let result = try await fixture.call("endpoint_pair", ["endpoint": "shop", "code": "invented"])
+
+        #expect(result.structure?["state"] == "paired" && result.text.contains("was not stored"))
+        #expect(fixture.approvals.state.withLock { $0.held.isEmpty })
+    }
+
     @Test func `a token is accepted only from principals with the scope secret.use`() async throws {
         let fixture = BrokerFixture()
         try await fixture.addEndpoint()

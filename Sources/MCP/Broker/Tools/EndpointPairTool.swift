@@ -62,6 +62,13 @@ struct EndpointPairTool: BrokerTool {
         let secret = try EndpointSecret(input.token)
         // A token with another port belongs to a launch that is not visible yet.
         let isForLaunch = input.port == nil || input.port == endpoint.routes.first?.port
+        if isForLaunch, await apps.requiresNoSecret(endpoint, for: principal) {
+            return Self.result(
+                .paired,
+                for: endpoint,
+                next: "the app requires no token, so the code was not stored; endpoint_call can be used"
+            )
+        }
         let isAccepted = isForLaunch ? await apps.accepts(secret, at: endpoint, for: principal) : nil
         if isAccepted == false {
             return Self.result(
