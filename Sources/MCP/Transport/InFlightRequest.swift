@@ -8,14 +8,6 @@ import SystemIO
 /// The response is plain JSON if no event precedes the result. Otherwise it is an event stream that starts with the
 /// first event.
 struct InFlightRequest: Sendable {
-    /// An event of the response stream.
-    enum Event: Sendable {
-        /// A notification for the client or a request to it.
-        case message(RPCMessage)
-        /// The stream has been idle; a comment is due.
-        case keepAlive
-    }
-
     /// The end of a request.
     enum Outcome: Sendable {
         case completed(JSON, status: Int)
@@ -25,9 +17,6 @@ struct InFlightRequest: Sendable {
         case disconnected
     }
 
-    /// The maximum number of notifications that wait for a slow reader. Further ones are dropped.
-    private static let backlog = 256
-
     /// The outcome of the request; the first one set is final.
     final class Completion: Sendable {
         private struct State {
@@ -36,9 +25,9 @@ struct InFlightRequest: Sendable {
         }
 
         private let state = Mutex(State())
-        private let events: AsyncStream<Event>.Continuation
+        private let events: ResponseEvents
 
-        init(_ events: AsyncStream<Event>.Continuation) { self.events = events }
+        init(_ events: ResponseEvents) { self.events = events }
 
         func end(with new: Outcome) {
             let serverRequests = state.withLock { state in
@@ -70,13 +59,11 @@ struct InFlightRequest: Sendable {
     }
 
     let completion: Completion
-    private let events: AsyncStream<Event>
-    private let continuation: AsyncStream<Event>.Continuation
+    private let events = ResponseEvents()
     private let keepAliveTimer: KeepAliveTimer
 
     init(_ keepAliveTimer: KeepAliveTimer) {
-        (events, continuation) = AsyncStream.makeStream(of: Event.self, bufferingPolicy: .bufferingOldest(Self.backlog))
-        completion = Completion(continuation)
+        completion = Completion(events)
         self.keepAliveTimer = keepAliveTimer
     }
 
@@ -84,9 +71,7 @@ struct InFlightRequest: Sendable {
     ///
     /// - Returns: False if the request has ended or too many messages wait for the client.
     @discardableResult
-    func send(_ message: RPCMessage) -> Bool {
-        if case .enqueued = continuation.yield(.message(message)) { true } else { false }
-    }
+    func send(_ message: RPCMessage) -> Bool { events.send(message) }
 
     /// Returns a closure that forwards the notifications that the client asked for: progress with this token, and log
     /// messages from this level on. Returns nil if the client asked for neither.
@@ -129,22 +114,25 @@ struct InFlightRequest: Sendable {
         // Clients time out after 30 s or more without a response head.
         let registration =
             headers.acceptsEvents
-            ? keepAliveTimer.register(isSoon: opening != nil) { [continuation] in continuation.yield(.keepAlive) } : nil
+            ? keepAliveTimer.register(isSoon: opening != nil) { [events] in events.keepAlive() } : nil
         defer { if let registration { keepAliveTimer.unregister(registration) } }
         try await withThrowingDiscardingTaskGroup { [completion] group in
             group.addTask {
                 let (json, status) = await work()
                 completion.end(with: .completed(json, status: status))
             }
-            for await event in events where headers.acceptsEvents {
+            while let events = await events.next() {
+                guard headers.acceptsEvents else { continue }
                 if !isStream {
                     try await writer.begin(MCPHTTPResponse.events)
                     if let opening { try await writer.send(opening) }
                 }
                 isStream = true
-                switch event {
-                case .message(let message): try await writer.send(SSEEncoder.message(message.json))
-                case .keepAlive: try await writer.send(SSEEncoder.comment)
+                for event in events {
+                    switch event {
+                    case .message(let message): try await writer.send(SSEEncoder.message(message.json))
+                    case .keepAlive: try await writer.send(SSEEncoder.comment)
+                    }
                 }
             }
             group.cancelAll()
