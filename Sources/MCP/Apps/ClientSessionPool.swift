@@ -16,9 +16,11 @@ struct ClientSessionPool: Sendable {
         var number = 0
     }
 
-    /// At most 16 sessions per app and 64 in total. Idle sessions are closed after 600 s.
-    static let limitPerApp = 16
-    static let limit = 64
+    /// At most 8 sessions of a holder at an app, 32 of all holders, and 128 in total. A holder without a session at the
+    /// app always gets one, so no holder can use up the sessions. Idle sessions are closed after 600 s.
+    static let limitPerHolder = 8
+    static let limitPerApp = 32
+    static let limit = 128
     static let lifetime = Duration.seconds(600)
 
     private struct Entry: Sendable {
@@ -50,13 +52,7 @@ struct ClientSessionPool: Sendable {
     ) throws(AppError) -> (key: Key, session: UpstreamSession, evicted: [(EndpointID, UpstreamSession)]) {
         var (key, evicted) = (key, [(EndpointID, UpstreamSession)]())
         while !isShared, let taken = entries[key], taken.users > 0 { key.number += 1 }
-        if entries[key] == nil {
-            if entries.keys.count(where: { $0.endpoint == key.endpoint }) >= Self.limitPerApp {
-                evicted.append(try evictIdle { $0.endpoint == key.endpoint })
-            } else if entries.count >= Self.limit {
-                evicted.append(try evictIdle { _ in true })
-            }
-        }
+        if entries[key] == nil, let session = try makeRoom(for: key) { evicted.append(session) }
         var entry = entries[key] ?? Entry(session: make(), lastUsed: now)
         entry.users += 1
         entry.lastUsed = now
@@ -90,11 +86,34 @@ struct ClientSessionPool: Sendable {
         return all.map(\.value.session)
     }
 
-    private mutating func evictIdle(where isCandidate: (Key) -> Bool) throws(AppError) -> (
-        EndpointID, UpstreamSession
-    ) {
+    /// Removes a session if a limit is reached.
+    private mutating func makeRoom(for key: Key) throws(AppError) -> (EndpointID, UpstreamSession)? {
+        let atApp = entries.keys.filter { $0.endpoint == key.endpoint }
+        let own = atApp.count { $0.holder == key.holder }
+        let evicted: (EndpointID, UpstreamSession)?
+        if own >= Self.limitPerHolder {
+            evicted = evictIdle { $0.endpoint == key.endpoint && $0.holder == key.holder }
+        } else if atApp.count >= Self.limitPerApp {
+            evicted = evictIdle { $0.endpoint == key.endpoint }
+        } else if entries.count >= Self.limit {
+            evicted = evictIdle { _ in true }
+        } else {
+            return nil
+        }
+        if evicted == nil, own > 0 { throw .busy }
+        return evicted
+    }
+
+    /// Removes the longest idle session of the holder with the most candidates.
+    private mutating func evictIdle(where isCandidate: (Key) -> Bool) -> (EndpointID, UpstreamSession)? {
         let idle = entries.filter { $0.value.users == 0 && isCandidate($0.key) }
-        guard let oldest = idle.min(by: { $0.value.lastUsed < $1.value.lastUsed }) else { throw .busy }
+        let counts = Dictionary(grouping: idle.keys, by: \.holder).mapValues(\.count)
+        let oldest = idle.min { first, second in
+            (-(counts[first.key.holder] ?? 0), first.value.lastUsed) < (
+                -(counts[second.key.holder] ?? 0), second.value.lastUsed
+            )
+        }
+        guard let oldest else { return nil }
         entries[oldest.key] = nil
         return (oldest.key.endpoint, oldest.value.session)
     }

@@ -215,10 +215,17 @@ package actor SessionStore: Service {
         saveSignal.yield()
     }
 
-    /// Removes the least recently used session without a stream and without running requests.
+    /// Removes the least recently used session without a stream and without running requests, of the holder with the most
+    /// sessions. A holder thus loses its sessions only to its own new ones, or if no holder has more.
     private func removeOldestIdle() {
         let idle = records.filter { $0.value.stream == nil && $0.value.inFlight.isEmpty }
-        guard let oldest = idle.min(by: { $0.value.lastUsed < $1.value.lastUsed }) else { return }
+        let counts = Dictionary(grouping: records.keys, by: \.holder).mapValues(\.count)
+        let oldest = idle.min { first, second in
+            (-(counts[first.key.holder] ?? 0), first.value.lastUsed) < (
+                -(counts[second.key.holder] ?? 0), second.value.lastUsed
+            )
+        }
+        guard let oldest else { return }
         records[oldest.key] = nil
     }
 }

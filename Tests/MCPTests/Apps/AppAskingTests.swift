@@ -214,7 +214,7 @@ import Testing
         let shop = try #require(await fixture.appear(kind: .mcp))
         let server = AppMCPServer(shop.id, proxy: fixture.proxy)
         try await fixture.run {
-            for number in 0...ClientSessionPool.limitPerApp {
+            for number in 0...ClientSessionPool.limitPerHolder {
                 _ = try await server.answer(Self.request(Self.clientRequester("\(number)")), of: fixture.owner)
             }
 

@@ -42,12 +42,9 @@ import Testing
         #expect(pool.count == 2)
     }
 
-    @Test
-    func `the longest idle session of an app is evicted, and a session in use is not`()
-        throws
-    {
+    @Test func `the longest idle session of a holder is evicted, and a session in use is not`() throws {
         var pool = ClientSessionPool()
-        for client in 1...ClientSessionPool.limitPerApp {
+        for client in 1...ClientSessionPool.limitPerHolder {
             let session = try pool.checkOut(key(client), at: .seconds(client)) { newSession() }.session
             if client > 1 { pool.checkIn(key(client), session, at: .seconds(100 - client)) }
         }
@@ -55,14 +52,29 @@ import Testing
         let evicted = try pool.checkOut(key(99), at: .seconds(100)) { newSession() }.evicted
 
         #expect(evicted.count == 1)
-        #expect(pool.count == ClientSessionPool.limitPerApp)
+        #expect(pool.count == ClientSessionPool.limitPerHolder)
         #expect(try pool.checkOut(key(1), at: .seconds(100)) { newSession() }.evicted.isEmpty)
-        for client in 2..<ClientSessionPool.limitPerApp {
+        for client in 2..<ClientSessionPool.limitPerHolder {
             _ = try pool.checkOut(key(client), at: .seconds(101)) { newSession() }
         }
         #expect(throws: AppError.busy) {
-            try pool.checkOut(key(ClientSessionPool.limitPerApp), at: .seconds(102)) { newSession() }
+            try pool.checkOut(key(ClientSessionPool.limitPerHolder), at: .seconds(102)) { newSession() }
         }
+    }
+
+    @Test func `holders that use all sessions of an app leave one for each other holder`() throws {
+        var pool = ClientSessionPool()
+        for number in 0..<ClientSessionPool.limitPerApp {
+            let holder = "grant:\(number / ClientSessionPool.limitPerHolder)"
+            let key = ClientSessionPool.Key(endpoint: shop, holder: holder, client: "\(number)")
+            _ = try pool.checkOut(key, at: .zero) { newSession() }
+        }
+        let first = ClientSessionPool.Key(endpoint: shop, holder: "grant:late", client: "1")
+        let second = ClientSessionPool.Key(endpoint: shop, holder: "grant:late", client: "2")
+
+        _ = try pool.checkOut(first, at: .zero) { newSession() }
+
+        #expect(throws: AppError.busy) { try pool.checkOut(second, at: .zero) { newSession() } }
     }
 
     @Test func `the total number of sessions is limited`() throws {
@@ -77,6 +89,22 @@ import Testing
 
         #expect(evicted.map(\.0) == [EndpointID("app-1")])
         #expect(pool.count == ClientSessionPool.limit)
+    }
+
+    @Test func `the holder with the most idle sessions loses one`() throws {
+        var pool = ClientSessionPool()
+        for number in 0..<ClientSessionPool.limit {
+            // One holder has two sessions, which are the newest.
+            let holder = number < ClientSessionPool.limit - 2 ? "grant:\(number)" : "busy"
+            let app = EndpointID("app-\(number)")
+            let key = ClientSessionPool.Key(endpoint: app ?? shop, holder: holder, client: "1")
+            let session = try pool.checkOut(key, at: .seconds(number)) { newSession() }.session
+            pool.checkIn(key, session, at: .seconds(number))
+        }
+
+        let evicted = try pool.checkOut(key(1), at: .seconds(1_000)) { newSession() }.evicted
+
+        #expect(evicted.map(\.0) == [EndpointID("app-\(ClientSessionPool.limit - 2)")])
     }
 
     @Test func `an idle session expires`() throws {
