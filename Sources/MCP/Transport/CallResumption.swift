@@ -30,8 +30,8 @@ enum CallResumption {
 
     private static let result = AppProxy.result(
         saying: """
-            delivered, result unknown: the connection to the broker ended while this call was under way. The app may have \
-            carried it out. Look at the app's state before you call again.
+            result unknown: the connection to the broker ended before the result of this call. The app may have executed \
+            the call, or may not have received it. Look at the app's state before you call again.
             """,
         code: "response-lost"
     )

@@ -26,11 +26,12 @@ enum LocalResponse {
     /// The response to a request after its stream ended without a response.
     static func none(to id: JSON) -> JSON { failed("the broker closed the response stream without a response", id) }
 
-    /// The response to a delivered request with an unknown result, because the connection was lost.
+    /// The response to a request with an unknown result, because the connection to the broker was lost. The request may
+    /// have been in the broker's queue.
     static func lost(_ message: ClientMessage, id: JSON?) -> JSON {
         let text =
-            "delivered, result unknown: the connection to the broker was lost after the request was sent; check the "
-            + "state before you call again"
+            "result unknown: the connection to the broker was lost before the response. The app may have executed the "
+            + "call, or may not have received it; check the state before you call again"
         guard message.method == "tools/call", let id else { return failed(text, id) }
         var result: JSONObject = ["content": [["type": "text", "text": .string(text)]], "isError": true]
         if message.revision != nil { result["resultType"] = "complete" }

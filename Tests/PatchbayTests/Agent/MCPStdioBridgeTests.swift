@@ -139,7 +139,7 @@ import Testing
             let lines = try await fixture.read(2)
             let lost = lines.first { $0["id"] == 1 }?["result"]
             #expect(lost?["isError"] == true)
-            #expect(lost?["content"]?.array?.first?["text"]?.string?.hasPrefix("delivered, result unknown") == true)
+            #expect(lost?["content"]?.array?.first?["text"]?.string?.hasPrefix("result unknown") == true)
             #expect(lines.first { $0["id"] == 2 }?["result"] == [:])
             #expect(fixture.server.requests.map(Self.id).sorted() == [1, 2, 2])
         }

@@ -162,7 +162,8 @@ struct CallCommand: AsyncParsableCommand {
         case .connectionLost, .timedOut:
             CLIError(
                 status: .error,
-                message: "delivered, result unknown: \(id) received the call, but the response was lost: \(error)",
+                message:
+                    "result unknown: \(id) may have executed the call, but the broker's response was lost: \(error)",
                 hint: "check the app's state before you call again"
             )
         default: nil
