@@ -5,7 +5,7 @@ import Model
 package enum RPCMessage: Hashable, Sendable {
     case request(RPCRequest)
     case notification(RPCNotification)
-    /// A response; its ID is nil if the request had no readable one.
+    /// A response. Its ID is nil for an error about a request without a readable ID (JSON-RPC 2.0, section 5).
     case response(id: RPCID?, Result<JSON, RPCError>)
 
     /// Parses a message.
@@ -18,7 +18,14 @@ package enum RPCMessage: Hashable, Sendable {
             guard let method = method.string else { throw .invalidRequest("a method must be a string") }
             self = try Self.call(method, object)
         } else if object["result"] != nil || object["error"] != nil {
-            self = .response(id: object["id"].flatMap(RPCID.init), Self.outcome(object))
+            let (id, outcome) = (object["id"] ?? .null, Self.outcome(object))
+            let rpcID = RPCID(id)
+            if rpcID == nil {
+                guard id.isNull, case .failure = outcome else {
+                    throw .invalidRequest("a response must have the id of its request")
+                }
+            }
+            self = .response(id: rpcID, outcome)
         } else {
             throw .invalidRequest("a message must have a method, a result or an error")
         }
@@ -37,9 +44,18 @@ package enum RPCMessage: Hashable, Sendable {
     }
 
     private static func outcome(_ object: JSONObject) -> Result<JSON, RPCError> {
-        guard let error = object["error"] else { return .success(object["result"] ?? .null) }
+        // JSON-RPC 1 has both members, one of them null.
+        guard let error = object["error"], !error.isNull || object["result"] == nil else {
+            return .success(object["result"] ?? .null)
+        }
+        // Some servers send a text in place of the error object.
+        let message = error["message"]?.string ?? error.string ?? ""
         return .failure(
-            RPCError(error["code"]?.int ?? -32_603, error["message"]?.string ?? "", data: error["data"])
+            RPCError(
+                error["code"]?.int ?? -32_603,
+                message.isEmpty ? "the server gave no reason" : message,
+                data: error["data"]
+            )
         )
     }
 
