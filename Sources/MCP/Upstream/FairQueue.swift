@@ -123,7 +123,9 @@ struct DeliveryAuthorization: Sendable {
         let session: GrantSession?
         do { session = try authorizer.register(for: principal) { turn.complete(.failure(CancellationError())) } } catch
         {
-            throw CancellationError()
+            turn.complete(.failure(CancellationError()))
+            // The queue may have granted the turn before. The caller then has it, and releases it after `check`.
+            return try await turn.value()
         }
         defer { if let session { authorizer.unregister(session) } }
         try await withThrowingTaskGroup(of: Void.self) { group in

@@ -1,3 +1,6 @@
+import AccessControl
+import Model
+import SystemIO
 import Testing
 
 @testable import MCP
@@ -62,4 +65,44 @@ import Testing
 
         #expect(next == [2, nil])
     }
+
+    @Test func `a turn that was granted before the grant ended is used, and its permit is not lost`() async throws {
+        let admission = DeliveryAuthorization(
+            [],
+            of: .holder(of: "ended", []),
+            by: EndedGrants(),
+            since: 0,
+            limit: .seconds(60)
+        )
+        let (granted, queued) = (Promise<Void>(), Promise<Void>())
+        granted.complete(.success(()))
+
+        try await admission.wait(for: granted, clock: PollerClock())
+
+        await #expect(throws: CancellationError.self) {
+            try await admission.wait(for: queued, clock: PollerClock())
+        }
+        // The queue skips the turn of a request that has given up.
+        #expect(!queued.complete(.success(())))
+    }
+}
+
+/// An authorizer whose grants have all ended.
+private struct EndedGrants: EndpointAuthorizer {
+    let generation: UInt64 = 1
+    func access(to endpoint: Endpoint, for principal: Principal) async -> EndpointAccess { EndpointAccess([]) }
+    func isLive(_ principal: Principal) -> Bool { false }
+    func deliver<Value: Sendable, Failure: Error>(
+        for principal: Principal,
+        since generation: UInt64,
+        _ write: () throws(Failure) -> Value
+    ) throws(Failure) -> Value? { nil }
+    func register(for principal: Principal, onRevoke: @escaping @Sendable () -> Void) throws -> GrantSession? {
+        throw CancellationError()
+    }
+    func unregister(_ session: GrantSession) {}
+    func recordSecretResult(for endpoint: Endpoint, accepted: Bool) async {}
+    func storeExchangedSecret(_ secret: EndpointSecret, of endpoint: Endpoint) async throws {}
+    func audit(_ event: EndpointCallEvent, by principal: Principal) async {}
+    func changes() async -> AsyncStream<EndpointID> { AsyncStream { $0.finish() } }
 }
