@@ -46,8 +46,24 @@ package struct AppMCPServer: MCPServer {
             // The pages of the app's list are returned as one page.
             try request.rejectCursor()
             return try await list(method, principal)
+        case "resources/subscribe": return try await subscribe(request, principal)
         default:
             return try await proxy.sender.send(request, at: id, for: principal, wait: proxy.timeouts.wait).result()
+        }
+    }
+
+    /// Subscribes to a resource. The subscription is recorded also if the app is not reachable, and begins when the app is
+    /// back.
+    private func subscribe(_ request: MCPRequest, _ principal: Principal) async throws -> JSONObject {
+        let endpoint = try await proxy.pool.endpoint(id)
+        let mayCall = principal.may(.endpointCall, on: endpoint) && proxy.pool.mayHaveTools(endpoint)
+        let subscriptions = mayCall ? proxy.pool.session(to: endpoint).subscriptions : nil
+        if let uri = request.params["uri"]?.string { subscriptions?.add(uri, for: principal.holder) }
+        do {
+            return try await proxy.sender.send(request, at: id, for: principal, wait: proxy.timeouts.wait).result()
+        } catch let error as RPCError {
+            if let uri = request.params["uri"]?.string { subscriptions?.remove(uri, for: principal.holder) }
+            throw error
         }
     }
 

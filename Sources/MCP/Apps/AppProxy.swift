@@ -160,6 +160,7 @@ package final class AppProxy: AppCaller, Service {
     /// Ends the session with a launch that has ended, and wakes the calls and subscriptions that depend on it.
     package func endLaunch(of id: EndpointID) async {
         await pool.endLaunch(of: id)
+        changeMonitor.endLaunch(of: id)
         stateNotifier.notify(id, ())
         changeMonitor.refreshIfDue(id)
     }

@@ -1,15 +1,19 @@
+import Model
+import Synchronization
 import SystemIO
 
 /// Runs work with apps that no client waits for.
 final class BackgroundTasks: Sendable {
     /// The limit of queued tasks. Further tasks are dropped to protect Patchbay from overload.
     private static let limit = 1_024
-    /// The limit of concurrent background requests to apps.
-    private static let maxConcurrentRequests = 16
+    /// The limit of concurrent background requests to one app. No limit is shared by apps, because a silent app would
+    /// delay the requests to the others.
+    static let maxConcurrentRequests = 2
 
     typealias Work = @Sendable () async -> Void
 
-    private let semaphore = AsyncSemaphore(permits: BackgroundTasks.maxConcurrentRequests)
+    /// The permits of each app with background requests, with the number of these requests.
+    private let permits = Mutex<[EndpointID: (semaphore: AsyncSemaphore, requests: Int)]>([:])
     private let (tasks, queue) = AsyncStream.makeStream(
         of: Work.self,
         bufferingPolicy: .bufferingOldest(BackgroundTasks.limit)
@@ -24,12 +28,23 @@ final class BackgroundTasks: Sendable {
     }
 
     /// Queues a request to an app. The error of a request is ignored.
-    func scheduleRequest(_ send: @escaping @Sendable () async throws -> Void) {
-        schedule { [self] in await runRequest(send) }
+    func scheduleRequest(of app: EndpointID, _ send: @escaping @Sendable () async throws -> Void) {
+        schedule { [self] in await runRequest(of: app, send) }
     }
 
-    /// Sends a request to an app from a task in progress, when fewer than `maxConcurrentRequests` are running.
-    func runRequest(_ send: @Sendable () async throws -> Void) async {
+    /// Sends a request to an app from a task in progress, when fewer than `maxConcurrentRequests` of the app are running.
+    func runRequest(of app: EndpointID, _ send: @Sendable () async throws -> Void) async {
+        let semaphore = permits.withLock { permits in
+            let semaphore = permits[app]?.semaphore ?? AsyncSemaphore(permits: Self.maxConcurrentRequests)
+            permits[app] = (semaphore, (permits[app]?.requests ?? 0) + 1)
+            return semaphore
+        }
+        defer {
+            permits.withLock { permits in
+                guard let (semaphore, requests) = permits[app] else { return }
+                permits[app] = requests == 1 ? nil : (semaphore, requests - 1)
+            }
+        }
         guard let permit = try? await semaphore.acquire() else { return }
         // An app that is unreachable needs no notification, and a list is requested again after the next change.
         try? await send()

@@ -1,28 +1,25 @@
 import AccessControl
+import JSON
 import Model
 import Synchronization
 import SystemIO
 
-/// Follows the changes of apps for subscribers, and lists the tools again after a change or a new launch.
+/// The changes of apps for subscribers. Lists the tools of an app again after a change or a new launch.
 ///
-/// Lists are requested with a rate limit that apps cannot influence.
+/// `ChangeFollower` reads the apps' streams. Notifications are coalesced for at most a second. Lists are requested with a
+/// rate limit that apps cannot influence.
 final class ChangeMonitor: Sendable {
     private struct State {
-        var refreshes: [EndpointID: [ServerChange: RefreshRateLimiter]] = [:]
-        /// Apps whose changes a task follows.
-        var followed: Set<EndpointID> = []
+        var notifications: [EndpointID: [ServerChange: ChangeThrottle]] = [:]
+        var refreshes: [EndpointID: RefreshRateLimiter] = [:]
     }
-
-    /// The pause before a change stream is opened again after an unexplained end, in seconds.
-    private static let resubscribePause = Duration.seconds(5)
 
     private let pool: UpstreamSessionPool
     private let catalog: ToolCatalog
+    private let follower: ChangeFollower
     private let tasks: BackgroundTasks
     private let clock: any Clock<Duration>
     private let watch: ElapsedTimer
-    /// Notifies of changes of an endpoint's routes, state, approval or token.
-    private let stateNotifier: EndpointNotifier<Void>
     /// Notifies of changes that apps announce and of changed lists.
     private let changeNotifier: EndpointNotifier<ServerChange>
     private let state = Mutex(State())
@@ -30,60 +27,89 @@ final class ChangeMonitor: Sendable {
     init(
         of pool: UpstreamSessionPool,
         catalog: ToolCatalog,
+        follower: ChangeFollower,
         tasks: BackgroundTasks,
         clock: any Clock<Duration>,
-        stateNotifier: EndpointNotifier<Void>,
         changeNotifier: EndpointNotifier<ServerChange>
     ) {
         self.pool = pool
         self.catalog = catalog
+        self.follower = follower
         self.tasks = tasks
         self.clock = clock
-        self.stateNotifier = stateNotifier
         self.changeNotifier = changeNotifier
         watch = ElapsedTimer(clock)
     }
 
-    // MARK: Refreshing
+    // MARK: Changes
 
     /// Handles a change that the app announced.
     func handle(_ change: ServerChange, from id: EndpointID) {
         // Clients that subscribed to the resource read it themselves.
         if case .resource = change { return changeNotifier.notify(id, change) }
-        refresh(id, change, isAnnounced: true)
+        notify(change, of: id)
+        if change == .tools { refreshTools(of: id, isAnnounced: true) }
     }
+
+    /// Notifies subscribers of everything that may have changed while an app's stream was not open.
+    private func notifyOfMissedChanges(of id: EndpointID) {
+        guard let session = pool.session(of: id) else { return }
+        for change in session.server?.announcedChanges ?? [] { handle(change, from: id) }
+        for uri in session.subscriptions.uris { changeNotifier.notify(id, .resource(uri)) }
+    }
+
+    /// Publishes a change of a list now, or at the end of the interval since the last one.
+    private func notify(_ change: ServerChange, of id: EndpointID) {
+        guard pool.contains(id) else { return }
+        let now = watch.elapsed
+        let pause = state.withLock {
+            $0.notifications[id, default: [:]][change, default: ChangeThrottle()].request(at: now)
+        }
+        switch pause {
+        case nil: break
+        case .zero?: changeNotifier.notify(id, change)
+        case let pause?:
+            tasks.schedule { [self] in
+                guard (try? await clock.sleep(for: pause)) != nil else { return }
+                let now = watch.elapsed
+                state.withLock { $0.notifications[id]?[change]?.publish(at: now) }
+                changeNotifier.notify(id, change)
+            }
+        }
+    }
+
+    // MARK: Lists
 
     /// Lists the tools of an app that has not been listed since its launch, if there are subscribers.
     func refreshIfDue(_ id: EndpointID) {
         guard pool.isListDue(of: id), changeNotifier.hasSubscribers(id) else { return }
-        refresh(id, .tools, isAnnounced: false)
+        refreshTools(of: id, isAnnounced: false)
     }
 
     /// Forgets a deleted endpoint.
-    func remove(_ id: EndpointID) { state.withLock { $0.refreshes[id] = nil } }
+    func remove(_ id: EndpointID) {
+        state.withLock { state in
+            state.refreshes[id] = nil
+            state.notifications[id] = nil
+        }
+    }
 
-    private func refresh(_ id: EndpointID, _ change: ServerChange, isAnnounced: Bool) {
+    private func refreshTools(of id: EndpointID, isAnnounced: Bool) {
         guard pool.contains(id) else { return }
         let now = watch.elapsed
         let pause = state.withLock { state in
-            state.refreshes[id, default: [:]][change, default: RefreshRateLimiter()].request(
-                isAnnounced: isAnnounced,
-                at: now
-            )
+            state.refreshes[id, default: RefreshRateLimiter()].request(isAnnounced: isAnnounced, at: now)
         }
-        guard let pause, !tasks.schedule({ [self] in await perform(change, of: id, after: pause) }) else { return }
-        state.withLock { $0.refreshes[id]?[change]?.cancel() }
+        guard let pause, !tasks.schedule({ [self] in await listTools(of: id, after: pause) }) else { return }
+        state.withLock { $0.refreshes[id]?.cancel() }
     }
 
-    /// Publishes or refreshes a change after the pause.
-    private func perform(_ change: ServerChange, of id: EndpointID, after pause: Duration) async {
+    private func listTools(of id: EndpointID, after pause: Duration) async {
         if pause > .zero, (try? await clock.sleep(for: pause)) == nil { return }
         let now = watch.elapsed
-        let isAnnounced = state.withLock { $0.refreshes[id]?[change]?.begin(at: now) ?? false }
-        let isDue = isAnnounced || pool.isListDue(of: id)
-        if isAnnounced { changeNotifier.notify(id, change) }
-        guard change == .tools, isDue else { return }
-        await tasks.runRequest { try await listTools(id, .broker) }
+        let isAnnounced = state.withLock { $0.refreshes[id]?.begin(at: now) ?? false }
+        guard isAnnounced || pool.isListDue(of: id) else { return }
+        await tasks.runRequest(of: id) { try await listTools(id, .broker) }
     }
 
     /// Lists an app's tools, so that the cache is current when the app goes offline.
@@ -91,14 +117,16 @@ final class ChangeMonitor: Sendable {
         _ = try await catalog.freshList(CachedApp.tools, of: id, for: principal, wait: .zero)
     }
 
-    // MARK: Following
+    // MARK: Subscribers
 
-    /// Streams the changes of an app.
+    /// Streams the changes of an app that the principal may see.
     func changes(of id: EndpointID, for principal: Principal) -> AsyncStream<ServerChange> {
-        let changes = changeNotifier.stream(of: id, bufferSize: 64) { _, change in change }
+        let changes = changeNotifier.stream(of: id, bufferSize: 64) { [pool] id, change in
+            pool.mayReceive(change, of: id, principal) ? change : nil
+        }
         // The cached list may be from an earlier launch; the refresh notifies the subscriber of a difference.
-        tasks.scheduleRequest { [self] in try await listTools(id, principal) }
-        follow(id, for: principal)
+        tasks.scheduleRequest(of: id) { [self] in try await listTools(id, principal) }
+        follower.follow(id) { [self] in notifyOfMissedChanges(of: id) }
         return changes
     }
 
@@ -110,53 +138,35 @@ final class ChangeMonitor: Sendable {
         }
     }
 
-    /// Follows an app's changes in the background while there are subscribers.
-    private func follow(_ id: EndpointID, for principal: Principal) {
-        tasks.schedule { [self] in await streamChangesWhileSubscribed(of: id, for: principal) }
-    }
-
-    /// Follows an app's change stream until the app has no subscribers of its own. One task per app.
-    private func streamChangesWhileSubscribed(of id: EndpointID, for principal: Principal) async {
-        guard (try? await pool.endpoint(id)) != nil, state.withLock({ $0.followed.insert(id).inserted }) else { return }
-        await withTaskGroup(of: Void.self) { group in
-            group.addTask { await self.changeNotifier.waitUntilUnsubscribed(id) }
-            group.addTask { await self.streamChangesRepeatedly(of: id, for: principal) }
-            await group.next()
-            group.cancelAll()
-        }
-        _ = state.withLock { $0.followed.remove(id) }
-        // A new subscriber may have arrived after the last one left.
-        if changeNotifier.hasSubscribers(only: id), !Task.isCancelled { follow(id, for: principal) }
-    }
-
-    private func streamChangesRepeatedly(of id: EndpointID, for principal: Principal) async {
-        while !Task.isCancelled {
-            // Created for each round, because a cancelled iteration ends its stream.
-            let wakeups = stateNotifier.stream(of: id, bufferSize: 1) { _, _ in () }
-            let hasStream = try? await streamChangesOnce(of: id, for: principal)
-            let pause: Duration? = hasStream == true ? Self.resubscribePause : nil
-            // An app without a change stream, or an offline app, is tried again after its next state change.
-            guard let pause else {
-                for await _ in wakeups { break }
-                continue
-            }
-            _ = try? await withTimeout(pause, clock: clock) {
-                for await _ in wakeups { break }
-                return true
-            }
-        }
-    }
-
-    private func streamChangesOnce(of id: EndpointID, for principal: Principal) async throws -> Bool {
-        try await pool.endpointTasks.run(at: id) { [pool] in
-            let endpoint = try await pool.endpoint(id)
-            let (session, access) = try await pool.authorize(principal, to: endpoint)
-            return try await session.streamChanges(of: endpoint, by: access.routes)
-        }
-    }
+    /// Handles the end of an app's launch, as soon as it is known: the app's stream is opened again, and subscribers are
+    /// then told of everything that may have changed. Call this after `UpstreamSession.invalidate`.
+    func endLaunch(of id: EndpointID) { follower.endLaunch(of: id) }
 }
 
-/// Rate limiter for refreshes: the first is immediate, and each further one waits longer.
+/// Coalesces notifications: the first is immediate, and later ones follow at the end of the interval. The last change is
+/// never lost.
+struct ChangeThrottle: Sendable {
+    /// The shortest time between two notifications, in seconds.
+    static let interval = Duration.seconds(1)
+
+    private var last: Duration?
+    private var isPending = false
+
+    /// Requests a notification.
+    ///
+    /// - Returns: The delay before the notification, zero for now; nil if one is pending.
+    mutating func request(at now: Duration) -> Duration? {
+        guard !isPending else { return nil }
+        let pause = last.map { max(.zero, $0 + Self.interval - now) } ?? .zero
+        if pause > .zero { isPending = true } else { last = now }
+        return pause
+    }
+
+    /// Records the publication of the pending notification.
+    mutating func publish(at now: Duration) { (last, isPending) = (now, false) }
+}
+
+/// Rate limiter for list requests: the first is immediate, and each further one waits longer.
 struct RefreshRateLimiter: Sendable {
     /// The shortest and the longest pause between two refreshes. After the current pause plus `longest` without a
     /// refresh, the pause starts again at `shortest`.

@@ -59,7 +59,7 @@ struct RetryPolicy: Sendable {
     }
 
     /// Returns whether the app has an address and may start to listen there without an event.
-    private static func shouldPoll(_ failure: DialError) -> Bool {
+    static func shouldPoll(_ failure: DialError) -> Bool {
         switch failure.reason {
         case .noRoute, .deviceAbsent, .usbmuxdAbsent, .forbidden: false
         default: true

@@ -127,7 +127,7 @@ final class UpstreamSessionPool: Sendable {
     func requiresSecret(_ kind: EndpointKind) -> Bool? { profiles[kind]?.authentication.requiresSecret }
 
     /// Returns the shared session with an endpoint, created on first use.
-    private func session(to endpoint: Endpoint) -> UpstreamSession {
+    func session(to endpoint: Endpoint) -> UpstreamSession {
         entries.withLock { entries in
             if let entry = entries[endpoint.id] { return entry.session }
             let entry = Entry(session: makeSession(to: endpoint.id), approvedApp: endpoint.approvedApp)
@@ -209,6 +209,17 @@ final class UpstreamSessionPool: Sendable {
 
     /// The server of the last handshake over the shared session.
     func server(of id: EndpointID) -> ServerInfo? { entries.withLock { $0[id]?.session }?.server }
+    /// The shared session with an endpoint; nil for an unknown endpoint.
+    func session(of id: EndpointID) -> UpstreamSession? { entries.withLock { $0[id]?.session } }
+
+    /// Returns whether a principal may be told of a change. The URI of a resource is known only to principals that may
+    /// call the app.
+    func mayReceive(_ change: ServerChange, of id: EndpointID, _ principal: Principal) -> Bool {
+        guard principal.canSee(id, approvedApp: approvedApp(of: id)) else { return false }
+        if case .resource = change { return principal.may(.endpointCall) && authorizer.isLive(principal) }
+        return true
+    }
+
 
     // MARK: Launches
 

@@ -6,6 +6,8 @@ struct ChangeStreamReader: Sendable {
     /// The resources to be notified about.
     let uris: [String]
     let limits: ResponseLimits
+    /// Called when the stream is open.
+    let opened: @Sendable () -> Void
     let newID: @Sendable () async -> JSONNumber
     let send: @Sendable (UpstreamMessage) async throws -> UpstreamResponse
     /// Cancels a request at the server.
@@ -29,6 +31,7 @@ struct ChangeStreamReader: Sendable {
         }
         var message = UpstreamMessage(nil, to: server)
         message.limits = limits
+        message.opened = opened
         do { return try await send(message).status } catch AppError.timedOut { return nil }
     }
 
@@ -42,6 +45,7 @@ struct ChangeStreamReader: Sendable {
         let request = RPCRequest(id: .number(number), method: "subscriptions/listen", params: params)
         var message = UpstreamMessage(.request(request), to: server)
         message.limits = server.transport == .lines ? .lineChangeStream : limits
+        message.opened = opened
         let response: UpstreamResponse
         do {
             response = try await send(message)
@@ -58,8 +62,11 @@ struct ChangeStreamReader: Sendable {
 
 extension ServerInfo {
     /// Indicates whether the server announces changes.
-    var announcesChanges: Bool {
-        let switches = [("tools", "listChanged"), ("prompts", "listChanged"), ("resources", "listChanged")]
-        return (switches + [("resources", "subscribe")]).contains { capabilities[$0.0]?[$0.1] == true }
+    var announcesChanges: Bool { !announcedChanges.isEmpty || capabilities["resources"]?["subscribe"] == true }
+
+    /// The changes of lists that the server announces.
+    var announcedChanges: [ServerChange] {
+        let all: [(String, ServerChange)] = [("tools", .tools), ("prompts", .prompts), ("resources", .resources)]
+        return all.filter { capabilities[$0.0]?["listChanged"] == true }.map(\.1)
     }
 }

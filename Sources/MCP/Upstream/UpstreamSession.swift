@@ -14,6 +14,7 @@ actor UpstreamSession {
     static let perHolderLimit = 4
     static let queueLimit = 64
 
+    private let id: EndpointID
     private let timeouts: UpstreamTimeouts
     private let clock: any Clock<Duration>
     private let watch: ElapsedTimer
@@ -24,7 +25,9 @@ actor UpstreamSession {
     private let isClientSession: Bool
 
     private let connector: UpstreamConnector
-    private let subscriptions = ResourceSubscriptions()
+    nonisolated let subscriptions = ResourceSubscriptions()
+    /// One image of the app at a time is resized, so that an app with many images does not delay the others.
+    nonisolated let imageTurns = AsyncSemaphore(permits: 1)
     /// The forwarders of the requests in flight, for a client session.
     private let forwarders = ActiveForwarders()
     /// The stream on which the app sends requests to the client of a client session.
@@ -52,6 +55,7 @@ actor UpstreamSession {
         onConnect: @escaping @Sendable (ServerInfo) async -> Void
     ) {
         self.timeouts = timeouts
+        self.id = id
         self.clock = clock
         self.tasks = tasks
         self.onChange = onChange
@@ -181,9 +185,12 @@ actor UpstreamSession {
         let routes = admission.routes
         var isSecond = false
         while true {
-            let connected = try await connect(endpoint, by: routes, until: end)
-            if let response = subscriptions.response(to: request, of: connected.server) { return response }
-            if isClientSession { await openSessionStream(connected, by: routes) }
+            let connected = try await connect(endpoint, by: routes, within: end - watch.elapsed)
+            // In stateless mode the resources are parameters of the change stream.
+            if connected.server.protocolVersion.isStateless, request.method == "resources/subscribe" {
+                return UpstreamResponse(outcome: .success([:]))
+            }
+            if isClientSession { await openSessionStream(connected, by: routes, within: end - watch.elapsed) }
             let response = try await sendRequest(request, to: connected, by: admission, annotations, until: end)
             let staleness = response.staleness(of: connected.server)
             // Another server than the connected one, or a server that has lost the session.
@@ -199,10 +206,9 @@ actor UpstreamSession {
         }
     }
 
-    /// Records a successful subscription or log level, to restore it after the app's next launch.
+    /// Records a successful log level, to restore it after the app's next launch.
     private func record(_ request: MCPRequest) {
         if request.method == "logging/setLevel", isClientSession { logLevel = request.params["level"] }
-        subscriptions.record(request)
     }
 
     private func sendRequest(
@@ -309,7 +315,7 @@ actor UpstreamSession {
     }
 
     private nonisolated func notifyLater(_ message: RPCMessage, by routes: [AuthorizedRoute]) {
-        tasks.scheduleRequest { [self] in try await notify(message, by: routes) }
+        tasks.scheduleRequest(of: id) { [self] in try await notify(message, by: routes) }
     }
 
     /// Sends the app a message that has no response.
@@ -322,38 +328,47 @@ actor UpstreamSession {
 
     // MARK: Streams
 
-    /// Follows the app's changes until its stream ends. Messages are passed to the message handler.
+    /// Reads the app's stream of changes once. Messages are passed to the message handler.
     ///
-    /// - Returns: False if this app announces no changes.
+    /// - Parameters:
+    ///   - endpoint: The app.
+    ///   - routes: The routes and tokens of the broker.
+    ///   - opened: Called when the stream is open.
+    /// - Returns: The reason of the end.
     /// - Throws: `AppError`, `CancellationError`.
-    func streamChanges(of endpoint: Endpoint, by routes: [AuthorizedRoute]) async throws -> Bool {
-        while true {
-            let connected = try await connect(endpoint, by: routes)
-            guard connected.server.announcesChanges else { return false }
-            let newSubscription = subscriptions.nextChange()
-            let reader = ChangeStreamReader(
-                server: connected.server,
-                uris: subscriptions.uris,
-                limits: .changeStream(idle: timeouts.changeStreamIdle),
-                newID: { await self.newID() },
-                send: { try await self.exchange($0, over: connected, by: routes) },
-                cancel: { self.cancel($0, routes) }
-            )
-            let status = try await withThrowingTaskGroup(of: Int?.self) { group in
-                group.addTask {
-                    try await newSubscription.value()
-                    return nil
-                }
-                group.addTask { try await reader.read() }
-                defer { group.cancelAll() }
-                return try await group.next() ?? nil
-            }
-            // Nil after a new subscription or an idle timeout; the stream is opened again.
-            guard let status else { continue }
-            // MCP 2025-03-26 and later: a server without such a stream answers 405.
-            if status == 405 { return false }
-            if status == 404 { connector.forget(connected.server) }
-            return true
+    func streamChanges(
+        of endpoint: Endpoint,
+        by routes: [AuthorizedRoute],
+        opened: @escaping @Sendable () -> Void
+    ) async throws -> ChangeStreamState.End {
+        let connected = try await connect(endpoint, by: routes)
+        let server = connected.server
+        guard server.announcesChanges else { return .unsupported }
+        let newSubscription = subscriptions.nextChange()
+        let reader = ChangeStreamReader(
+            server: server,
+            uris: subscriptions.uris,
+            limits: .changeStream(idle: timeouts.changeStreamIdle),
+            opened: opened,
+            newID: { await self.newID() },
+            send: { try await self.exchange($0, over: connected, by: routes) },
+            cancel: { self.cancel($0, routes) }
+        )
+        // In session mode the app gets each subscription as a request, and in stateless mode as a parameter of the stream.
+        let status = try await withCancellation(
+            when: { try await (server.protocolVersion.isStateless ? newSubscription : Promise<Void>()).value() },
+            { try await reader.read() }
+        )
+        switch status ?? nil {
+        // A new subscription, or an idle timeout.
+        case nil: return .renewed
+        // MCP 2025-03-26 and later: a server without such a stream answers 405.
+        case 405?: return .unsupported
+        case 401?: throw AppError.tokenRequired(routes.contains { $0.secret != nil } ? .rejected : .missing)
+        case 404?:
+            connector.forget(server)
+            return .cut
+        default: return .cut
         }
     }
 

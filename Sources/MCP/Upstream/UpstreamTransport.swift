@@ -38,7 +38,7 @@ struct UpstreamMessage: Sendable {
     var isSessionDelete = false
     /// Forwards the app's requests to the client during this message.
     var forwarder: ClientRequestForwarder?
-    /// Called when the head of the response has arrived.
+    /// Called when the server has opened its stream.
     var opened: (@Sendable () -> Void)?
     /// Receives the notifications that belong to this message.
     var notify: (@Sendable (RPCNotification) -> Void)?

@@ -1,3 +1,4 @@
+import Model
 import Synchronization
 import SystemIO
 import TestSupport
@@ -14,27 +15,30 @@ import Testing
         #expect(isQueued == Array(repeating: true, count: 1_024) + [false])
     }
 
-    @Test func `at most sixteen requests run at once, and other tasks do not wait for them`() async throws {
+    @Test func `an app has two requests at once, and delays no other app and no other task`() async throws {
         let tasks = BackgroundTasks()
         let running = Atomic(0)
         let isReleased = Promise<Void>()
         let counts = Replay<Int>()
-        for _ in 1...100 {
-            tasks.scheduleRequest {
+        let (silent, other) = (try #require(EndpointID("silent")), try #require(EndpointID("other")))
+        for _ in 1...20 {
+            tasks.scheduleRequest(of: silent) {
                 counts.say(running.add(1, ordering: .sequentiallyConsistent).newValue)
                 while !isReleased.isCompleted { try await Task.sleep(for: .milliseconds(1)) }
                 running.subtract(1, ordering: .sequentiallyConsistent)
             }
         }
-        let isLastTaskRun = Promise<Void>()
+        let (isOtherAsked, isLastTaskRun) = (Promise<Void>(), Promise<Void>())
+        tasks.scheduleRequest(of: other) { isOtherAsked.complete(.success(())) }
         tasks.schedule { isLastTaskRun.complete(.success(())) }
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { await tasks.run() }
+            try await isOtherAsked.value()
             try await isLastTaskRun.value()
             isReleased.complete(.success(()))
-            try await eventually("all requests have run") { counts.soFar.count == 100 }
+            try await eventually("all requests have run") { counts.soFar.count == 20 }
             group.cancelAll()
         }
-        #expect(counts.soFar.allSatisfy { (1...16).contains($0) })
+        #expect(counts.soFar.allSatisfy { (1...BackgroundTasks.maxConcurrentRequests).contains($0) })
     }
 }

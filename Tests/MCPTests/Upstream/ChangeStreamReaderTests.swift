@@ -16,6 +16,7 @@ import Testing
             server: server,
             uris: uris,
             limits: .changeStream(idle: .seconds(1)),
+            opened: {},
             newID: { JSONNumber(7) },
             send: { message in
                 sent.say(message.json)

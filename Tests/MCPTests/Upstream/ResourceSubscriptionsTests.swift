@@ -1,4 +1,3 @@
-import JSON
 import SystemIO
 import Testing
 
@@ -6,54 +5,43 @@ import Testing
 
 @Suite struct ResourceSubscriptionsTests {
     private let subscriptions = ResourceSubscriptions()
-    private let stateless: ServerInfo
-    private let session: ServerInfo
 
-    init() throws {
-        stateless = try #require(ServerInfo(discovery: ["supportedVersions": ["2026-07-28"]], at: .http(path: "/")))
-        session = try ServerInfo(handshake: ["protocolVersion": "2025-06-18"], at: .http(path: "/"), sessionID: "s")
+    @Test func `a new resource opens the change stream again, and a known one does not`() {
+        let first = subscriptions.nextChange()
+        subscriptions.add("a://1", for: "one")
+        #expect(first.isCompleted)
+
+        let second = subscriptions.nextChange()
+        subscriptions.add("a://1", for: "one")
+        subscriptions.add("a://1", for: "two")
+        #expect(!second.isCompleted)
     }
 
-    private static func request(_ verb: String, _ uri: String) -> MCPRequest {
-        MCPRequest("resources/\(verb)", ["uri": .string(uri)])
-    }
+    @Test func `a resource stays while another holder is subscribed to it`() {
+        subscriptions.add("a://1", for: "one")
+        subscriptions.add("a://1", for: "two")
 
-    @Test func `a stateless app gets no subscriptions, and its change stream is opened again`() {
-        let change = subscriptions.nextChange()
-
-        let response = subscriptions.response(to: Self.request("subscribe", "a://1"), of: stateless)
-
-        #expect(response != nil)
-        #expect(change.isCompleted)
+        subscriptions.remove("a://1", for: "one")
         #expect(subscriptions.uris == ["a://1"])
-    }
-
-    @Test func `a session-mode app gets the subscription itself, which is recorded after its response`() {
-        let request = Self.request("subscribe", "a://1")
-
-        #expect(subscriptions.response(to: request, of: session) == nil)
-        #expect(subscriptions.uris.isEmpty)
-        subscriptions.record(request)
-        #expect(subscriptions.uris == ["a://1"])
-    }
-
-    @Test func `a second subscription and an unsubscription open no new stream`() {
-        _ = subscriptions.response(to: Self.request("subscribe", "a://1"), of: stateless)
-        let change = subscriptions.nextChange()
-
-        _ = subscriptions.response(to: Self.request("subscribe", "a://1"), of: stateless)
-        _ = subscriptions.response(to: Self.request("unsubscribe", "a://1"), of: stateless)
-
-        #expect(!change.isCompleted)
+        subscriptions.remove("a://1", for: "two")
         #expect(subscriptions.uris.isEmpty)
     }
 
-    @Test func `the number of resources is limited, and the app decides about further ones`() {
-        for number in 1...ResourceSubscriptions.limit {
-            _ = subscriptions.response(to: Self.request("subscribe", "a://\(number)"), of: stateless)
-        }
+    @Test func `a holder displaces only its own oldest resources`() {
+        subscriptions.add("a://other", for: "other")
+        for number in 0...ResourceSubscriptions.holderLimit { subscriptions.add("a://\(number)", for: "busy") }
 
-        #expect(subscriptions.response(to: Self.request("subscribe", "a://0"), of: stateless) == nil)
+        #expect(subscriptions.uris.count == ResourceSubscriptions.holderLimit + 1)
+        #expect(subscriptions.uris.contains("a://other"))
+        #expect(!subscriptions.uris.contains("a://0"))
+    }
+
+    @Test func `at the total limit the holder with the most resources loses its oldest one`() {
+        for number in 1...ResourceSubscriptions.holderLimit { subscriptions.add("a://\(number)", for: "busy") }
+        for number in 1...10 { subscriptions.add("b://\(number)", for: "calm") }
+        for number in 1...ResourceSubscriptions.holderLimit { subscriptions.add("c://\(number)", for: "late") }
+
         #expect(subscriptions.uris.count == ResourceSubscriptions.limit)
+        #expect(subscriptions.uris.count { $0.hasPrefix("b://") } == 10)
     }
 }

@@ -74,6 +74,7 @@ actor LineTransport: UpstreamTransport {
             return UpstreamResponse(outcome: nil)
         }
         let limits = message.limits
+            message.opened?()
         lastUse = watch.elapsed
         redactor = handler.redactor
         guard let id = message.id else {
@@ -97,6 +98,7 @@ actor LineTransport: UpstreamTransport {
             if let response = request.response { return response }
             if let end { throw end }
             let now = watch.elapsed
+        if isWritten { message.opened?() }
             let left = min(limits.idle - (now - request.lastActivity), limits.total - (now - start))
             guard left > .zero else { break }
             _ = try await withTimeout(left, clock: clock) { try await self.waitForData(unless: id) }
