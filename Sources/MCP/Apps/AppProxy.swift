@@ -23,6 +23,7 @@ package final class AppProxy: AppCaller, Service {
     let pool: UpstreamSessionPool
     private let clientSessions: ClientSessions
     private let tokenTester: TokenTester
+    private let clock: any Clock<Duration>
     private let cache: AppCache
     private let tasks = BackgroundTasks()
     /// Notifies of changes of an endpoint's routes, state, approval or token.
@@ -59,6 +60,7 @@ package final class AppProxy: AppCaller, Service {
     ) {
         self.registry = registry
         self.authorizer = authorizer
+        self.clock = clock
         self.timeouts = timeouts
         cache = AppCache(storage)
         pool = UpstreamSessionPool(
@@ -107,9 +109,15 @@ package final class AppProxy: AppCaller, Service {
         changeMonitor = ChangeMonitor(
             of: pool,
             catalog: catalog,
+            follower: ChangeFollower(
+                of: pool,
+                tasks: tasks,
+                clock: clock,
+                stateNotifier: stateNotifier,
+                changeNotifier: changeNotifier
+            ),
             tasks: tasks,
             clock: clock,
-            stateNotifier: stateNotifier,
             changeNotifier: changeNotifier
         )
         pool.setHandlers(
@@ -206,6 +214,10 @@ extension AppProxy {
         await tokenTester.accepts(secret, at: endpoint, for: principal)
     }
 
+    package func requiresNoSecret(_ endpoint: Endpoint, for principal: Principal) async -> Bool {
+        await tokenTester.requiresNoSecret(endpoint, for: principal)
+    }
+
     package func isOpen(_ endpoint: Endpoint, for principal: Principal) async -> Bool? {
         await tokenTester.isOpen(endpoint, for: principal)
     }
@@ -220,25 +232,28 @@ extension AppProxy {
     package func call(_ call: ToolCall, of principal: Principal) async throws(AppError) -> JSONObject {
         let params: JSONObject = ["name": .string(call.tool), "arguments": .object(call.arguments)]
         let request = MCPRequest("tools/call", params, timeout: call.timeout, notify: call.notify)
-        let id = call.endpoint.id
+        let (id, watch) = (call.endpoint.id, ElapsedTimer(clock))
         do {
-    package func requiresNoSecret(_ endpoint: Endpoint, for principal: Principal) async -> Bool {
-        await tokenTester.requiresNoSecret(endpoint, for: principal)
-    }
-
-            try await catalog.listIfFilterNeedsIt(id, for: principal)
-            try await catalog.requireValidArguments(request, at: id, for: principal, wait: call.wait)
+            try await catalog.listIfFilterNeedsIt(id, for: principal, within: call.timeout)
+            try await catalog.requireValidArguments(
+                request.after(watch.elapsed),
+                at: id,
+                for: principal,
+                wait: call.wait
+            )
             let result = try await sender.call(
-                request,
+                request.after(watch.elapsed),
                 at: id,
                 for: principal,
                 wait: call.wait,
                 maxPixels: call.maxPixels,
                 imageFormat: call.imageFormat
             )
-            return await catalog.withToolSuggestions(result, call.tool, at: id, for: principal)
+            let left = call.timeout.map { $0 - watch.elapsed }
+            return await catalog.withToolSuggestions(result, call.tool, at: id, for: principal, within: left)
         } catch let error as RPCError {
-            return Self.result(saying: await refusal(of: call.tool, at: id, error, principal), code: "refused")
+            let left = call.timeout.map { $0 - watch.elapsed }
+            return Self.result(saying: await refusal(of: call.tool, at: id, error, principal, left), code: "refused")
         } catch {
             throw AppError(error)
         }
@@ -250,9 +265,12 @@ extension AppProxy {
         of tool: String,
         at id: EndpointID,
         _ error: RPCError,
-        _ principal: Principal
+        _ principal: Principal,
+        _ limit: Duration?
     ) async -> String {
-        guard error.isAboutNames, let near = await catalog.nearestTools(ifMissing: tool, at: id, for: principal) else {
+        guard error.isAboutNames,
+            let near = await catalog.nearestTools(ifMissing: tool, at: id, for: principal, within: limit)
+        else {
             return "\(id) refused the call (error \(error.code)): \(error.message)"
         }
         let said = "error \(error.code): \(SanitizedText(error.message, limit: 500))"
@@ -290,6 +308,11 @@ package protocol AppCaller: Sendable {
     /// - Returns: Nil if the app cannot be asked now.
     func accepts(_ secret: EndpointSecret, at endpoint: Endpoint, for principal: Principal) async -> Bool?
 
+    /// Tests whether an app accepts requests without a token. No token is sent.
+    ///
+    /// - Returns: False if the app requires a token, or cannot be asked now.
+    func requiresNoSecret(_ endpoint: Endpoint, for principal: Principal) async -> Bool
+
     /// Tests whether an app accepts this principal's requests, with the stored token if there is one.
     ///
     /// - Returns: Nil if the app cannot be asked now.
@@ -307,8 +330,3 @@ package protocol AppCaller: Sendable {
     /// - Throws: `AppError` if the app sent no response, or the principal may not call the app.
     func call(_ call: ToolCall, of principal: Principal) async throws(AppError) -> JSONObject
 }
-    /// Tests whether an app accepts requests without a token. No token is sent.
-    ///
-    /// - Returns: False if the app requires a token, or cannot be asked now.
-    func requiresNoSecret(_ endpoint: Endpoint, for principal: Principal) async -> Bool
-

@@ -40,11 +40,13 @@ final class ClientSessions: Sendable {
         of principal: Principal,
         at endpoint: Endpoint,
         shared session: UpstreamSession,
-        by routes: [AuthorizedRoute]
+        by routes: [AuthorizedRoute],
+        within limit: Duration
     ) async throws -> Checkout? {
         guard let clientRequester = request.clientRequester, Self.methodsWithClientRequests.contains(request.method)
         else { return nil }
-        let connected = try await session.connect(endpoint, by: routes)
+        let end = watch.elapsed + limit
+        let connected = try await session.connect(endpoint, by: routes, within: limit)
         // A server that supports both modes sends requests to a session-mode client, and returns them as results to a
         // stateless client.
         guard let path = session.sessionPath(of: connected, speaking: clientRequester.handlesInputRequired) else {
@@ -69,7 +71,8 @@ final class ClientSessions: Sendable {
         if isFirst { tasks.schedule { [self] in await expireSessions() } }
         for (id, session) in evicted { close(session, of: id) }
         do {
-            if try await clientSession.connect(endpoint, by: routes).server.sessionID != nil {
+            let left = end - watch.elapsed
+            if try await clientSession.connect(endpoint, by: routes, within: left).server.sessionID != nil {
                 return checkout
             }
         } catch AppError.notMCP {

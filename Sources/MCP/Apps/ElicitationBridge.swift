@@ -160,7 +160,7 @@ extension ElicitationBridge {
                 try await clock.sleep(for: .milliseconds(250))
                 continue
             }
-            response.permit?.release()
+            response.reservation?.release()
             switch await answers(to: requests, clientRequester) {
             case .success(let answers): params["inputResponses"] = .object(answers)
             case .failure(let error): return UpstreamResponse(outcome: .failure(error), size: response.size)

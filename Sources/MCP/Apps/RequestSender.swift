@@ -141,22 +141,24 @@ struct RequestSender: Sendable {
         // The request may have waited, and its grant may have ended meanwhile.
         guard authorizer.isLive(principal) else { throw CancellationError() }
         let generation = authorizer.generation
+        let watch = ElapsedTimer(clock)
         let endpoint = try await pool.endpoint(id)
         let (shared, access) = try await pool.authorize(principal, to: endpoint)
-        let admission = DeliveryAuthorization(
-            access.routes,
-            of: principal,
-            by: authorizer,
-            since: generation,
-            limit: limit
-        )
         do {
             let checkout = try await clientSessions.checkOut(
                 for: request,
                 of: principal,
                 at: endpoint,
                 shared: shared,
-                by: access.routes
+                by: access.routes,
+                within: limit
+            )
+            let admission = DeliveryAuthorization(
+                access.routes,
+                of: principal,
+                by: authorizer,
+                since: generation,
+                limit: limit - watch.elapsed
             )
             defer { if let checkout { clientSessions.checkIn(checkout) } }
             let session = checkout?.session ?? shared

@@ -53,6 +53,7 @@ extension RequestSender {
         maxPixels: Int,
         imageFormat: ImageFormat?
     ) async throws -> JSONObject {
+        let watch = ElapsedTimer(clock)
         var request = request
         // A client that wants the original (`maxPixels` 0) or PNG gets the app's default format.
         let isOpenToJPEG = maxPixels != 0 && imageFormat != .png && request.isOpenToJPEG
@@ -64,13 +65,37 @@ extension RequestSender {
             // The app has answered, so it has received the call.
             throw AppError.invalidResponse("\(what) (delivered, result unknown)")
         }
-        defer { response.permit?.release() }
+        defer { response.reservation?.release() }
+        let result = try response.result()
+        let (turn, hasTurn) = try await imageTurn(
+            for: result,
+            of: id,
+            within: (request.timeout ?? total) - watch.elapsed
+        )
+        defer { turn?.release() }
         return await sizeLimiter.limitSize(
-            of: try response.result(),
-            maxPixels: maxPixels,
+            of: result,
+            maxPixels: hasTurn ? maxPixels : 0,
             as: imageFormat,
             for: principal
         )
+    }
+
+    /// Waits until no other image of the app is being resized.
+    ///
+    /// - Returns: The permit to release, nil for a result without images; and false after the time limit. The images are
+    ///   then linked.
+    private func imageTurn(
+        for result: JSONObject,
+        of id: EndpointID,
+        within limit: Duration
+    ) async throws -> (Permit?, Bool) {
+        guard ResultSizeLimiter.hasImages(result), let turns = pool.session(of: id)?.imageTurns else {
+            return (nil, true)
+        }
+        if let permit = turns.tryAcquire() { return (permit, true) }
+        let permit = try await withTimeout(limit, clock: clock) { try await turns.acquire() }
+        return (permit, permit != nil)
     }
 
     private func offersJPEG(_ request: MCPRequest, _ id: EndpointID) async -> Bool {

@@ -1,6 +1,7 @@
 import AccessControl
 import JSON
 import Model
+import SystemIO
 
 /// The tools that a grant with a limit to certain tools may call.
 extension ToolCatalog {
@@ -18,11 +19,22 @@ extension ToolCatalog {
     /// Lists the tools if the app has not been listed since its launch and the principal may call read-only tools only.
     /// Without a list, no tool is known to be read-only.
     ///
-    /// - Throws: `AppError`, the app's own `RPCError`, `CancellationError`.
-    func listIfFilterNeedsIt(_ id: EndpointID, for principal: Principal) async throws {
+    /// - Throws: `AppError`, also after the time limit; the app's own `RPCError`, `CancellationError`.
+    func listIfFilterNeedsIt(
+        _ id: EndpointID,
+        for principal: Principal,
+        within limit: Duration? = nil
+    ) async throws {
         guard principal.tools == .readOnly else { return }
         let isListed = await cache.record(of: id).toolCount != nil
         guard !isListed || pool.isListDue(of: id) else { return }
-        _ = try await list(CachedApp.tools, of: id, for: principal)
+        guard let limit else {
+            _ = try await list(CachedApp.tools, of: id, for: principal)
+            return
+        }
+        let listed = try await withTimeout(limit, clock: clock) {
+            try await list(CachedApp.tools, of: id, for: principal)
+        }
+        if listed == nil { throw AppError.noHandshake(seconds: limit.roundedSeconds) }
     }
 }

@@ -175,12 +175,14 @@ extension ToolCatalog {
         _ tool: String,
         at id: EndpointID,
         for principal: Principal,
-        alias: String? = nil
+        alias: String? = nil,
+        within limit: Duration? = nil
     ) async -> JSONObject {
         // A refusal by Patchbay names the nearest tool itself.
         guard result["isError"] == true, result["_meta"]?["patchbay/failure"] == nil,
             let content = result["content"]?.array,
-            let near = await nearestTools(ifMissing: tool, at: id, for: principal, alias: alias), !near.isEmpty
+            let near = await nearestTools(ifMissing: tool, at: id, for: principal, alias: alias, within: limit),
+            !near.isEmpty
         else { return result }
         let hint = "\(id) has no tool \"\(SanitizedText(tool, limit: 128))\"\(near)"
         var result = result
@@ -188,12 +190,24 @@ extension ToolCatalog {
         return result
     }
 
-    /// Returns the nearest names of a missing tool; nil if the app lists the tool or cannot be asked.
+    /// Returns the nearest names of a missing tool; nil if the app lists the tool or cannot be asked in time.
     func nearestTools(
         ifMissing tool: String,
         at id: EndpointID,
         for principal: Principal,
-        alias: String? = nil
+        alias: String? = nil,
+        within limit: Duration? = nil
+    ) async -> ToolNameSuggestions? {
+        guard let limit else { return await nearestTools(tool, at: id, for: principal, alias) }
+        return try? await withTimeout(limit, clock: clock) { await nearestTools(tool, at: id, for: principal, alias) }
+            ?? nil
+    }
+
+    private func nearestTools(
+        _ tool: String,
+        at id: EndpointID,
+        for principal: Principal,
+        _ alias: String?
     ) async -> ToolNameSuggestions? {
         func has(_ list: JSONObject) -> Bool {
             list["tools"]?.array?.contains { $0["name"]?.string == tool } ?? false

@@ -46,6 +46,7 @@ final class UpstreamSessionPool: Sendable {
     private let tasks: BackgroundTasks
     /// The calls and change streams in progress.
     let endpointTasks = EndpointTasks()
+    private let largeResponses = LargeResponseBudget()
     private let entries = Mutex<[EndpointID: Entry]>([:])
     private let handlers = Mutex(Handlers())
 
@@ -148,6 +149,7 @@ final class UpstreamSessionPool: Sendable {
             clientParameters: clientParameters,
             profiles: profileContext(of: id),
             probe: probe,
+            largeResponses: largeResponses,
             onIdentify: { [registry] report in
                 switch report {
                 case .server(let name, let version): await registry.setServer(name, version: version, of: id)
@@ -207,8 +209,6 @@ final class UpstreamSessionPool: Sendable {
         onConnect(id)
     }
 
-    /// The server of the last handshake over the shared session.
-    func server(of id: EndpointID) -> ServerInfo? { entries.withLock { $0[id]?.session }?.server }
     /// The shared session with an endpoint; nil for an unknown endpoint.
     func session(of id: EndpointID) -> UpstreamSession? { entries.withLock { $0[id]?.session } }
 
@@ -220,6 +220,8 @@ final class UpstreamSessionPool: Sendable {
         return true
     }
 
+    /// The server of the last handshake over the shared session.
+    func server(of id: EndpointID) -> ServerInfo? { entries.withLock { $0[id]?.session }?.server }
 
     // MARK: Launches
 

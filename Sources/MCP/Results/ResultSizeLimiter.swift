@@ -39,7 +39,7 @@ package struct ResultSizeLimiter: Sendable {
         for principal: Principal
     ) async -> JSONObject {
         let blocks = result["content"]?.array ?? []
-        guard blocks.contains(where: { $0["type"] == "image" }) || JSON.object(result).approximateSize > Self.limit
+        guard Self.hasImages(result) || JSON.object(result).approximateSize > Self.limit
         else {
             return result
         }
@@ -65,6 +65,11 @@ package struct ResultSizeLimiter: Sendable {
         }
         if result["content"] != nil { limited["content"] = .array(content) }
         return limited
+    }
+
+    /// Returns whether a result has images, which are resized one after another.
+    static func hasImages(_ result: JSONObject) -> Bool {
+        result["content"]?.array?.contains { $0["type"] == "image" } ?? false
     }
 
     // MARK: Images

@@ -49,6 +49,9 @@ package struct MCPRequest: Sendable {
         return request
     }
 
+    /// Returns a copy with the rest of the timeout after this time.
+    func after(_ elapsed: Duration) -> MCPRequest { timeout.map { with(timeout: max(.zero, $0 - elapsed)) } ?? self }
+
     /// Returns a copy with these parameters.
     func with(_ params: JSONObject) -> MCPRequest {
         var request = self

@@ -12,7 +12,7 @@ final class SessionStream: Sendable {
     typealias Read = @Sendable (_ opened: @escaping @Sendable () -> Void) async -> Bool
 
     /// The time in seconds that a request waits for the stream. A server that takes longer is assumed to have none.
-    private static let openingLimit = Duration.seconds(1)
+    static let openingLimit = Duration.seconds(1)
     /// The pause after the stream ended during a request, in milliseconds.
     private static let pause = Duration.milliseconds(500)
 
@@ -27,7 +27,7 @@ final class SessionStream: Sendable {
     }
 
     /// Opens the stream of a session, unless it is open. Ends the stream of an earlier session.
-    func open(_ session: String, _ read: @escaping Read) async {
+    func open(_ session: String, within limit: Duration = SessionStream.openingLimit, _ read: @escaping Read) async {
         let (opened, end) = (Promise<Void>(), Promise<Void>())
         let isNew = current.withLock { current in
             guard current?.session != session else { return false }
@@ -40,7 +40,7 @@ final class SessionStream: Sendable {
             await readRepeatedly(until: end, opened, read)
             current.withLock { current in if current?.end === end { current = nil } }
         }
-        _ = try? await withTimeout(Self.openingLimit, clock: clock) { try await opened.value() }
+        _ = try? await withTimeout(min(limit, Self.openingLimit), clock: clock) { try await opened.value() }
     }
 
     /// Ends the stream.

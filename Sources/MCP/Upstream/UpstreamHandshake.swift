@@ -189,7 +189,7 @@ extension UpstreamHandshake {
     /// - Throws: `AppError`; `responseLost` and `timedOut` if no response shows which protocol the server speaks.
     private func connectOverLines() async throws -> (ServerInfo, any UpstreamTransport)? {
         let (connection, _, _) = try await pool.open(routes, mayReuse: false)
-        let transport = LineTransport(connection, clock: pool.clock, handler: handler)
+        let transport = LineTransport(connection, of: pool, handler: handler)
         return try await initialize(over: transport).map { ($0, transport) }
     }
 

@@ -1,6 +1,5 @@
 import AccessControl
 import JSON
-import SystemIO
 
 /// The app's response to one message.
 struct UpstreamResponse: Sendable {
@@ -13,7 +12,9 @@ struct UpstreamResponse: Sendable {
     /// The size of the body in bytes.
     var size = 0
     /// Held until a large result has been reduced; nil for a small response.
-    var permit: Permit?
+    var reservation: LargeResponseReservation?
+    /// The text of an error status without a JSON-RPC answer, with the time after which the app may be asked again.
+    var refusal: String?
 }
 
 extension UpstreamResponse {
@@ -51,7 +52,7 @@ extension UpstreamResponse {
         if let failure = rejection(by: routes) { throw failure }
         switch outcome {
         case .success(let result)? where result.object == nil: throw .invalidResponse("a result that is not an object")
-        case nil: throw .invalidResponse("status \(status)")
+        case nil: throw .invalidResponse("status \(status)\(refusal ?? "")")
         case .success?, .failure?: break
         }
     }

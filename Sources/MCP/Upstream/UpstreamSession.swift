@@ -51,11 +51,12 @@ actor UpstreamSession {
         clientParameters: ClientSessionParameters? = nil,
         profiles: ProfileContext,
         probe: IdentityProbe,
+        largeResponses: LargeResponseBudget,
         onIdentify: @escaping @Sendable (IdentityReport) async -> Void,
         onConnect: @escaping @Sendable (ServerInfo) async -> Void
     ) {
-        self.timeouts = timeouts
         self.id = id
+        self.timeouts = timeouts
         self.clock = clock
         self.tasks = tasks
         self.onChange = onChange
@@ -63,7 +64,14 @@ actor UpstreamSession {
         watch = ElapsedTimer(clock)
         sessionStream = SessionStream(clock: clock, tasks: tasks)
         connector = UpstreamConnector(
-            over: ConnectionPool(to: id, dialer: dialer, clock: clock, watch: watch, tasks: tasks),
+            over: ConnectionPool(
+                to: id,
+                dialer: dialer,
+                clock: clock,
+                watch: watch,
+                tasks: tasks,
+                largeResponses: largeResponses
+            ),
             limits: timeouts.response,
             tasks: tasks,
             clientParameters: clientParameters,
@@ -88,15 +96,14 @@ actor UpstreamSession {
     }
 
     /// The same, with the caller's time limit.
-    private func connect(
+    func connect(
         _ endpoint: Endpoint,
         by routes: [AuthorizedRoute],
-        until end: Duration
+        within left: Duration
     ) async throws -> UpstreamConnector.Connected {
         if let launch = endpoint.launch(over: routes), let connected = await connector.verified(launch, by: routes) {
             return connected
         }
-        let left = end - watch.elapsed
         let connected = try await withTimeout(left, clock: clock) { try await self.connect(endpoint, by: routes) }
         guard let connected else { throw AppError.noHandshake(seconds: left.roundedSeconds) }
         return connected
@@ -373,9 +380,13 @@ actor UpstreamSession {
     }
 
     /// Opens the GET stream of a client session before a request.
-    private func openSessionStream(_ connected: UpstreamConnector.Connected, by routes: [AuthorizedRoute]) async {
+    private func openSessionStream(
+        _ connected: UpstreamConnector.Connected,
+        by routes: [AuthorizedRoute],
+        within limit: Duration
+    ) async {
         guard let session = connected.server.sessionID else { return }
-        await sessionStream.open(session) { [self] opened in
+        await sessionStream.open(session, within: limit) { [self] opened in
             var message = UpstreamMessage(nil, to: connected.server)
             message.limits = .changeStream(idle: timeouts.changeStreamIdle)
             message.mayReuse = false

@@ -129,7 +129,7 @@ import Testing
             let changes = server.changes(for: fixture.owner)
             try await eventually("the change stream is open") { app.open == 1 }
 
-            await fixture.proxy.launchEnded(of: shop.id)
+            await fixture.proxy.endLaunch(of: shop.id)
 
             var iterator = changes.makeAsyncIterator()
             #expect(await iterator.next() == .tools)

@@ -12,9 +12,19 @@ import Testing
     private static func answer(
         _ reply: ScriptedApp.Reply,
         awaiting id: RPCID? = request.id,
-        limits: ResponseLimits = ResponseLimits()
+        limits: ResponseLimits = ResponseLimits(),
+        budget: LargeResponseBudget = LargeResponseBudget()
     ) async throws -> UpstreamResponse {
         let app = ScriptedApp { _ in reply }
+        let (shop, clock) = (try #require(EndpointID("shop")), PollerClock())
+        let pool = ConnectionPool(
+            to: shop,
+            dialer: app,
+            clock: clock,
+            watch: ElapsedTimer(clock),
+            tasks: BackgroundTasks(),
+            largeResponses: budget
+        )
         let connection = UpstreamConnection(over: route, try await app.dial(route))
         let httpRequest = UpstreamHTTPRequest(
             path: "/",
@@ -22,7 +32,12 @@ import Testing
             secret: nil,
             message: RPCMessage.request(request).json
         )
-        var roundTrip = UpstreamRoundTrip(awaiting: id, limits: limits, clock: PollerClock()) { _ in }
+        var roundTrip = UpstreamRoundTrip(
+            awaiting: id,
+            limits: limits,
+            clock: clock,
+            reserve: { try await pool.reserve($0, for: $1, over: $2, within: $3) }
+        ) { _ in }
         return try await roundTrip.run(httpRequest.bytes, over: connection)
     }
 
@@ -81,22 +96,67 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(1)), arguments: [false, true])
-    func `at most three large responses are in memory, and a fourth waits`(isStream: Bool)
-        async throws
-    {
+    @Test(arguments: [false, true])
+    func `a large response counts until it is released, and a small one does not count`(isStream: Bool) async throws {
+        let budget = LargeResponseBudget()
         let large = JSON.string(String(repeating: "x", count: 3_000_000))
-        let heavy = isStream ? ScriptedApp.Reply.stream([], then: ["x": large]) : .result(["x": large])
-        var held: [UpstreamResponse] = []
-        for _ in 0..<3 { held.append(try await Self.answer(heavy)) }
-        #expect(held.allSatisfy { $0.permit != nil })
-        #expect(try await Self.answer(.result(["x": 1])).permit == nil)
+        let reply = isStream ? ScriptedApp.Reply.stream([], then: ["x": large]) : .result(["x": large])
 
-        async let fourth = Self.answer(heavy)
-        while UpstreamRoundTrip.largeResponses.waiting == 0 { await Task.yield() }
-        held.removeLast()
+        let response = try await Self.answer(reply, budget: budget)
 
-        #expect(try await fourth.outcome == .success(["x": large]))
+        #expect(response.outcome == .success(["x": large]))
+        #expect((3_000_000...5_000_000).contains(budget.reserved))
+        #expect(try await Self.answer(.result(["x": 1]), budget: budget).reservation == nil)
+        response.reservation?.release()
+        #expect(budget.reserved == 0)
+    }
+
+    @Test func `an event of another type than a message is ignored`() async throws {
+        let stream = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+        let pings = "event: ping\ndata: still here\n\nevent: ping\ndata: {\"time\":1}\n\n"
+        let answer = #"data: {"jsonrpc":"2.0","id":1,"result":{"x":1}}"# + "\n\n"
+
+        #expect(try await Self.answer(.raw(stream + pings + answer)).outcome == .success(["x": 1]))
+        await #expect(throws: AppError.self) {
+            _ = try await Self.answer(.raw(stream + "data: no JSON\n\n" + answer))
+        }
+    }
+
+    @Test func `an error status keeps its text and the time of the next attempt`() async throws {
+        let plain = try await Self.answer(.http(429, ["Retry-After: 30"], "slow down"))
+        #expect(throws: AppError.invalidResponse("status 429, \"slow down\", Retry-After: 30 s")) {
+            try plain.validate(by: [])
+        }
+        let json = try await Self.answer(.http(403, [], #"{"error":"boom"}"#))
+        #expect(throws: AppError.invalidResponse("status 403, \"{\"error\":\"boom\"}\"")) {
+            try json.validate(by: [])
+        }
+        await #expect(throws: AppError.invalidResponse("status 503, Retry-After: 30 s")) {
+            _ = try await Self.answer(.http(503, ["Retry-After: 30"], ""))
+        }
+    }
+
+    @Test(arguments: ["null", "[1]", "{}", "true"])
+    func `a result without the request's ID is not the response`(id: String) async throws {
+        let body = #"{"jsonrpc":"2.0","id":\#(id),"result":{"x":1}}"#
+
+        await #expect(throws: AppError.self) { _ = try await Self.answer(.http(200, [], body)) }
+    }
+
+    @Test func `an error with an ID that is no ID is not the response`() async throws {
+        let body = #"{"jsonrpc":"2.0","id":[1],"error":{"code":1,"message":"no"}}"#
+
+        await #expect(throws: AppError.self) { _ = try await Self.answer(.http(200, [], body)) }
+    }
+
+    @Test func `an error that is a text keeps the text, and a null error beside a result is none`() async throws {
+        let text = try await Self.answer(.http(200, [], #"{"jsonrpc":"2.0","id":1,"error":"boom"}"#))
+        let empty = try await Self.answer(.http(200, [], #"{"jsonrpc":"2.0","id":1,"error":{"code":7}}"#))
+        let result = try await Self.answer(.http(200, [], #"{"jsonrpc":"2.0","id":1,"error":null,"result":{"x":1}}"#))
+
+        #expect(text.outcome == .failure(RPCError(-32_603, "boom")))
+        #expect(empty.outcome == .failure(RPCError(7, "the server gave no reason")))
+        #expect(result.outcome == .success(["x": 1]))
     }
 
     @Test func `a stream that ends before the response is reported as a lost response`() async throws {

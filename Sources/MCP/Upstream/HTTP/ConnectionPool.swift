@@ -12,17 +12,48 @@ actor ConnectionPool {
     nonisolated let clock: any Clock<Duration>
     nonisolated let watch: ElapsedTimer
     private let tasks: BackgroundTasks
+    private let largeResponses: LargeResponseBudget
     private var idle: [PooledConnection] = []
     /// Indicates whether a background task closes idle connections.
     private var isClosingIdle = false
 
-    init(to id: EndpointID, dialer: any Dialer, clock: any Clock<Duration>, watch: ElapsedTimer, tasks: BackgroundTasks)
-    {
+    init(
+        to id: EndpointID,
+        dialer: any Dialer,
+        clock: any Clock<Duration>,
+        watch: ElapsedTimer,
+        tasks: BackgroundTasks,
+        largeResponses: LargeResponseBudget = LargeResponseBudget()
+    ) {
         self.id = id
         self.dialer = dialer
         self.clock = clock
         self.watch = watch
         self.tasks = tasks
+        self.largeResponses = largeResponses
+    }
+
+    /// Reserves the bytes of a response that have arrived, if the response is large. May wait for other responses of the
+    /// app.
+    ///
+    /// - Parameters:
+    ///   - bytes: The number of bytes in memory.
+    ///   - reservation: The reservation so far.
+    ///   - connection: The connection, which ends if the response is aborted in favour of other apps.
+    ///   - limit: The longest wait.
+    /// - Returns: The reservation; nil for a small response.
+    /// - Throws: `AppError`, `CancellationError`.
+    nonisolated func reserve(
+        _ bytes: Int,
+        for reservation: LargeResponseReservation?,
+        over connection: UpstreamConnection,
+        within limit: Duration
+    ) async throws -> LargeResponseReservation? {
+        guard bytes > LargeResponseBudget.largeSize else { return nil }
+        let reservation =
+            reservation ?? largeResponses.begin(for: id) { [weak connection] in connection?.abort() }
+        try await reservation.reserve(bytes, within: limit, clock: clock)
+        return reservation
     }
 
     /// Returns a connection to the first route that works, within the time limit.

@@ -37,6 +37,7 @@ struct HTTPTransport: UpstreamTransport {
                 watch: pool.watch,
                 redactor: handler.redactor,
                 pause: handler.pause,
+                reserve: { [pool] in try await pool.reserve($0, for: $1, over: $2, within: $3) },
                 opened: message.opened
             ) { handler.handle($0) }
             do {

@@ -24,6 +24,9 @@ final class UpstreamConnection: Sendable {
         self.connection = connection
     }
 
+    /// Ends the connection in both directions. A reader then gets the end of the stream.
+    func abort() { shutdown(connection.descriptor.number, CInt(SHUT_RDWR)) }
+
     /// Returns when the kernel has accepted all bytes.
     ///
     /// - Throws: `Failure.unwritten`, `AppError`, `CancellationError`.

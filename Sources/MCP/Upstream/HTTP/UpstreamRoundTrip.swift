@@ -8,10 +8,10 @@ import SystemIO
 /// approved.
 struct UpstreamRoundTrip {
     private static let eventStream = "text/event-stream"
-    /// The size in bytes above which a response is large and needs a permit.
-    static let largeSize = 1 << 20
-    /// Permits for large responses in memory, of all apps together. Further ones wait in the kernel's socket buffers.
-    static let largeResponses = AsyncSemaphore(permits: 3)
+    /// Reserves the bytes of a large response, see `ConnectionPool.reserve`.
+    typealias Reserve =
+        @Sendable (Int, LargeResponseReservation?, UpstreamConnection, _ limit: Duration) async throws ->
+        LargeResponseReservation?
 
     /// The message's ID; nil for a message without a response.
     private let id: RPCID?
@@ -21,7 +21,8 @@ struct UpstreamRoundTrip {
     private let redactor: TokenRedactor
     /// Receives messages before the response: notifications and the app's requests.
     private let onMessage: @Sendable (RPCMessage) -> Void
-    /// Called when the head of the response has arrived.
+    private let reserve: Reserve
+    /// Called when the head of an event stream has arrived.
     private let opened: (@Sendable () -> Void)?
     /// Returns the delay by requests to the client.
     private let pause: @Sendable () -> ClientRequestForwarder.Pause
@@ -31,7 +32,7 @@ struct UpstreamRoundTrip {
     private var body: [UInt8] = []
     private var events = SSEDecoder()
     private var size = 0
-    private var permit: Permit?
+    private var reservation: LargeResponseReservation?
     private var outcome: Result<JSON, RPCError>?
     private var isComplete = false
     /// The time of the last activity of the app.
@@ -48,6 +49,7 @@ struct UpstreamRoundTrip {
         watch: ElapsedTimer? = nil,
         redactor: TokenRedactor = TokenRedactor([]),
         pause: @escaping @Sendable () -> ClientRequestForwarder.Pause = { ClientRequestForwarder.Pause() },
+        reserve: @escaping Reserve = { _, _, _, _ in nil },
         opened: (@Sendable () -> Void)? = nil,
         onMessage: @escaping @Sendable (RPCMessage) -> Void
     ) {
@@ -57,6 +59,7 @@ struct UpstreamRoundTrip {
         self.onMessage = onMessage
         self.pause = pause
         self.opened = opened
+        self.reserve = reserve
         self.redactor = redactor
         self.watch = watch ?? ElapsedTimer(clock)
     }
@@ -72,7 +75,7 @@ struct UpstreamRoundTrip {
         (start, lastActivity) = (watch.elapsed, watch.elapsed)
         do {
             let early = try await connection.sendRequest(bytes, by: admission, within: limits.total, clock: clock)
-            if let early { try await feed(early) }
+            if let early { try await feed(early, from: connection) }
             while !isComplete { try await readMore(from: connection) }
             return try await makeResponse()
         } catch is UpstreamConnection.Failure {
@@ -94,7 +97,8 @@ struct UpstreamRoundTrip {
             bytes = try await connection.receive(within: left, clock: clock)
         }
         guard let bytes else { throw AppError.timedOut(seconds: (watch.elapsed - start).roundedSeconds) }
-        guard bytes.isEmpty else { return try await feed(bytes) }
+        guard bytes.isEmpty else { return try await feed(bytes, from: connection) }
+        try reservation?.check()
         try parser.finish()
         isComplete = true
     }
@@ -103,26 +107,31 @@ struct UpstreamRoundTrip {
     /// because it has its own.
     private var remainingTime: Duration? {
         let pause = pause()
-        let silence = limits.idle - (watch.elapsed - max(lastActivity, pause.until))
-        let left = pause.isActive ? limits.idle : min(silence, limits.total + pause.duration - (watch.elapsed - start))
+        let idle = reservation == nil ? limits.idle : min(limits.idle, LargeResponseBudget.stallLimit)
+        let silence = idle - (watch.elapsed - max(lastActivity, pause.until))
+        let left = pause.isActive ? limits.idle : min(silence, remainingTotal(with: pause))
         return left > .zero ? left : nil
     }
 
-    private mutating func feed(_ bytes: [UInt8]) async throws {
+    private func remainingTotal(with pause: ClientRequestForwarder.Pause) -> Duration {
+        limits.total + pause.duration - (watch.elapsed - start)
+    }
+
+    private mutating func feed(_ bytes: [UInt8], from connection: UpstreamConnection) async throws {
         parser.append(bytes)
         while !isComplete, let event = try parser.next() {
             switch event {
             case .head(let head):
                 self.head = head
-                opened?()
+                if head.status == 200, head.mediaType == Self.eventStream { opened?() }
             case .body(let part):
                 size += part.count
                 guard size <= limits.bytes else { throw HTTPParseError.tooLarge(limit: limits.bytes) }
                 if head?.mediaType == Self.eventStream {
-                    try await feed(events: part)
+                    try await feed(events: part, from: connection)
                 } else {
                     body += part
-                    try await acquireLargePermit(for: body.count)
+                    try await hold(body.count, from: connection)
                 }
             case .end: isComplete = true
             }
@@ -130,24 +139,25 @@ struct UpstreamRoundTrip {
         if head?.mediaType != Self.eventStream { lastActivity = watch.elapsed }
     }
 
-    private mutating func feed(events part: ArraySlice<UInt8>) async throws {
+    private mutating func feed(events part: ArraySlice<UInt8>, from connection: UpstreamConnection) async throws {
         // A comment keeps the stream alive without activity of the app; a message is activity.
         for event in try events.append(part) where !event.data.isEmpty {
-            lastActivity = watch.elapsed
-            try handle(await parse(event.data))
+            do {
+                try handle(await parse(event.data))
+                lastActivity = watch.elapsed
+            } catch  where event.name != "message" {
+                // MCP's messages have the standard type. An event of another type, such as `ping`, is none.
+            }
         }
-        if outcome != nil { isComplete = true } else { try await acquireLargePermit(for: events.count) }
+        if outcome != nil { isComplete = true } else { try await hold(events.count, from: connection) }
     }
 
-    /// Acquires a permit when a response becomes large, and releases the permit when the buffer is small again.
-    private mutating func acquireLargePermit(for count: Int) async throws {
-        if count <= Self.largeSize {
-            permit = nil
-        } else if permit == nil {
-            permit = try await Self.largeResponses.acquire()
-            // The time spent waiting for the permit is not silence of the app.
-            lastActivity = watch.elapsed
-        }
+    /// Reserves the bytes in memory. The time of a wait is not silence of the app.
+    private mutating func hold(_ count: Int, from connection: UpstreamConnection) async throws {
+        guard count > LargeResponseBudget.largeSize || reservation != nil else { return }
+        let start = watch.elapsed
+        reservation = try await reserve(count, reservation, connection, remainingTotal(with: pause()))
+        lastActivity += watch.elapsed - start
     }
 
     private mutating func handle(_ json: JSON) throws {
@@ -179,21 +189,31 @@ struct UpstreamRoundTrip {
                 if isSuccess, id != nil { throw error }
             }
         }
+        reservation?.complete()
         if isSuccess, id != nil, outcome == nil {
             guard head.mediaType != Self.eventStream else { throw AppError.responseLost }
             throw AppError.invalidResponse("status \(head.status) and no answer in the body")
         }
-        // The server's own error text is the only available detail.
-        if id != nil, outcome == nil, (500..<600).contains(head.status) {
-            let text = SanitizedText(redactor.redact(String(decoding: body.prefix(8_192), as: UTF8.self)), limit: 200)
-            throw AppError.invalidResponse("status \(head.status)\(text.isEmpty ? "" : ", \"\(text)\"")")
+        let refusal = id != nil && outcome == nil && head.status >= 400 ? refusal(with: head) : nil
+        if (500..<600).contains(head.status), let refusal {
+            throw AppError.invalidResponse("status \(head.status)\(refusal)")
         }
         return UpstreamResponse(
             status: head.status,
             sessionID: head["mcp-session-id"].flatMap { HeaderEncoding.isVisibleASCII($0) ? $0 : nil },
             outcome: outcome,
             size: size,
-            permit: permit
+            reservation: reservation,
+            refusal: refusal
         )
+    }
+
+    /// Returns the server's own text for an error status, which is the only available detail, and `Retry-After` (RFC
+    /// 9110, section 10.2.3).
+    private func refusal(with head: HTTPResponseHead) -> String {
+        let text = SanitizedText(redactor.redact(String(decoding: body.prefix(8_192), as: UTF8.self)), limit: 200)
+        let pause = SanitizedText(head["retry-after"] ?? "", limit: 40)
+        let unit = pause.text.allSatisfy(\.isNumber) ? " s" : ""
+        return (text.isEmpty ? "" : ", \"\(text)\"") + (pause.isEmpty ? "" : ", Retry-After: \(pause)\(unit)")
     }
 }

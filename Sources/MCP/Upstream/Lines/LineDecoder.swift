@@ -28,6 +28,9 @@ struct LineDecoder: Sendable {
     /// - Parameter limit: The size limit of one line in bytes.
     init(limit: Int) { self.limit = limit }
 
+    /// The number of bytes of the incomplete line.
+    var partialCount: Int { bytes.count - start }
+
     /// Indicates whether the buffer contains an incomplete line.
     var hasPartialLine: Bool { start < bytes.count }
 

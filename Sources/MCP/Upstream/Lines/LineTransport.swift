@@ -43,14 +43,18 @@ actor LineTransport: UpstreamTransport {
     /// The reason why the stream ended.
     private var end: AppError?
     private var redactor: TokenRedactor
+    private let pool: ConnectionPool
+    /// The bytes of a large line.
+    private var reservation: LargeResponseReservation?
     private let writeSemaphore = AsyncSemaphore(permits: 1)
     /// The unwritten rest of a partly written line, and the admission of that line.
     private var unwritten: (bytes: ArraySlice<UInt8>, admission: DeliveryAuthorization?) = ([], nil)
     private var lastUse: Duration
 
-    init(_ connection: UpstreamConnection, clock: any Clock<Duration>, handler: UpstreamMessageHandler) {
+    init(_ connection: UpstreamConnection, of pool: ConnectionPool, handler: UpstreamMessageHandler) {
         self.connection = connection
-        self.clock = clock
+        self.pool = pool
+        clock = pool.clock
         defaultHandler = handler
         redactor = handler.redactor
         route = connection.route
@@ -70,11 +74,11 @@ actor LineTransport: UpstreamTransport {
         // Another stream cannot replace this one, because its handshake has not been done.
         guard routes.contains(where: { $0.route == route }) else { throw AppError.unwritten }
         guard let json = message.json else {
+            message.opened?()
             try await follow()
             return UpstreamResponse(outcome: nil)
         }
         let limits = message.limits
-            message.opened?()
         lastUse = watch.elapsed
         redactor = handler.redactor
         guard let id = message.id else {
@@ -94,11 +98,11 @@ actor LineTransport: UpstreamTransport {
             try await withTimeout(longest, clock: clock) {
                 try await self.write(json, message.admission, within: longest)
             } != nil
+        if isWritten { message.opened?() }
         while isWritten, let request = pending[id] {
             if let response = request.response { return response }
             if let end { throw end }
             let now = watch.elapsed
-        if isWritten { message.opened?() }
             let left = min(limits.idle - (now - request.lastActivity), limits.total - (now - start))
             guard left > .zero else { break }
             _ = try await withTimeout(left, clock: clock) { try await self.waitForData(unless: id) }
@@ -166,6 +170,7 @@ actor LineTransport: UpstreamTransport {
         if bytes.isEmpty {
             let rest = decoder.finish()
             if !rest.isEmpty { await handle(rest) }
+            do { try reservation?.check() } catch { return finish(error) }
             return finish(.responseLost)
         }
         decoder.append(bytes)
@@ -175,6 +180,14 @@ actor LineTransport: UpstreamTransport {
             case .tooLong: finish(.invalidResponse("\(HTTPParseError.tooLarge(limit: Self.limit))"))
             }
         }
+        do {
+            reservation = try await pool.reserve(
+                decoder.partialCount,
+                for: reservation,
+                over: connection,
+                within: LargeResponseBudget.stallLimit
+            )
+        } catch { finish(AppError(error)) }
         // A partial line counts as activity for all requests, since the one it answers is unknown.
         if decoder.hasPartialLine { for id in pending.keys { pending[id]?.lastActivity = watch.elapsed } }
     }
@@ -198,7 +211,9 @@ actor LineTransport: UpstreamTransport {
             // A response without an ID answers an unreadable request. It is assigned only if a single request is in
             // flight. The first of two responses counts.
             guard let id = answered ?? soleRequestID, pending[id]?.response == nil else { return }
-            pending[id]?.response = UpstreamResponse(outcome: outcome, size: size)
+            let reservation = size > LargeResponseBudget.largeSize ? self.reservation : nil
+            reservation?.complete()
+            pending[id]?.response = UpstreamResponse(outcome: outcome, size: size, reservation: reservation)
         case .notification(let notification) where notification.method == "notifications/progress":
             guard let id = notification.params?["progressToken"].flatMap(RPCID.init) else { return }
             pending[id]?.lastActivity = watch.elapsed

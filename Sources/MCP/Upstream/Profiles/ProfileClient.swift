@@ -310,7 +310,7 @@ actor ProfileClient {
                 total: attempt.end - pool.watch.elapsed,
                 bytes: bytes ?? attempt.limits.bytes
             ),
-            clock: pool.clock
+            pool: pool
         )
         let host = UpstreamHTTPRequest.host(of: route)
         let secret = request.usesSecret ? attempt.secret?.reveal() : nil

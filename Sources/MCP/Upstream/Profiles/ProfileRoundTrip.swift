@@ -6,25 +6,27 @@ import SystemIO
 ///
 /// Redirects are not followed, because their target is not approved.
 struct ProfileRoundTrip {
-    /// A response with the permit for its size.
+    /// A response with the reservation for its size.
     struct Response {
         let content: ProfileResponse
         /// Held until a large result has been reduced; nil for a small response.
-        let permit: Permit?
+        let reservation: LargeResponseReservation?
     }
 
     private let limits: ResponseLimits
+    private let pool: ConnectionPool
     private let clock: any Clock<Duration>
     private let watch: ElapsedTimer
     private var parser = HTTPResponseParser()
     private var head: HTTPResponseHead?
     private var body: [UInt8] = []
-    private var permit: Permit?
+    private var reservation: LargeResponseReservation?
     private var isComplete = false
 
-    init(limits: ResponseLimits, clock: any Clock<Duration>) {
+    init(limits: ResponseLimits, pool: ConnectionPool) {
         self.limits = limits
-        self.clock = clock
+        self.pool = pool
+        clock = pool.clock
         watch = ElapsedTimer(clock)
     }
 
@@ -38,7 +40,7 @@ struct ProfileRoundTrip {
     ) async throws -> Response {
         do {
             let early = try await connection.sendRequest(bytes, by: admission, within: limits.total, clock: clock)
-            if let early { try await feed(early) }
+            if let early { try await feed(early, from: connection) }
             while !isComplete { try await readMore(from: connection) }
         } catch is UpstreamConnection.Failure {
             throw AppError.responseLost
@@ -46,21 +48,24 @@ struct ProfileRoundTrip {
             throw error.appError
         }
         guard let head else { throw AppError.responseLost }
+        reservation?.complete()
         let content = ProfileResponse(status: head.status, contentType: head["content-type"], body: body)
-        return Response(content: content, permit: permit)
+        return Response(content: content, reservation: reservation)
     }
 
     private mutating func readMore(from connection: UpstreamConnection) async throws {
-        let left = min(limits.idle, limits.total - watch.elapsed)
+        let idle = reservation == nil ? limits.idle : min(limits.idle, LargeResponseBudget.stallLimit)
+        let left = min(idle, limits.total - watch.elapsed)
         guard left > .zero, let bytes = try await connection.receive(within: left, clock: clock) else {
             throw AppError.timedOut(seconds: watch.elapsed.roundedSeconds)
         }
-        guard bytes.isEmpty else { return try await feed(bytes) }
+        guard bytes.isEmpty else { return try await feed(bytes, from: connection) }
+        try reservation?.check()
         try parser.finish()
         isComplete = true
     }
 
-    private mutating func feed(_ bytes: [UInt8]) async throws {
+    private mutating func feed(_ bytes: [UInt8], from connection: UpstreamConnection) async throws {
         parser.append(bytes)
         while !isComplete, let event = try parser.next() {
             switch event {
@@ -70,8 +75,12 @@ struct ProfileRoundTrip {
                     throw HTTPParseError.tooLarge(limit: limits.bytes)
                 }
                 body += part
-                guard permit == nil, body.count > UpstreamRoundTrip.largeSize else { continue }
-                permit = try await UpstreamRoundTrip.largeResponses.acquire()
+                reservation = try await pool.reserve(
+                    body.count,
+                    for: reservation,
+                    over: connection,
+                    within: limits.total - watch.elapsed
+                )
             case .end: isComplete = true
             }
         }

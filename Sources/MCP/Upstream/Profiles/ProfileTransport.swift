@@ -66,7 +66,7 @@ struct ProfileTransport: UpstreamTransport {
             return UpstreamResponse(
                 outcome: .success(redactor.redact(.object(result))),
                 size: response.content.body.count,
-                permit: response.permit
+                reservation: response.reservation
             )
         default: return UpstreamResponse(outcome: .failure(.methodNotFound(request.method)))
         }
