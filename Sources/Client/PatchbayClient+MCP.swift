@@ -48,7 +48,8 @@ extension PatchbayClient {
                 if body.count > Self.messageLimit { throw tooLarge(request) }
                 return
             }
-            for event in try events?.events(in: bytes) ?? [] where event.name == "message" {
+            // An event without a message begins a stream that can be resumed (MCP 2025-11-25, transports).
+            for event in try events?.events(in: bytes) ?? [] where event.name == "message" && !event.data.isEmpty {
                 try await receive(.message(Self.line(event.data), isLast: false))
             }
         }

@@ -86,6 +86,28 @@ import Testing
         }
     }
 
+    @Test(.needs(.python)) func `a call of 20 s writes only lines of JSON, in every protocol version`() async throws {
+        try await withScratchFolder { scratch in
+            let app = try await SampleApp(in: scratch)
+            let broker = try await RunningBroker(
+                in: scratch,
+                configuration: "[api]\ntcp = false\n[[endpoint]]\nname = \"shop\"\nkind = \"appreveal\"\n"
+                    + "address = \"127.0.0.1\"\nport = \(app.port)\n"
+            )
+            let shim = [try Executable.built("patchbay"), "mcp", "--endpoint", "shop", "--socket", broker.socket]
+
+            let results = try await Program.run(
+                "python3",
+                ["\(AgentPeer.folder)/lines.py", "20"] + shim,
+                in: scratch,
+                within: .seconds(120)
+            )
+
+            #expect(results.count == 5)
+            for result in results { #expect(result.hasSuffix(" lines"), "\(result)") }
+        }
+    }
+
     /// The command line of the shim for a server behind the broker.
     private static func shim(to server: PeerServer, behind broker: RunningBroker) async throws -> [String] {
         let added = try await broker.ask("add", "peer", "127.0.0.1:\(server.port)", "--kind", "mcp")

@@ -67,6 +67,22 @@ import Testing
         }
     }
 
+    @Test func `an event without a message writes no line`() async throws {
+        try await BridgeFixture.with { request in
+            let result = Self.answer(Self.id(request))
+            let opening = "id: call-MQ==\nretry: 1000\ndata:\n\n"
+            return .whole(
+                "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n\(opening): idle\n\ndata: \(result)\n\n"
+            )
+        } _: { fixture in
+            fixture.write(Self.call(1, "slow"))
+
+            // An empty line is no JSON.
+            let lines = try await fixture.read(1)
+            #expect(lines.first?["id"] == 1)
+        }
+    }
+
     @Test func `stream messages are forwarded immediately, and a slow response does not block another`() async throws {
         try await BridgeFixture.with { request in
             switch Self.id(request) {
