@@ -71,6 +71,22 @@ import Testing
         #expect(try status(unix, [("Origin", "http://localhost:5173")]) == 403)
     }
 
+    @Test(arguments: ["localhost:7282", "127.0.0.1:7282", "[::1]:7282", "LocalHost:7282"])
+    func `the origin of the listener itself is accepted`(host: String) throws {
+        let own = "http://\(host.lowercased())"
+
+        #expect(try status(tcp, host: host, [("Origin", own), ("Sec-Fetch-Site", "same-origin")]) == 200)
+        // Another scheme, another name and a page of port 80 are foreign.
+        #expect(try status(tcp, host: host, [("Origin", "https://\(host.lowercased())")]) == 403)
+        #expect(try status(tcp, host: "localhost:7282", [("Origin", "http://127.0.0.1:7282")]) == 403)
+        #expect(try status(tcp, host: host, [("Origin", own), ("Origin", "https://evil.test")]) == 403)
+        #expect(try status(unix, host: host, [("Origin", own)]) == 403)
+    }
+
+    @Test func `a page of port 80 is foreign, also with the same host name`() throws {
+        #expect(try status(tcp, host: "localhost", [("Origin", "http://localhost")]) == 403)
+    }
+
     @Test(arguments: [("none", 200), ("same-origin", 403), ("same-site", 403), ("cross-site", 403)])
     func `requests that browsers mark with Sec-Fetch-Site are rejected`(site: String, expected: Int) throws {
         #expect(try status(tcp, [("Sec-Fetch-Site", site)]) == expected)

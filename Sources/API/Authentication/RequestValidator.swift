@@ -61,7 +61,7 @@ struct RequestValidator: Sendable {
 
     private func validateOrigin(_ request: HTTPRequest) throws(Problem) {
         let origins = Self.values(of: "Origin", in: request)
-        guard origins.allSatisfy(allowedOrigins.contains) else {
+        guard origins.allSatisfy({ allowedOrigins.contains($0) || isOwnOrigin($0, of: request) }) else {
             throw Problem(
                 .forbidden,
                 "requests of web pages are rejected; this one has the origin \"\(SanitizedText(origins.first ?? "", limit: 80))\"",
@@ -72,6 +72,15 @@ struct RequestValidator: Sendable {
         guard hasAllowedOrigin || Self.values(of: "Sec-Fetch-Site", in: request).allSatisfy({ $0 == "none" }) else {
             throw Problem(.forbidden, "requests of web pages are rejected; this one has the header Sec-Fetch-Site")
         }
+    }
+
+    /// Returns whether an origin is the listener's own one, which MCP clients send too. It is foreign to no one: a page can
+    /// only have it if the broker itself served the page.
+    ///
+    /// The Host header has been validated. It must name the port, because a page of port 80 has an origin without a port.
+    private func isOwnOrigin(_ origin: String, of request: HTTPRequest) -> Bool {
+        guard case .loopback(let port?) = hostRule, let host = request.authority?.lowercased() else { return false }
+        return origin == "http://\(host)" && (port == 80 || host.hasSuffix(":\(port)"))
     }
 
     /// Requires JSON, because a page can send forms and plain text without a preflight.
