@@ -284,7 +284,8 @@ package final class APIServer: Service {
                 if let write = deferred.take() {
                     try await write(writer)
                 } else {
-                    Self.setSecurityHeaders(&response.headers)
+                    let caching = response.headers[.cacheControl]
+                    Self.setSecurityHeaders(&response.headers, caching: caching)
                     try await writer.write(response: response.head, body: response.body)
                 }
             } catch {
@@ -329,9 +330,10 @@ package final class APIServer: Service {
         cleanup.add { try? await channel.close().get() }
     }
 
-    /// Sets the response headers that forbid caches, media type sniffing and referrers.
-    static func setSecurityHeaders(_ fields: inout HTTPFields) {
-        fields[.cacheControl] = "no-store"
+    /// Sets the response headers that forbid caches, media type sniffing and referrers. `caching` is the rule of a route that
+    /// allows caches.
+    static func setSecurityHeaders(_ fields: inout HTTPFields, caching: String? = nil) {
+        fields[.cacheControl] = caching ?? "no-store"
         fields[.xContentTypeOptions] = "nosniff"
         if let name = HTTPField.Name("Referrer-Policy") { fields[name] = "no-referrer" }
     }

@@ -77,7 +77,11 @@ enum OpenAPIDocument {
             "202":{"description":"Accepted; there is no response message"}
             """
         case "ServerCard"?, "Catalog"?:
-            "\"200\":{\"description\":\"An experimental document\",\(content(ServerCardRoutes.type(of: route.responseSchema), route.responseSchema ?? ""))}"
+            """
+            "200":{"description":"An experimental document",\
+            \(content(ServerCardRoutes.type(of: route.responseSchema), route.responseSchema ?? ""))},\
+            "304":{"description":"The document still has the entity tag of If-None-Match"}
+            """
         case let schema?:
             "\"\(route.returnsCreated ? 201 : 200)\":{\"description\":\"\(schema)\",\(content("application/json", schema))}"
         }

@@ -1,10 +1,13 @@
+import AccessControl
+import HTTPTypes
 import Hummingbird
 import JSON
 import MCP
 import Model
 import Registry
 
-/// Server cards and their catalog (SEP-2127, the extension experimental-ext-server-card). Both are experimental.
+/// Server cards and their catalog (SEP-2127, the extension experimental-ext-server-card as of July 2026). Both are
+/// experimental.
 ///
 /// The only text of an app or of the network in these documents is the endpoint's ID.
 enum ServerCardRoutes {
@@ -21,12 +24,12 @@ enum ServerCardRoutes {
             path: "/mcp",
             request: request
         )
-        return request.rawJSON(card, contentType: cardType)
+        return request.cacheableJSON(card, contentType: cardType)
     }
 
     @Sendable static func app(_ request: APIRequest) async throws -> Response {
         let id = try await request.endpoint().id.text
-        return request.rawJSON(
+        return request.cacheableJSON(
             card(id, description: "The tools of one running app", path: "/e/\(id)/mcp", request: request),
             contentType: cardType
         )
@@ -34,14 +37,17 @@ enum ServerCardRoutes {
 
     @Sendable static func catalog(_ request: APIRequest) async throws -> Response {
         let endpoints = request.visible(await request.services.registry.endpoints)
-        let mcpEndpoints = endpoints.filter { $0.kind == .appreveal || $0.kind == .mcp }.map(\.id.text)
+        let described = Set(request.services.profiles.profiles().map(\.name))
+        let ids = endpoints.filter { hasTools($0, described) }.map(\.id.text)
         let entries =
             [entry("broker", path: "/mcp", request: request)]
-            + mcpEndpoints.map { entry($0, path: "/e/\($0)/mcp", request: request) }
-        return request.rawJSON(
-            ["specVersion": "1.0", "host": ["displayName": "Patchbay"], "entries": .array(entries)],
-            contentType: catalogType
-        )
+            + ids.map { entry($0, path: "/e/\($0)/mcp", request: request) }
+        return request.cacheableJSON(["specVersion": "1.0", "entries": .array(entries)], contentType: catalogType)
+    }
+
+    /// Returns whether `/e/{id}/mcp` may have tools for an endpoint. Profiles describe kinds that speak no MCP themselves.
+    static func hasTools(_ endpoint: Endpoint, _ profiles: Set<String>) -> Bool {
+        endpoint.state != .blocked && (profiles.contains(endpoint.kind.text) || !endpoint.isTunnelOnly)
     }
 
     private static func card(_ name: String, description: String, path: String, request: APIRequest) -> JSON {
@@ -63,13 +69,32 @@ enum ServerCardRoutes {
 
     private static func entry(_ name: String, path: String, request: APIRequest) -> JSON {
         [
-            "identifier": .string("urn:air:patchbay.local:\(name)"), "displayName": .string(name),
-            "type": .string(cardType), "url": .string("\(address(path, request))/server-card"),
+            "identifier": .string("urn:air:patchbay.local:mcp:\(name)"), "type": .string(cardType),
+            "url": .string("\(address(path, request))/server-card"),
         ]
     }
 
-    /// Returns a URL with the host that the client used. `RequestValidator` has accepted that host.
+    /// Returns a URL with the host that the client used. `RequestValidator` has accepted that host. Remote clients use TLS.
     private static func address(_ path: String, _ request: APIRequest) -> String {
-        "http://\(request.httpRequest.head.authority ?? "localhost")\(path)"
+        let scheme = request.principal.isRemote ? "https" : "http"
+        return "\(scheme)://\(request.httpRequest.head.authority ?? "localhost")\(path)"
+    }
+}
+
+extension APIRequest {
+    /// Returns a document that clients may keep and have to revalidate with its entity tag (RFC 9110, section 13.1.2).
+    ///
+    /// Caches that clients share must not keep the document, because it depends on the grant.
+    fileprivate func cacheableJSON(_ json: JSON, contentType: String) -> Response {
+        let tag = "\"\(Artifact.sha(of: json.bytes))\""
+        let fields = RequestValidator.values(of: "If-None-Match", in: httpRequest.head)
+        let known: [String] = fields.flatMap { field in
+            field.filter { $0 != " " }.split(separator: ",").map(String.init)
+        }
+        let isKnown = known.contains { ["*", tag, "W/\(tag)"].contains($0) }
+        var response = isKnown ? Response(status: .notModified) : rawJSON(json, contentType: contentType)
+        response.headers[.eTag] = tag
+        response.headers[.cacheControl] = "private, no-cache"
+        return response
     }
 }

@@ -62,6 +62,37 @@ import Testing
         }
     }
 
+    @Test func `the server card of a remote client has an https address, and its entity tag spares the second answer`()
+        async throws
+    {
+        try await withBed { bed in
+            struct Token: Decodable { let token: String }
+            let printed = try await bed.broker.ask("pair", "--detach", "--bearer")
+            let pairing = try PairingString(try #require(printed.first { $0.hasPrefix("PATCHBAY:1:") }))
+            let client = String(repeating: "k", count: 32)
+            let body = #"{"token": "\#(pairing.invite)", "client": "\#(client)", "name": "tests"}"#
+            let redeemed = try await bed.curl(
+                "/v1/invites/redeem",
+                pin: bed.pin,
+                ["-H", "Content-Type: application/json", "-d", body]
+            )
+            _ = try await redeemed.exitStatus()
+            let grant = try JSONDecoder().decode(Token.self, from: Data((redeemed.output.first ?? "").utf8)).token
+            let authorization = "Authorization: Bearer \(grant)"
+
+            let card = try await bed.curl("/mcp/server-card", pin: bed.pin, ["-i", "-H", authorization])
+            _ = try await card.exitStatus()
+            let field = try #require(card.output.first { $0.lowercased().hasPrefix("etag: ") })
+            // Lines of a head end with CRLF.
+            let tag = String(field.dropFirst("etag: ".count).filter { !$0.isNewline })
+            let again = try await bed.status("/mcp/server-card", "-H", authorization, "-H", "If-None-Match: \(tag)")
+
+            #expect(card.log.contains(#""url":"https://127.0.0.1:\#(bed.port)/mcp""#), "\(card.log)")
+            #expect(card.log.lowercased().contains("cache-control: private, no-cache"))
+            #expect(again == "status 304")
+        }
+    }
+
     @Test(arguments: [
         ("P-256", "ec -pkeyopt ec_paramgen_curve:P-256", true), ("P-384", "ec -pkeyopt ec_paramgen_curve:P-384", false),
         ("RSA", "rsa:2048", false), ("Ed25519", "ed25519", false),

@@ -233,7 +233,10 @@ expect(503, "POST", "/v1/profiles/check", live | {"target": {"device": {"udid": 
 for method in ("POST", "GET", "DELETE"):
     expect(404, method, "/all/mcp", ask if method == "POST" else None)
     expect(404, method, "/e/none/mcp", ask if method == "POST" else None)
-expect(200, "GET", "/.well-known/ai-catalog.json")
+catalog = expect(200, "GET", "/.well-known/ai-catalog.json")
+names = [entry["identifier"].removeprefix("urn:air:patchbay.local:mcp:") for entry in catalog["entries"]]
+assert names[0] == "broker" and shop in names and set(catalog["entries"][0]) == {"identifier", "type", "url"}, catalog
+expect(304, "GET", "/mcp/server-card", more={"If-None-Match": "*"})
 assert expect(200, "GET", f"/v1/endpoints/{shop}/tools")["tools"][0]["name"] == "tap"
 assert expect(200, "POST", f"/v1/endpoints/{shop}/call", {"tool": "tap"})["result"]["content"][0]["text"] == "tapped"
 linked = expect(200, "POST", f"/v1/endpoints/{shop}/call", {"tool": "tap", "maxPixels": 0})["result"]["content"][1]["uri"]
