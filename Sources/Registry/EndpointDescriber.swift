@@ -36,6 +36,8 @@ struct EndpointDescriber: Sendable {
         // The answers of another kind of server do not describe this one.
         if endpoint.kind != before.kind { endpoint.capabilities = nil }
         endpoint.setAbilities(abilities)
+        // A blocked endpoint is never connected to, so no way to reach it is offered.
+        if endpoint.state == .blocked { (endpoint.capabilities, endpoint.limits) = ([], []) }
         return endpoint
     }
 

@@ -165,6 +165,7 @@ import Testing
         let endpoint = try #require(table(advert).endpoints.first)
 
         #expect(endpoint.state == .blocked)
+        #expect(endpoint.capabilities == [] && endpoint.limits == [])
         #expect(endpoint.reason == "8.8.8.8 is not on the network link")
         #expect(endpoint.routes.isEmpty)
     }

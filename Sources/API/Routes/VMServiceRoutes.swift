@@ -14,6 +14,10 @@ enum VMServiceRoutes {
                 "\(endpoint.id) is an endpoint of kind \(endpoint.kind); only those of kind dart-vm have a VM service"
             )
         }
+        guard endpoint.state != .blocked else {
+            let reason = endpoint.reason ?? "no route"
+            throw Problem(.unavailable, "\(endpoint.id) is blocked and never connected to: \(reason)")
+        }
         try await request.requireApproval(of: endpoint)
         let principal = request.principal
         let access = try await request.services.accessStore.secrets.read(

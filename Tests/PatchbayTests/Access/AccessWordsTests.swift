@@ -207,6 +207,19 @@ import Testing
         #expect(shown.contains("  maybe       the same app as shop-phone\n"), "\(shown)")
     }
 
+    @Test func `show of a blocked endpoint says why, and offers no way to reach it`() {
+        var endpoint = SampleEndpoints.endpoint("com.example.shop", on: "Test iPhone", state: .blocked)
+        endpoint.approval = .pending
+        endpoint.reason = "8.8.8.8 is not on the network link"
+        (endpoint.capabilities, endpoint.limits) = (["tools"], ["no MCP tools: use port_forward or patchbay forward"])
+
+        let shown = ShowCommand.text(endpoint, now: SampleEndpoints.date, isColoured: false)
+
+        #expect(shown.hasPrefix("shop-test-iphone  blocked: 8.8.8.8 is not on the network link\n"), "\(shown)")
+        #expect(shown.contains("cannot      be connected to\n") && shown.contains("blocked: cannot be approved"))
+        #expect(!shown.contains("forward") && !shown.contains("vm service") && !shown.contains("tools"), "\(shown)")
+    }
+
     @Test func `show prints the approval state and the command to approve, which names the address`() {
         var endpoint = SampleEndpoints.endpoint("com.example.shop", on: "Test iPhone")
         endpoint.approval = .pending

@@ -48,11 +48,13 @@ struct ShowCommand: AsyncParsableCommand {
         isColoured: Bool
     ) -> String {
         let state = endpoint.state.style.paint(endpoint.state.rawValue, isOn: isColoured)
+        let isBlocked = endpoint.state == .blocked
         var facts: [(String, String?)] = [
             ("name", endpoint.name.text),
             ("app", ([endpoint.app] + (endpoint.version.map { [$0] } ?? [])).map(\.text).joined(separator: " ")),
-            ("kind", endpoint.kind.text), ("can", Self.list(endpoint.capabilities)),
-            ("cannot", Self.list(endpoint.limits)), ("phone", Self.phone(of: endpoint)),
+            ("kind", endpoint.kind.text), ("can", isBlocked ? nil : Self.list(endpoint.capabilities)),
+            ("cannot", isBlocked ? "be connected to" : Self.list(endpoint.limits)),
+            ("phone", Self.phone(of: endpoint)),
             ("host", endpoint.location.host?.text),
             ("team host", endpoint.host.map { TeamText.host($0, now: now) }),
             ("approval", Self.approval(of: endpoint, approval, now: now)),

@@ -19,12 +19,13 @@ enum VMServiceText {
 
     /// Asks the broker for the URLs of an endpoint.
     ///
-    /// - Returns: Nil for other kinds of endpoints. A failure is the broker's reason for showing no URLs.
+    /// - Returns: Nil for other kinds of endpoints, and for a blocked one. A failure is the broker's reason for showing no
+    ///   URLs.
     static func urls(
         of endpoint: Endpoint,
         _ client: PatchbayClient
     ) async throws -> Result<DartVMService, Problem>? {
-        guard endpoint.kind == .dartVM else { return nil }
+        guard endpoint.kind == .dartVM, endpoint.state != .blocked else { return nil }
         do { return .success(try await client.vmService(of: endpoint.id)) } catch ClientError.refused(let problem) {
             return .failure(problem)
         }
