@@ -69,6 +69,19 @@ import Testing
         }
     }
 
+    @Test(arguments: [(1, UsbmuxResult.badCommand), (2, .badDevice), (3, .refused)] as [(UInt32, UsbmuxResult)])
+    func `the result of a failed Connect is reported, also netmuxd's 1`(code: UInt32, result: UsbmuxResult) async throws
+    {
+        try await withScratchFolder { scratch in
+            let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [], connect: code) }
+            let client = LibusbmuxdClient(address: fake.address)
+
+            await #expect(throws: UsbmuxError.result(result, request: "Connect")) {
+                _ = try await client.connect(deviceID: 1, port: 1)
+            }
+        }
+    }
+
     @Test func `its streams are non-blocking`() async throws {
         try await withScratchFolder { scratch in
             let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [], welcome: "hello") }

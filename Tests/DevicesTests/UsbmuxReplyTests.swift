@@ -37,6 +37,10 @@ import Testing
         record(cable + "<key>DeviceID</key><integer>4</integer>" + serial, outer: ""),
         record(serial + cable + "<key>ProductID</key><string>odd</string><key>LocationID</key><integer>-1</integer>"),
         record(serial + cable + "<key>NetworkAddress</key><data>AgAA</data>"),
+        // netmuxd 0.4.3 sends a whole `sockaddr_storage`.
+        record(
+            serial + cable + "<key>NetworkAddress</key><data>\(String(repeating: "A", count: 171))=</data>"
+        ),
     ])
     func `records of every implementation name the device`(record: String) throws {
         guard case .devices(let devices) = try Self.reply(MuxMessage.list([record])) else {

@@ -61,8 +61,9 @@ package final class LibusbmuxdClient: UsbmuxClient {
                 do {
                     return try await Self.thread.call(lending: far) { lent in
                         Self.setAddress(address)
+                        let start = ContinuousClock.now
                         let number = usbmuxd_connect(deviceID, port)
-                        guard number >= 0 else { throw Self.error(number) }
+                        guard number >= 0 else { throw Self.error(number, after: ContinuousClock.now - start) }
                         defer { close(number) }
                         CLinux_set_nonblocking(number)
                         // If the caller has timed out, nothing reads the descriptor; it is closed with the channel.
@@ -87,12 +88,13 @@ package final class LibusbmuxdClient: UsbmuxClient {
     }
 
     /// Converts a negative status of `usbmuxd_connect` to an error.
-    private static func error(_ status: CInt) -> UsbmuxError {
+    private static func error(_ status: CInt, after duration: Duration) -> UsbmuxError {
         switch -status {
         case ECONNREFUSED: .result(.refused, request: "Connect")
         case ENODEV: .result(.badDevice, request: "Connect")
-        // The library returns EBADF after 5 s without a response. It also does so for other errors, which cannot be
-        // told apart.
+        // The library returns EBADF at once for a result that it does not know, such as netmuxd's 1 for every failed
+        // Connect. It returns the same after 5 s without a response.
+        case EBADF where duration < .seconds(4): .result(.badCommand, request: "Connect")
         case EBADF, ETIMEDOUT: .timedOut(request: "Connect", limit: .seconds(5))
         case EAGAIN: .failed(call: "usbmuxd_connect", message: queueFull)
         default: .failed(call: "usbmuxd_connect", message: SocketError.message(for: -status))
