@@ -7,7 +7,7 @@ import Testing
     private static let signer = SessionIDSigner()
 
     private static func parse(_ call: MCPHTTPRequest) async throws(HTTPRejection) -> MCPRequestContent {
-        try await RequestParser(signer: signer).parse(call, holder: "uid:7")
+        try await RequestParser(signer: signer, endedSessions: EndedSessions()).parse(call, holder: "uid:7")
     }
 
     /// Returns the request that the parser finds.

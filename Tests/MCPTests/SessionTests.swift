@@ -6,17 +6,53 @@ import Testing
 @testable import MCP
 
 @Suite struct SessionTests {
-    @Test func `a session stays valid after a restart and after its end, and never gets 404`() async throws {
+    @Test func `a session stays valid after a restart`() async throws {
         let key = SessionIDSigner()
         let session = try await TransportFixture(key: key).handshake("2025-06-18")
         let restarted = TransportFixture(key: key)
 
         let list = TransportFixture.call(TransportFixture.request("tools/list"), headers: ["Mcp-Session-Id": [session]])
-        let end = TransportFixture.call(nil, .delete, headers: ["Mcp-Session-Id": [session]])
 
         #expect(try await restarted.json(list).status == 200)
-        #expect(try await restarted.json(end).status == 204)
-        #expect(try await restarted.json(list).status == 200)
+    }
+
+    @Test(arguments: ProtocolVersion.allCases.filter { !$0.isStateless })
+    func `every request of a session that its client has ended gets 404, and its other sessions continue`(
+        version: ProtocolVersion
+    ) async throws {
+        let fixture = TransportFixture()
+        let (ended, other) = (
+            try await fixture.handshake(version.rawValue), try await fixture.handshake(version.rawValue)
+        )
+        func status(_ body: JSON?, _ method: MCPHTTPRequest.Method = .post, of session: String) async throws -> Int {
+            try await fixture.json(TransportFixture.call(body, method, headers: ["Mcp-Session-Id": [session]])).status
+        }
+        let list = TransportFixture.request("tools/list")
+        #expect(try await status(list, of: ended) == 200)
+
+        #expect(try await status(nil, .delete, of: ended) == 204)
+
+        let initialized: JSON = ["jsonrpc": "2.0", "method": "notifications/initialized"]
+        #expect(try await status(list, of: ended) == 404)
+        #expect(try await status(initialized, of: ended) == 404)
+        #expect(try await status(nil, .get, of: ended) == 404)
+        #expect(try await status(nil, .delete, of: ended) == 404)
+        #expect(try await status(list, of: other) == 200)
+    }
+
+    @Test func `the oldest ends are forgotten at the limit`() {
+        let ended = EndedSessions()
+        func session(_ number: Int) -> SessionStore.Session { .init(id: "\(number)", holder: "h") }
+
+        for number in 0...EndedSessions.limit {
+            ended.insert(session(number))
+            ended.insert(session(number))
+        }
+
+        #expect(!ended.contains(session(0)))
+        #expect(ended.contains(session(1)) && ended.contains(session(EndedSessions.limit)))
+        ended.insert(session(-1))
+        #expect(!ended.contains(session(1)) && ended.contains(session(2)) && ended.contains(session(-1)))
     }
 
     @Test func `an ID is visible ASCII and contains its protocol version`() {

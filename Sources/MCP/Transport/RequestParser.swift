@@ -2,7 +2,7 @@ import JSON
 
 /// Parses HTTP requests by the rules of their protocol versions.
 ///
-/// The parser has no state and needs no server: a session ID carries the result of its handshake.
+/// The parser needs no server: a session ID carries the result of its handshake.
 struct RequestParser: Sendable {
     /// The maximum number of messages in a batch.
     static let batchLimit = 64
@@ -10,6 +10,7 @@ struct RequestParser: Sendable {
 
     /// Checks the signatures of session IDs.
     let signer: SessionIDSigner
+    let endedSessions: EndedSessions
 
     /// The session that a request names, and the result of its handshake.
     private typealias SessionContext = (session: SessionStore.Session, claims: SessionIDSigner.SessionClaims)
@@ -126,15 +127,16 @@ struct RequestParser: Sendable {
 
     /// Returns the session of a request; nil if the request names none.
     ///
-    /// - Throws: 404 for a session ID that this broker did not sign, so that the client starts a new session. A
-    ///   signed ID is never rejected.
+    /// - Throws: 404 for a session that the client has ended, and for a session ID that this broker did not sign, so
+    ///   that the client starts a new session (MCP 2025-11-25, transports, session management).
     private func sessionContext(of headers: MCPRequestHeaders, holder: String) throws(HTTPRejection) -> SessionContext?
     {
         guard let id = headers.session.first else { return nil }
-        guard let claims = signer.claims(of: id) else {
+        let session = SessionStore.Session(id: id, holder: holder)
+        guard let claims = signer.claims(of: id), !endedSessions.contains(session) else {
             throw HTTPRejection(404, .invalidRequest("unknown session ID: start a new session with initialize"))
         }
-        return (SessionStore.Session(id: id, holder: holder), claims)
+        return (session, claims)
     }
 
     /// Returns the version of a message without its own `_meta`.

@@ -38,6 +38,7 @@ package actor SessionStore: Service {
     static let serverRequestLimit = 16
 
     package nonisolated let key: SessionIDSigner
+    nonisolated let endedSessions = EndedSessions()
     private var records: [Session: Record] = [:]
     private var sequence = 0
 
@@ -209,8 +210,9 @@ package actor SessionStore: Service {
         records[session]?.stream = nil
     }
 
-    /// Ends a session. Its ID stays valid: no session ID of this broker is ever answered with 404.
+    /// Ends a session at the request of its client. Later requests with its ID get 404.
     func end(_ session: Session) {
+        endedSessions.insert(session)
         records.removeValue(forKey: session)?.stream?.end()
         saveSignal.yield()
     }

@@ -25,7 +25,7 @@ package struct StreamableHTTPTransport: Sendable {
         keepAliveTimer: KeepAliveTimer,
         artifacts: (any ArtifactReader)? = nil
     ) {
-        parser = RequestParser(signer: sessions.key)
+        parser = RequestParser(signer: sessions.key, endedSessions: sessions.endedSessions)
         runner = RequestRunner(
             server: server,
             sessions: sessions,
