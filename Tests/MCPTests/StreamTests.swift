@@ -189,16 +189,31 @@ import Testing
         }
     }
 
-    @Test func `a stream that reconnects after a restart is told to read everything again`() async throws {
+    @Test func `a stream that reconnects after a restart is told of the changed lists only`() async throws {
         let key = SessionIDSigner()
         let session = try await TransportFixture(key: key).handshake()
         let headers = ["Mcp-Session-Id": [session]]
+        let server = ScriptedServer(changedLists: [.resources, .prompts])
 
-        try await TransportFixture(key: key).serving(TransportFixture.call(nil, .get, headers: headers)) { recorder in
+        try await TransportFixture(server, key: key).serving(TransportFixture.call(nil, .get, headers: headers)) {
+            recorder in
             await recorder.wait(for: "resources/list_changed")
 
-            let methods = recorder.messages.compactMap { $0["method"]?.string }
-            #expect(methods.contains("notifications/tools/list_changed"))
+            // The server announces no changes of prompts.
+            #expect(recorder.messages.compactMap { $0["method"]?.string } == ["notifications/resources/list_changed"])
+        }
+    }
+
+    @Test func `a resumed stream reads the lists again, so that a difference is published`() async throws {
+        let key = SessionIDSigner()
+        let session = try await TransportFixture(key: key).handshake()
+        let server = ScriptedServer()
+        let fixture = TransportFixture(server, key: key)
+
+        try await fixture.serving(TransportFixture.call(nil, .get, headers: ["Mcp-Session-Id": [session]])) {
+            recorder in
+            while !server.requests.contains(where: { $0.method == "resources/list" }) { await Task.yield() }
+            #expect(recorder.messages.isEmpty)
         }
     }
 

@@ -14,6 +14,7 @@ final class ScriptedServer: MCPServer {
     private let capabilities: JSONObject
     /// The input schema of all its tools.
     private let schema: JSON?
+    private let changed: Set<ServerChange>
     private let listeners = Mutex<[AsyncStream<ServerChange>.Continuation]>([])
     private let received = Mutex<[MCPRequest]>([])
 
@@ -22,6 +23,7 @@ final class ScriptedServer: MCPServer {
             "tools": ["listChanged": true], "resources": ["subscribe": true, "listChanged": true], "logging": [:],
         ],
         schema: JSON? = nil,
+        changedLists: Set<ServerChange> = [],
         _ script: @escaping Script = { request throws(RPCError) in
             switch request.method {
             case "tools/list": ["tools": []]
@@ -33,11 +35,14 @@ final class ScriptedServer: MCPServer {
         self.script = script
         self.capabilities = capabilities
         self.schema = schema
+        changed = changedLists
     }
 
     func parameterHeaders(of tool: String, for principal: Principal) async -> ParameterHeaders {
         ParameterHeaders(of: schema)
     }
+
+    func changedLists(for principal: Principal) async -> Set<ServerChange> { changed }
 
     var requests: [MCPRequest] { received.withLock { $0 } }
     var listenerCount: Int { listeners.withLock { $0.count } }

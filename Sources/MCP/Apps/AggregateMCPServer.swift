@@ -45,6 +45,14 @@ package struct AggregateMCPServer: MCPServer {
         proxy.changeMonitor.changes(for: principal)
     }
 
+    package func changedLists(for principal: Principal) async -> Set<ServerChange> {
+        for (_, endpoint) in await endpoints(for: principal)
+        where await proxy.catalog.changedLists(of: endpoint.id).contains(.tools) {
+            return [.tools]
+        }
+        return []
+    }
+
     private func endpoints(for principal: Principal) async -> [(alias: String, endpoint: Endpoint)] {
         var taken: Set<String> = []
         return await proxy.registry.localEndpoints.compactMap { endpoint in

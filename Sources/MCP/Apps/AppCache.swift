@@ -64,6 +64,8 @@ struct CachedApp: Hashable, Sendable {
     private(set) var instructions: String?
     /// Results by method (`tools/list` etc.) as JSON text. Parsed, the lists of a hundred apps would take 15 MB.
     private(set) var lists: [String: String] = [:]
+    /// The methods of the lists that this run of the broker has found changed. They are not stored.
+    private(set) var changedMethods: Set<String> = []
     /// The number of tools in the list; nil without a list.
     private(set) var toolCount: Int?
     /// SHA-256 of the tool list, and of the tool list that a client last fetched.
@@ -95,6 +97,7 @@ struct CachedApp: Hashable, Sendable {
     mutating func record(_ list: JSONObject, of method: String) -> Bool {
         let text = JSON.object(list).text
         guard lists[method] != text, text.utf8.count <= Self.listLimit else { return false }
+        if lists[method] != nil { changedMethods.insert(method) }
         lists[method] = text
         if method == Self.tools { summarizeTools(list) }
         return true

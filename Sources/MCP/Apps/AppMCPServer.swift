@@ -75,6 +75,10 @@ package struct AppMCPServer: MCPServer {
         proxy.changeMonitor.changes(of: id, for: principal)
     }
 
+    package func changedLists(for principal: Principal) async -> Set<ServerChange> {
+        await proxy.catalog.changedLists(of: id)
+    }
+
     /// Calls a tool. A failure is returned in the tool result, because models read results and not protocol errors.
     private func call(_ request: MCPRequest, _ principal: Principal) async throws -> JSONObject {
         guard let tool = request.tool else {

@@ -151,10 +151,19 @@ struct ToolCatalog: Sendable {
         let isFirst = await cache.record(of: id).lists[method] == nil
         let hasChanged = await cache.update(id) { [stored] in $0.record(stored, of: method) }
         guard hasChanged, !isFirst else { return }
+        changeNotifier.notify(id, Self.change(ofList: method))
+    }
+
+    /// Returns the lists of an app that have changed since the broker started.
+    func changedLists(of id: EndpointID) async -> Set<ServerChange> {
+        Set(await cache.record(of: id).changedMethods.map(Self.change))
+    }
+
+    private static func change(ofList method: String) -> ServerChange {
         switch method {
-        case "tools/list": changeNotifier.notify(id, .tools)
-        case "prompts/list": changeNotifier.notify(id, .prompts)
-        default: changeNotifier.notify(id, .resources)
+        case "tools/list": .tools
+        case "prompts/list": .prompts
+        default: .resources
         }
     }
 

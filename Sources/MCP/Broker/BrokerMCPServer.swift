@@ -45,6 +45,9 @@ package final class BrokerMCPServer: MCPServer, Service {
         changeCoalescer.changes(for: principal)
     }
 
+    /// Endpoints may have come and gone while the broker was down. The tools are constant.
+    package func changedLists(for principal: Principal) async -> Set<ServerChange> { [.resources] }
+
     package func description(for principal: Principal) async -> ServerDescription { Self.description }
 
     package static let description = ServerDescription(

@@ -23,10 +23,15 @@ package protocol MCPServer: Sendable {
 
     /// Returns the changes from now on, for subscribers, until the task is cancelled.
     func changes(for principal: Principal) -> AsyncStream<ServerChange>
+
+    /// Returns the lists that are no longer as they were before the broker started, or that may have changed unnoticed.
+    func changedLists(for principal: Principal) async -> Set<ServerChange>
 }
 
 extension MCPServer {
     package func parameterHeaders(of tool: String, for principal: Principal) async -> ParameterHeaders { .none }
+
+    package func changedLists(for principal: Principal) async -> Set<ServerChange> { [] }
 }
 
 /// The description of a server for `initialize` and `server/discover`.

@@ -36,8 +36,9 @@ struct ChangeStreamHandler: Sendable {
 
     /// Serves the GET stream of a session protocol.
     ///
-    /// The first stream of a session from an earlier run starts with notifications about everything that may have
-    /// changed while the broker was down.
+    /// The first stream of a session from an earlier run starts with notifications about the lists that have changed since
+    /// then, and about the subscribed resources, whose changes are unknown. A notification without a change would be
+    /// harmful: semantic-kernel lists the tools inside its handler of messages, and then waits for itself.
     func streamSession<Writer: MCPResponseBodyWriter & ~Copyable>(
         _ session: SessionStore.Session?,
         for httpRequest: MCPHTTPRequest,
@@ -52,8 +53,9 @@ struct ChangeStreamHandler: Sendable {
         if let session { number = await sessions.openStream(of: session) { changeStream.stop() } }
         var first = SSEEncoder.retry
         if isResumed {
-            // The changes during the downtime of the broker are unknown. The client is told to read everything again.
-            for change in [ServerChange.tools, .prompts, .resources] where description.announces(of: change) {
+            let changed = await server.changedLists(for: principal)
+            for change in [ServerChange.tools, .prompts, .resources]
+            where changed.contains(change) && description.announces(of: change) {
                 first += SSEEncoder.message(change.notification)
             }
         }
@@ -61,6 +63,7 @@ struct ChangeStreamHandler: Sendable {
         for uri in uris.sorted() { first += SSEEncoder.message(ServerChange.resource(uri).notification) }
         // A restored subscription may be unknown to the app. An unreachable app does not delay the stream.
         async let _: Void = subscribe(uris, of: principal)
+        async let _: Void = refreshLists(if: isResumed, description, of: principal)
         let end: Result<Void, any Error>
         do {
             try await changeStream.run(for: httpRequest, to: &writer, changes: changes, first: first, last: nil) {
@@ -75,6 +78,16 @@ struct ChangeStreamHandler: Sendable {
         } catch { end = .failure(error) }
         if let session, let number { await sessions.closeStream(number, of: session) }
         try end.get()
+    }
+
+    /// Reads the lists that a client of an earlier run may know. The server compares them with the lists of that run, and
+    /// publishes a difference as a change. A server reads its tools again for every stream.
+    private func refreshLists(if isResumed: Bool, _ description: ServerDescription, of principal: Principal) async {
+        guard isResumed else { return }
+        for (change, method) in [(ServerChange.prompts, "prompts/list"), (.resources, "resources/list")]
+        where description.announces(of: change) {
+            _ = try? await server.answer(MCPRequest(method), of: principal)
+        }
     }
 
     /// Asks the app for updates of these resources. Failures are ignored: the client then gets no updates.
