@@ -42,6 +42,7 @@ package final class AppProxy: AppCaller, Service {
     ///   - leases: Exclusive use of apps.
     ///   - storage: Stores the cache between two runs.
     ///   - sizeLimiter: Reduces large results of tools.
+    ///   - resourceLinks: Marks or removes links in results of tools.
     ///   - timeouts: The timeouts.
     ///   - clock: The clock of all timeouts.
     ///   - logger: The operator's log.
@@ -54,6 +55,7 @@ package final class AppProxy: AppCaller, Service {
         leases: LeaseService = LeaseService(),
         storage: any AppCacheStorage,
         sizeLimiter: ResultSizeLimiter,
+        resourceLinks: ResourceLinkFilter = ResourceLinkFilter(),
         timeouts: UpstreamTimeouts = UpstreamTimeouts(),
         clock: any Clock<Duration> = PollerClock(),
         logger: Logger
@@ -93,6 +95,7 @@ package final class AppProxy: AppCaller, Service {
             elicitationBridge: elicitationBridge,
             cache: cache,
             sizeLimiter: sizeLimiter,
+            resourceLinks: resourceLinks,
             stateNotifier: stateNotifier,
             total: timeouts.response.total,
             clock: clock

@@ -15,6 +15,7 @@ struct RequestSender: Sendable {
     let elicitationBridge: ElicitationBridge
     let cache: AppCache
     let sizeLimiter: ResultSizeLimiter
+    let resourceLinks: ResourceLinkFilter
     /// Notifies of changes of an endpoint's routes, state, approval or token.
     let stateNotifier: EndpointNotifier<Void>
     /// The total timeout of a request without a timeout of its own, apart from the wait time.

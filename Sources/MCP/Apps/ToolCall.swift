@@ -74,7 +74,7 @@ extension RequestSender {
         )
         defer { turn?.release() }
         return await sizeLimiter.limitSize(
-            of: result,
+            of: await resourceLinks.filtered(result, of: id, for: principal, sizeLimiter.artifacts),
             maxPixels: hasTurn ? maxPixels : 0,
             as: imageFormat,
             for: principal

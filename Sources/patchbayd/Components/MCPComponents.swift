@@ -19,6 +19,7 @@ struct MCPComponents: Sendable {
 
     init(
         _ configuration: Configuration.MCP,
+        ownPort: UInt16,
         state: StateComponents,
         sources: SourceComponents,
         proxy teamProxy: TeamProxy?,
@@ -43,6 +44,7 @@ struct MCPComponents: Sendable {
             leases: state.leases,
             storage: FileAppCacheStorage(in: state.directory, logger: logger),
             sizeLimiter: ResultSizeLimiter(images: ImageResizer(), artifacts: artifacts),
+            resourceLinks: ResourceLinkFilter(ownPort: ownPort),
             logger: logger
         )
         let apps: any AppCaller = teamProxy.map { TeamAppCaller(proxy, proxy: $0) } ?? proxy

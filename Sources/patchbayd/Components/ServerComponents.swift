@@ -68,6 +68,7 @@ struct ServerComponents: Sendable {
         let mcp = try await DaemonError.reading { () async throws(StateError) in
             try await MCPComponents(
                 configuration.mcp,
+                ownPort: configuration.api.port,
                 state: state,
                 sources: sources,
                 proxy: team?.proxy,
