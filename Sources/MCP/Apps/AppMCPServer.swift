@@ -89,7 +89,7 @@ package struct AppMCPServer: MCPServer {
             // The client has its own timeout and cancels the request.
             let request = request.withArgumentsAsObject.with(timeout: proxy.timeouts.response.total)
             try await proxy.catalog.requireValidArguments(request, at: id, for: principal, wait: proxy.timeouts.wait)
-            let result = try await proxy.sender.call(
+            var result = try await proxy.sender.call(
                 request,
                 at: id,
                 for: principal,
@@ -97,6 +97,7 @@ package struct AppMCPServer: MCPServer {
                 maxPixels: Self.maxPixels,
                 imageFormat: nil
             )
+            result = await proxy.catalog.withArgumentWarning(result, to: request, at: id)
             return await proxy.catalog.withToolSuggestions(result, tool, at: id, for: principal, alias: alias)
         } catch let failure as AppError {
             return failure.result(for: .appAgent, at: id)

@@ -244,7 +244,7 @@ extension AppProxy {
                 for: principal,
                 wait: call.wait
             )
-            let result = try await sender.call(
+            var result = try await sender.call(
                 request.after(watch.elapsed),
                 at: id,
                 for: principal,
@@ -252,6 +252,7 @@ extension AppProxy {
                 maxPixels: call.maxPixels,
                 imageFormat: call.imageFormat
             )
+            result = await catalog.withArgumentWarning(result, to: request, at: id)
             let left = call.timeout.map { $0 - watch.elapsed }
             return await catalog.withToolSuggestions(result, call.tool, at: id, for: principal, within: left)
         } catch let error as RPCError {

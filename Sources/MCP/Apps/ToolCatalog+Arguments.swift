@@ -53,6 +53,25 @@ extension ToolCatalog {
         let validator = JSONSchemaValidator(schema) {
             SimilarNameFinder.suggestion(for: $0, among: $1, listedAs: "arguments")
         }
-        return validator.problem(with: arguments)
+        if arguments.object == nil, arguments.string != nil {
+            do { _ = try arguments.objectOrParsed() } catch { return "its value of arguments \(error)" }
+        }
+        return validator.problem(with: arguments).map { problem in
+            let isNamed = problem.contains("is not an argument")
+            let undeclared = UndeclaredArguments(in: arguments.object ?? [:], of: schema.object ?? [:])
+            return isNamed ? problem : "\(problem)\(undeclared.suggestions)"
+        }
+    }
+
+    /// Adds a warning to the result of a call with arguments that the tool's schema does not declare.
+    func withArgumentWarning(_ result: JSONObject, to request: MCPRequest, at id: EndpointID) async -> JSONObject {
+        guard let tool = request.tool, let arguments = request.params["arguments"]?.object, !arguments.members.isEmpty,
+            let schema = await schema(of: tool, at: id)?.object,
+            let warning = UndeclaredArguments(in: arguments, of: schema).warning(for: tool),
+            let content = result["content"]?.array
+        else { return result }
+        var result = result
+        result["content"] = .array(content + [["type": "text", "text": .string(warning)]])
+        return result
     }
 }

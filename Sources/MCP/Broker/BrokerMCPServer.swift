@@ -11,6 +11,7 @@ package final class BrokerMCPServer: MCPServer, Service {
     /// The list is constant and the same for every principal, because clients put the list into every prompt and many
     /// never read it again.
     let tools: [any BrokerTool]
+    private let directory: EndpointDirectory
     private let resources: BrokerResourceProvider
     private let changeCoalescer: ChangeCoalescer
 
@@ -25,7 +26,7 @@ package final class BrokerMCPServer: MCPServer, Service {
         probe: @escaping @Sendable (Endpoint) async -> Void,
         clock: any Clock<Duration> = ContinuousClock()
     ) {
-        let directory = EndpointDirectory(registry: registry, apps: apps, approvals: approvals, leases: leases)
+        directory = EndpointDirectory(registry: registry, apps: apps, approvals: approvals, leases: leases)
         tools = [
             EndpointListTool(directory: directory),
             EndpointToolsTool(directory: directory, apps: apps),
@@ -65,7 +66,12 @@ package final class BrokerMCPServer: MCPServer, Service {
         case "tools/list":
             try request.rejectCursor()
             return ["tools": .array(tools.map(\.definition.json)), "ttlMs": 3_600_000, "cacheScope": "public"]
-        case "tools/call": return try await tool(of: request).answer(request, for: principal)
+        case "tools/call":
+            guard let name = request.params["name"]?.string else { throw .invalidParams("name must be a string") }
+            guard let tool = tools.first(where: { $0.definition.name == name }) else {
+                return await unknownTool(name, request, for: principal)
+            }
+            return await tool.answer(request, for: principal)
         case "resources/list": return try await resources.page(request.params, for: principal)
         case "resources/templates/list":
             try request.rejectCursor()
@@ -78,12 +84,28 @@ package final class BrokerMCPServer: MCPServer, Service {
         }
     }
 
-    private func tool(of request: MCPRequest) throws(RPCError) -> any BrokerTool {
-        guard let name = request.params["name"]?.string else { throw .invalidParams("name must be a string") }
-        guard let tool = tools.first(where: { $0.definition.name == name }) else {
-            let names = tools.map(\.definition.name).joined(separator: ", ")
-            throw .invalidParams("unknown tool; the tools are \(names)")
+    /// Answers a call of a tool that the broker does not have, most often a tool of an app. A result and no protocol error,
+    /// because models read results.
+    private func unknownTool(_ name: String, _ request: MCPRequest, for principal: Principal) async -> JSONObject {
+        let names = tools.map(\.definition.name)
+        let shown = SanitizedText(name, limit: 128)
+        if name.utf8.count <= 64, let near = SimilarNameFinder.of(name, among: names, count: 1).first,
+            SimilarNameFinder.distance(name, near) <= 3
+        {
+            return ToolResult(ToolError("there is no tool \"\(shown)\"; did you mean \(near)?")).json
         }
-        return tool
+        let approved = await directory.listed(visibleTo: principal).filter { $0.approval == .approved }
+        let endpoint = approved.count == 1 ? approved[0].id.text : "ID"
+        var call: JSONObject = ["endpoint": .string(endpoint), "name": .string(shown.text)]
+        let arguments = request.params["arguments"] ?? [:]
+        call["arguments"] = arguments.bytes.count <= 500 ? arguments : "…"
+        return ToolResult(
+            ToolError(
+                """
+                there is no tool "\(shown)" here; the tools are \(names.joined(separator: ", ")). Call a tool of an app with \
+                endpoint_call: \(JSON.object(call).text)
+                """
+            )
+        ).json
     }
 }

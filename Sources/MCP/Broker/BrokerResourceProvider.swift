@@ -25,7 +25,9 @@ struct BrokerResourceProvider: Sendable {
     /// Returns the content of a resource.
     func read(_ params: JSONObject, for principal: Principal) async throws(RPCError) -> JSONObject {
         guard let uri = params["uri"]?.string else { throw .invalidParams("uri must be a string") }
-        guard let resource = BrokerResource(uri), principal.may(.registryRead) else { throw .resourceNotFound(uri) }
+        guard let resource = BrokerResource(uri), principal.may(.registryRead) else {
+            throw await notFound(uri, for: principal)
+        }
         let json: JSON
         switch resource {
         case .endpoints:
@@ -34,7 +36,7 @@ struct BrokerResourceProvider: Sendable {
             json = ["revision": revision, "endpoints": .array(summaries.map { .object($0.json) })]
         case .endpoint(let id):
             guard let endpoint = await directory.endpoint(id, visibleTo: principal) else {
-                throw .resourceNotFound(uri)
+                throw await notFound(uri, for: principal)
             }
             json = await details(of: endpoint)
         case .devices:
@@ -56,7 +58,17 @@ struct BrokerResourceProvider: Sendable {
         case .devices?: if principal.canSeeAllEndpoints { return }
         case nil: break
         }
-        throw .resourceNotFound(uri)
+        throw await notFound(uri, for: principal)
+    }
+
+    /// Returns the error for a resource that does not exist, with the nearest one that the principal may read.
+    private func notFound(_ uri: String, for principal: Principal) async -> RPCError {
+        guard principal.may(.registryRead), uri.utf8.count <= 100 else { return .resourceNotFound(uri) }
+        let ids = await directory.listed(visibleTo: principal).filter { $0.approval == .approved }.map(\.id)
+        let uris = [BrokerResource.endpoints.uri] + ids.map { BrokerResource.endpoint($0).uri }
+        let near = uris.min { SimilarNameFinder.distance($0, uri) < SimilarNameFinder.distance($1, uri) }
+        guard let near, SimilarNameFinder.distance(near, uri) <= 3 else { return .resourceNotFound(uri) }
+        return .resourceNotFound(uri, suggestion: "; did you mean \(near)? resources/list lists those there are")
     }
 
     /// Returns the summary of an endpoint. For an approved endpoint, adds its approved routes and the facts that they

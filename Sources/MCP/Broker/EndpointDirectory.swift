@@ -44,6 +44,7 @@ struct EndpointDirectory: Sendable {
         for principal: Principal,
         takesUnapproved: Bool = false
     ) async throws(ToolError) -> Endpoint {
+        let text = Self.trimmed(text)
         if let found = await endpoint(called: text, visibleTo: principal) { return found }
         let all = await endpoints(visibleTo: principal)
         let shown = SanitizedText(text, limit: 60)
@@ -51,10 +52,20 @@ struct EndpointDirectory: Sendable {
         case .one(let found): return all.first { $0.id == found.id } ?? found
         case .unapproved(let found):
             guard !takesUnapproved else { return all.first { $0.id == found.id } ?? found }
-            throw ToolError("no approved endpoint matches \"\(shown)\", only \(found.id), which is not approved")
+            guard found.state != .blocked else {
+                throw ToolError("no endpoint matches \"\(shown)\" that can be used, only \(found.id), which is blocked")
+            }
+            let command = ApprovalPolicy.command(toApprove: found)
+            throw ToolError(
+                """
+                no approved endpoint matches "\(shown)", only \(found.id), which is not approved; a person who knows that \
+                device has to type: \(command)
+                """
+            )
         case .none:
             let absence = EndpointID(text.lowercased()).flatMap(registry.teamHosts.absence)
-            throw ToolError(absence.map { "\($0)" } ?? "no endpoint matches \"\(shown)\": endpoint_list lists all")
+            let end = EndpointSuggestions(among: all.combined).suggestion(for: text)
+            throw ToolError(absence.map { "\($0)" } ?? "no endpoint matches \"\(shown)\"\(end)")
         case .several(let matching): throw Self.ambiguous(text, matching)
         }
     }

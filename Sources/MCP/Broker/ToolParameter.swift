@@ -77,8 +77,7 @@ extension ToolParameter where Value: RawRepresentable & CaseIterable, Value.RawV
 extension ToolParameter where Value == JSONObject {
     static func object(_ name: String) -> Self {
         Self(name: name, schema: ["type": "object"]) { json throws(ToolError) in
-            guard let object = json.objectOrText else { throw ToolError("\(name) must be an object") }
-            return object
+            do { return try json.objectOrParsed() } catch { throw ToolError("\(name) \(error)") }
         }
     }
 }

@@ -6,17 +6,14 @@ struct ToolRequest: Sendable {
     let notify: (@Sendable (RPCNotification) -> Void)?
     private let arguments: JSONObject
 
-    /// Parses the arguments. Unknown arguments are rejected, because a misspelled one would otherwise be ignored.
+    /// Parses the arguments. An argument under another name with the same meaning is accepted. Other unknown arguments are
+    /// rejected, because a misspelled one would otherwise be ignored.
     init(_ request: MCPRequest, for tool: ToolDefinition) throws(ToolError) {
-        guard let arguments = (request.params["arguments"] ?? [:]).objectOrText else {
-            throw ToolError("the arguments must be an object")
+        let arguments: JSONObject
+        do { arguments = try (request.params["arguments"] ?? [:]).objectOrParsed() } catch {
+            throw ToolError("the value of arguments \(error)")
         }
-        for argument in arguments.members where tool.properties[argument.name] == nil {
-            let names = tool.properties.members.map(\.name).sorted().joined(separator: ", ")
-            let known = names.isEmpty ? "the tool has no arguments" : "the arguments are \(names)"
-            throw ToolError("unknown argument \"\(argument.name.prefix(40))\"; \(known)")
-        }
-        self.arguments = arguments
+        self.arguments = try ArgumentNames.resolved(arguments, for: tool)
         notify = request.notify
     }
 

@@ -36,8 +36,9 @@ extension RPCError {
     package static func invalidParams(_ message: String) -> RPCError { RPCError(-32_602, message) }
     package static func internalError(_ message: String) -> RPCError { RPCError(-32_603, message) }
     /// Resource not found (MCP 2025-11-25, resources). From 2026-07-28 on the code is `invalidParams`.
-    package static func resourceNotFound(_ uri: String) -> RPCError {
-        RPCError(-32_002, "there is no resource with this URI", data: ["uri": .string(uri)])
+    package static func resourceNotFound(_ uri: String, suggestion: String? = nil) -> RPCError {
+        let end = suggestion ?? ": resources/list lists those there are"
+        return RPCError(-32_002, "there is no resource with this URI\(end)", data: ["uri": .string(uri)])
     }
     /// A header that contradicts the body (MCP 2026-07-28).
     package static func headerMismatch(_ message: String) -> RPCError { RPCError(-32_020, message) }

@@ -15,7 +15,10 @@ struct ArtifactResources: Sendable {
         guard request.method == "resources/read", let uri = request.params["uri"]?.string, uri.hasPrefix(Self.prefix)
         else { return nil }
         guard let artifact = await reader.artifact(String(uri.dropFirst(Self.prefix.count)), for: principal) else {
-            throw .resourceNotFound(uri)
+            throw .resourceNotFound(
+                uri,
+                suggestion: "; content of results is kept for an hour, for the client that called: call the tool again"
+            )
         }
         var content: JSONObject = ["uri": .string(uri), "mimeType": .string(artifact.mimeType)]
         if artifact.isText, let text = String(validating: artifact.bytes, as: UTF8.self) {

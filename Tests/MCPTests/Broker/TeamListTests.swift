@@ -110,7 +110,7 @@ import Testing
 
         for (id, reason) in [
             ("shop.lab3", "the host lab3 of the team is offline; shop.lab3 returns with it"),
-            ("shop.lab9", "the team has no host lab9"), ("none.lab2", "endpoint_list lists all"),
+            ("shop.lab9", "the team has no host lab9"), ("none.lab2", "\"none.lab2\": the endpoints are "),
         ] {
             let result = try await fixture.call("endpoint_call", ["endpoint": .string(id), "name": "echo"])
             #expect(result.text.contains(reason), "\(result.text)")

@@ -65,13 +65,24 @@ import Testing
         #expect(throws: ToolError("color must be one of red, green")) { try request[Self.color] }
         #expect(throws: ToolError("mode must be a string")) { try request[Self.mode] }
         #expect(throws: ToolError("port must be a whole number from 1 to 65535")) { try request[Self.port] }
-        #expect(throws: ToolError("extra must be an object")) { try request[Self.extra] }
+        #expect(throws: ToolError("extra must be an object, not a list")) { try request[Self.extra] }
     }
 
-    @Test func `an argument that no parameter declares is rejected with the names of the parameters`() {
+    @Test func `an argument that no parameter declares is rejected with the nearest name, or with all`() {
+        #expect(throws: ToolError("unknown argument \"levle\"; did you mean \"level\"?")) {
+            try Self.request(["levle": 1])
+        }
         #expect(
-            throws: ToolError("unknown argument \"levle\"; the arguments are color, extra, level, mode, name, port")
-        ) { try Self.request(["levle": 1]) }
-        #expect(throws: ToolError("the arguments must be an object")) { try Self.request([1]) }
+            throws: ToolError("unknown argument \"zone\"; the other arguments are color, extra, level, mode, port")
+        ) { try Self.request(["name": "hall", "zone": 1]) }
+        #expect(throws: ToolError("the value of arguments must be an object, not a list")) { try Self.request([1]) }
+    }
+
+    @Test func `an incomplete text in place of an object is rejected with the reason`() throws {
+        let request = try Self.request(["extra": #"{"a": "b"#])
+
+        let error = #expect(throws: ToolError.self) { try request[Self.extra] }
+        let start = "extra must be an object; it is a text of 8 bytes that is not complete JSON: "
+        #expect(error?.description.hasPrefix(start) == true, "\(error)")
     }
 }

@@ -40,8 +40,10 @@ struct EndpointCallTool: BrokerTool {
     let clock: any Clock<Duration>
 
     func call(_ request: ToolRequest, for principal: Principal) async throws(ToolError) -> ToolResult {
-        let endpoint = try await directory.endpoint(matching: request.required(Self.endpoint), for: principal)
-        let name = try request.required(Self.name)
+        let endpoint = try await directory.endpoint(of: request, for: principal)
+        guard let name = try request[Self.name], !name.isEmpty else {
+            throw ToolError("name is missing: endpoint_tools lists the tools of \(endpoint.id)")
+        }
         let lease = try request[Self.lease]
         var timeout: Duration? = try request[Self.timeout].map { .seconds($0) }
         timeout = await listIfUnknown(endpoint, principal, within: timeout)

@@ -31,7 +31,7 @@ struct EndpointListTool: BrokerTool {
     let directory: EndpointDirectory
 
     func call(_ request: ToolRequest, for principal: Principal) async throws(ToolError) -> ToolResult {
-        let filter = try request[Self.endpoint] ?? ""
+        let filter = EndpointDirectory.trimmed(try request[Self.endpoint] ?? "")
         let state = try request[Self.state] ?? .any
         let cursor = try request[Self.cursor] ?? ""
         let revision = await directory.revision
@@ -45,12 +45,17 @@ struct EndpointListTool: BrokerTool {
         let rest = matching.count - page.count
         let next = rest > 0 ? page.last?.endpoint.id.text : nil
         structure["nextCursor"] = next.map(JSON.string)
-        return ToolResult(Self.text(page, more: next.map { "\(rest) more: cursor \($0)" }, of: all.count), structure)
+        let more = next.map { "\(rest) more: cursor \($0)" }
+        let near = filter.isEmpty ? nil : EndpointSuggestions(among: all).nearest(filter)
+        return ToolResult(Self.text(page, more: more, of: all.count, near: near), structure)
     }
 
-    private static func text(_ page: [EndpointSummary], more: String?, of all: Int) -> String {
+    private static func text(_ page: [EndpointSummary], more: String?, of all: Int, near: String?) -> String {
         guard !page.isEmpty else {
-            guard all == 0 else { return "none matches; ask without endpoint, state and cursor for all \(all)" }
+            guard all == 0 else {
+                let question = near.map { "; did you mean \($0)?" } ?? ""
+                return "none matches\(question); ask without endpoint, state and cursor for all \(all)"
+            }
             return "none: start a debug build or plug a phone in, then endpoint_wait for it"
         }
         // Endpoints with the same status share a line: text and structure of ten endpoints must fit in 2.2 kB.

@@ -35,7 +35,7 @@ struct EndpointPairTool: BrokerTool {
 
     func call(_ request: ToolRequest, for principal: Principal) async throws(ToolError) -> ToolResult {
         let endpoint = try await directory.endpoint(
-            matching: request.required(Self.endpoint),
+            of: request,
             for: principal,
             takesUnapproved: true
         )
@@ -100,6 +100,10 @@ struct EndpointPairTool: BrokerTool {
 
     /// Reports whether the endpoint can be called, and the next step if it cannot.
     private func state(of endpoint: Endpoint, for principal: Principal) async -> ToolResult {
+        guard endpoint.state != .blocked else {
+            let reason = endpoint.reason ?? "no address that may be dialled"
+            return Self.result(.denied, for: endpoint, next: "it is blocked and cannot be approved: \(reason)")
+        }
         guard endpoint.approval == .approved else {
             let place = endpoint.location.device.map { "if \($0) is the right device, " } ?? ""
             let command = ApprovalPolicy.command(toApprove: endpoint)

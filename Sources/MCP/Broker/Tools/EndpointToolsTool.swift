@@ -20,7 +20,7 @@ struct EndpointToolsTool: BrokerTool {
     let apps: any AppCaller
 
     func call(_ request: ToolRequest, for principal: Principal) async throws(ToolError) -> ToolResult {
-        let endpoint = try await directory.endpoint(matching: request.required(Self.endpoint), for: principal)
+        let endpoint = try await directory.endpoint(of: request, for: principal)
         let list: AppToolList
         do { list = try await apps.tools(of: endpoint, for: principal) } catch {
             throw ToolError(error.message(for: .brokerAgent, at: endpoint.id))
@@ -49,7 +49,7 @@ struct EndpointToolsTool: BrokerTool {
         let summaries = list.tools.map(ToolSummary.init).filter { $0.matches(query) }
         structure["tools"] = .array(summaries.map(\.json))
         guard !summaries.isEmpty else {
-            return ToolResult(list.tools.isEmpty ? "the app has no tools" : "no tool matches the query", structure)
+            return ToolResult(Self.explanation(query, list.tools), structure)
         }
         var lines = summaries.map(\.line)
         if let staleness = list.staleness {
@@ -59,6 +59,16 @@ struct EndpointToolsTool: BrokerTool {
         if principal.tools != .all { lines.insert("your grant is limited to \(principal.tools)", at: 0) }
         if list.hasChanged { lines.insert("the tools have changed since the last list", at: 0) }
         return ToolResult(lines.joined(separator: "\n"), structure)
+    }
+
+    /// Explains an empty list, with the names that resemble the query.
+    private static func explanation(_ query: String, _ tools: [JSONObject]) -> String {
+        guard !tools.isEmpty else { return "the app has no tools" }
+        let near = ToolNameSuggestions(query, tools)
+        let names = tools.prefix(10).map { ToolSummary($0).name }.joined(separator: ", ")
+        let end = near.isEmpty ? "; some of the names are \(names)" : "\(near)"
+        let shown = SanitizedText(query, limit: 60)
+        return "no tool matches \"\(shown)\"\(end); without query, all \(tools.count) are listed"
     }
 }
 

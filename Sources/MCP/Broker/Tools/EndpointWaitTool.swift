@@ -32,7 +32,9 @@ struct EndpointWaitTool: BrokerTool {
     func call(_ request: ToolRequest, for principal: Principal) async throws(ToolError) -> ToolResult {
         let event = try request[Self.event] ?? .online
         let seconds = try request[Self.timeout] ?? 30
-        let filter = try request.required(Self.endpoint)
+        guard let filter = try request[Self.endpoint].map(EndpointDirectory.trimmed), !filter.isEmpty else {
+            throw ToolError("endpoint is missing\(await directory.suggestions(for: principal).list)")
+        }
         let found: Endpoint?
         do {
             // A waiting principal gets a response when the broker stops.
@@ -50,7 +52,9 @@ struct EndpointWaitTool: BrokerTool {
         guard let found else {
             let message =
                 "no endpoint that matches \"\(SanitizedText(filter, limit: 60))\" was \(event.rawValue) within \(seconds) s"
-            return ToolResult("timeout: \(message)", ["event": "timeout"])
+            let isKnown = await directory.match(filter, for: principal) != .none
+            let end = isKnown ? "" : "; no endpoint has that name\(await directory.suggestions(for: principal).list)"
+            return ToolResult("timeout: \(message)\(end)", ["event": "timeout"])
         }
         guard let summary = await directory.summary(of: principal.view(of: found)) else {
             return ToolResult(event.rawValue, ["event": .string(event.rawValue)])
@@ -79,7 +83,15 @@ struct EndpointWaitTool: BrokerTool {
             meant = endpoint.id
         case .unapproved(let endpoint): if matcher.isSatisfied(by: endpoint) { return endpoint }
         case .several(let matching): throw EndpointDirectory.ambiguous(filter, matching)
-        case .none: break
+        case .none:
+            if let near = await directory.suggestions(for: principal).mistyped(filter) {
+                throw ToolError(
+                    """
+                    no endpoint matches "\(SanitizedText(filter, limit: 60))"; did you mean \(near)? For an app that is not \
+                    listed yet, wait for a part of its name
+                    """
+                )
+            }
         }
         return try await withThrowingTaskGroup(of: Endpoint?.self) { [meant] group in
             group.addTask {

@@ -27,7 +27,9 @@ struct PortForwardTool: BrokerTool {
     let tunnels: any TunnelProvider
 
     func call(_ request: ToolRequest, for principal: Principal) async throws(ToolError) -> ToolResult {
-        guard let action = try request[Self.action] else { throw ToolError("action is missing") }
+        guard let action = try request[Self.action] else {
+            throw ToolError("action is missing; it must be one of open, list, close")
+        }
         switch action {
         case .open: return try await open(request, for: principal)
         case .list: return await list(for: principal)
@@ -36,7 +38,7 @@ struct PortForwardTool: BrokerTool {
     }
 
     private func open(_ request: ToolRequest, for principal: Principal) async throws(ToolError) -> ToolResult {
-        let endpoint = try await directory.endpoint(matching: request.required(Self.endpoint), for: principal)
+        let endpoint = try await directory.endpoint(of: request, for: principal)
         let spec = TunnelSpec(
             local: .tcp(host: "127.0.0.1", port: try request[Self.localPort] ?? 0),
             target: try Self.target(endpoint, port: try request[Self.remotePort]),
