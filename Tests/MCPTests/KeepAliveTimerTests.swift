@@ -27,4 +27,26 @@ import Testing
 
         #expect(timer.isTicking)
     }
+
+    @Test func `a stream that begins soon gets its first keep-alive at the second short tick, and only one`() async {
+        let clock = ManualClock()
+        let timer = KeepAliveTimer(clock: clock)
+        let (keepAlives, keepAlive) = AsyncStream.makeStream(of: Void.self)
+
+        await withTaskGroup { group in
+            group.addTask { try? await timer.run() }
+            let quick = timer.register(isSoon: true) { Issue.record("the quick call has ended") }
+            _ = timer.register(isSoon: true) { keepAlive.yield() }
+            await clock.waitForSleepers(2)
+            clock.advance(by: KeepAliveTimer.soonInterval)
+            timer.unregister(quick)
+            await clock.waitForSleepers(2)
+            clock.advance(by: KeepAliveTimer.soonInterval)
+            for await _ in keepAlives { break }
+            group.cancelAll()
+        }
+        keepAlive.finish()
+
+        #expect(await keepAlives.reduce(0) { count, _ in count + 1 } == 0)
+    }
 }

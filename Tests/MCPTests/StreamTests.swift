@@ -50,11 +50,11 @@ import Testing
                 )
             }
             while server.requests.isEmpty { await Task.yield() }
-            for _ in 1...3 {
+            while !recorder.text.contains(":\n\n") {
                 await clock.waitForSleeper()
                 clock.advance(by: KeepAliveTimer.tickInterval)
+                await Task.yield()
             }
-            await recorder.wait(for: ":\n\n")
             end.yield()
             await recorder.wait(for: "resultType")
             group.cancelAll()

@@ -9,6 +9,10 @@ package final class KeepAliveTimer: Service {
     /// The time between two ticks. A keep-alive is sent at the third tick.
     static let tickInterval = Duration.seconds(5)
     private static let ticksPerKeepAlive = 3
+    /// The time between two ticks for streams that begin soon. The first keep-alive is sent at the second tick, so that
+    /// quick calls need none.
+    static let soonInterval = Duration.milliseconds(250)
+    private static let ticksPerSoonKeepAlive = 2
 
     private struct Subscriber {
         var ticks = 0
@@ -17,6 +21,9 @@ package final class KeepAliveTimer: Service {
 
     private struct State {
         var subscribers: [Int: Subscriber] = [:]
+        /// The subscribers whose first keep-alive is sent soon.
+        var soon: [Int: Subscriber] = [:]
+        var isTickingSoon = false
         var count = 0
         /// True from the first registration until a tick without subscribers.
         var isTicking = false
@@ -25,42 +32,66 @@ package final class KeepAliveTimer: Service {
     private let state = Mutex(State())
     /// A value for each start of the ticks.
     private let starts = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    private let soonStarts = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     private let clock: any Clock<Duration>
 
     package init(clock: any Clock<Duration> = ContinuousClock()) { self.clock = clock }
 
     package func run() async throws {
         await cancelWhenGracefulShutdown {
-            for await _ in self.starts.stream {
-                repeat {
-                    guard (try? await self.clock.sleep(for: Self.tickInterval)) != nil else { return }
-                } while self.tick()
+            await withDiscardingTaskGroup { group in
+                group.addTask {
+                    await self.repeatTicks(of: self.starts.stream, every: Self.tickInterval) { self.tick() }
+                }
+                group.addTask {
+                    await self.repeatTicks(of: self.soonStarts.stream, every: Self.soonInterval) { self.tickSoon() }
+                }
             }
+        }
+    }
+
+    private func repeatTicks(
+        of starts: AsyncStream<Void>,
+        every interval: Duration,
+        _ tick: @Sendable () -> Bool
+    ) async {
+        for await _ in starts {
+            repeat {
+                guard (try? await clock.sleep(for: interval)) != nil else { return }
+            } while tick()
         }
     }
 
     /// Registers a stream.
     ///
     /// - Parameters:
-    ///   - isSoon: Send the first keep-alive at the next tick.
+    ///   - isSoon: Send the first keep-alive within `soonInterval` twice.
     ///   - sendKeepAlive: Sends a keep-alive.
     /// - Returns: The number for `unregister`.
     func register(isSoon: Bool = false, _ sendKeepAlive: @escaping @Sendable () -> Void) -> Int {
-        let (number, isStart) = state.withLock { state in
+        let (number, isStart, isSoonStart) = state.withLock { state in
             state.count += 1
-            state.subscribers[state.count] = Subscriber(
-                ticks: isSoon ? Self.ticksPerKeepAlive - 1 : 0,
-                sendKeepAlive: sendKeepAlive
-            )
-            defer { state.isTicking = true }
-            return (state.count, !state.isTicking)
+            let subscriber = Subscriber(sendKeepAlive: sendKeepAlive)
+            state.subscribers[state.count] = subscriber
+            if isSoon { state.soon[state.count] = subscriber }
+            defer {
+                state.isTicking = true
+                if isSoon { state.isTickingSoon = true }
+            }
+            return (state.count, !state.isTicking, isSoon && !state.isTickingSoon)
         }
         // A call must not wake the timer each time.
         if isStart { starts.continuation.yield() }
+        if isSoonStart { soonStarts.continuation.yield() }
         return number
     }
 
-    func unregister(_ number: Int) { state.withLock { _ = $0.subscribers.removeValue(forKey: number) } }
+    func unregister(_ number: Int) {
+        state.withLock { state in
+            state.subscribers[number] = nil
+            state.soon[number] = nil
+        }
+    }
 
     /// False while the timer rests.
     var isTicking: Bool { state.withLock { $0.isTicking } }
@@ -81,6 +112,27 @@ package final class KeepAliveTimer: Service {
             }
             state.isTicking = !state.subscribers.isEmpty
             return (due, state.isTicking)
+        }
+        for sendKeepAlive in due { sendKeepAlive() }
+        return isTicking
+    }
+
+    /// Sends the first keep-alives that are due.
+    ///
+    /// - Returns: False if none is left.
+    private func tickSoon() -> Bool {
+        let (due, isTicking) = state.withLock { state in
+            var due: [@Sendable () -> Void] = []
+            for number in state.soon.keys {
+                state.soon[number]?.ticks += 1
+                guard let subscriber = state.soon[number], subscriber.ticks >= Self.ticksPerSoonKeepAlive else {
+                    continue
+                }
+                state.soon[number] = nil
+                due.append(subscriber.sendKeepAlive)
+            }
+            state.isTickingSoon = !state.soon.isEmpty
+            return (due, state.isTickingSoon)
         }
         for sendKeepAlive in due { sendKeepAlive() }
         return isTicking

@@ -1,5 +1,6 @@
 import AccessControl
 import JSON
+import Model
 
 /// Runs requests and writes their responses.
 struct RequestRunner: Sendable {
@@ -100,13 +101,16 @@ struct RequestRunner: Sendable {
         return connected
     }
 
-    /// Returns the first event of a response stream, which lets a client resume after a broken connection.
+    /// Returns the beginning of a response stream that lets a client survive a broken connection: an event with which it
+    /// resumes, or a comment in a version that cannot resume. Python's SDK 2.3 gives up without a response head.
     private static func opening(of parsed: ParsedRequest, in headers: MCPRequestHeaders) -> [UInt8]? {
+        guard parsed.request.method == "tools/call", !headers.isFromStdio else { return nil }
+        switch parsed.mode {
+        case .stateless: return SSEEncoder.comment
         // Clients of an earlier version treat an event without data as a broken message.
-        guard parsed.mode == .session(.v2025_11_25), parsed.session != nil, parsed.request.method == "tools/call",
-            !headers.isFromStdio
-        else { return nil }
-        return CallResumption.event(for: parsed.id)
+        case .session(.v2025_11_25): return parsed.session == nil ? nil : CallResumption.event(for: parsed.id)
+        case .session: return nil
+        }
     }
 
     private func answerInBatch(_ parsed: Result<ParsedRequest, RejectedMessage>, of principal: Principal) async -> JSON
