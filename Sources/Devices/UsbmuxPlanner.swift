@@ -31,7 +31,7 @@ package struct UsbmuxPlanner: ConnectPlanner {
             linkCheck: handle.linkCheck,
             timeout: client.connectTimeout,
             limitKey: ConnectLimitKey(server: handle.session, device: handle.deviceID),
-            acquirePermit: { [connectionLimit = client.connectionLimit] in connectionLimit.tryAcquire() }
+            acquirePermit: { [connectionLimit = client.connectionLimit] in connectionLimit.permit(route.udid) }
         ) { failure, attempt async throws(DialError) in
             // Nothing has been sent to the app yet, so a retry is safe. The device may have been unplugged. usbmuxd also
             // rejects the 65,536th Connect, because its source port wraps to 0.

@@ -13,7 +13,7 @@ package final class StreamTable: Sendable {
 
     init(_ dependencies: TunnelDependencies) {
         self.dependencies = dependencies
-        metrics = dependencies.metrics(of: Self.id)
+        metrics = dependencies.metrics(of: Self.id, for: Self.id)
     }
 
     /// The counters of all streams together.

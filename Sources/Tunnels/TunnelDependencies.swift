@@ -17,9 +17,10 @@ struct TunnelDependencies: Sendable {
     /// The events of the listeners, with the ID of their tunnel.
     let events = AsyncStream.makeStream(of: (String, TunnelEvent).self)
 
-    func metrics(of id: String) -> TunnelMetrics {
+    func metrics(of id: String, for holder: String? = nil) -> TunnelMetrics {
         TunnelMetrics(
             id: id,
+            holder: holder,
             failureSentence: planner.failureSentence,
             connectionLimit: connectionLimit,
             totals: totals,

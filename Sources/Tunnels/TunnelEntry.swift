@@ -33,7 +33,7 @@ struct TunnelEntry: Sendable {
         owner = persisted.owner ?? geteuid()
         self.holder = holder
         since = persisted.createdAt
-        metrics = dependencies.metrics(of: persisted.id)
+        metrics = dependencies.metrics(of: persisted.id, for: holder)
         port = persisted.port
         state = sockets.isEmpty ? .failed(reason: "it is being restored") : .unresolved
         if !sockets.isEmpty { listener = TunnelListener(for: self, on: sockets, dependencies: dependencies) }

@@ -15,6 +15,8 @@ final class TunnelMetrics: RelayObserver {
     }
 
     private let id: String
+    /// The client whose share of the connection limit the tunnel uses: a holder of leases, or nil for the owner.
+    private let holder: String?
     /// `TargetPlanner.failureSentence`.
     private let failureSentence: String
     private let connectionLimit: TunnelConnectionLimiter
@@ -25,12 +27,14 @@ final class TunnelMetrics: RelayObserver {
 
     init(
         id: String,
+        holder: String? = nil,
         failureSentence: String,
         connectionLimit: TunnelConnectionLimiter,
         totals: RelayTotals = RelayTotals(),
         feed: Broadcast<TunnelChange>
     ) {
         self.id = id
+        self.holder = holder
         self.failureSentence = failureSentence
         self.connectionLimit = connectionLimit
         self.totals = totals
@@ -53,7 +57,7 @@ final class TunnelMetrics: RelayObserver {
     ///
     /// - Returns: False if the connection limit is reached; the client is then already counted as failed.
     func connectionAccepted() -> Bool {
-        let isWithinLimit = connectionLimit.acquire()
+        let isWithinLimit = connectionLimit.acquire(holder)
         counters.withLock { statistics in
             statistics.connections += 1
             if isWithinLimit { statistics.open += 1 }
@@ -82,7 +86,7 @@ final class TunnelMetrics: RelayObserver {
     /// Counts the end of an accepted connection.
     func connectionClosed() {
         counters.withLock { $0.open -= 1 }
-        connectionLimit.release()
+        connectionLimit.release(holder)
     }
 
     func relayed(up: Int, down: Int, at now: MonotonicInstant) {
@@ -153,11 +157,14 @@ struct RateMeter {
 }
 
 /// Limits the connections of all tunnels together.
-final class TunnelConnectionLimiter: Sendable {
+struct TunnelConnectionLimiter: Sendable {
     let limit: Int
-    private let count = Mutex(0)
+    private let limiter: SharedLimiter<String?>
 
-    init(limit: Int) { self.limit = limit }
+    init(limit: Int) {
+        self.limit = limit
+        limiter = SharedLimiter(limit: limit)
+    }
 
     /// The error for a connection above the limit.
     var failure: DialError {
@@ -167,19 +174,13 @@ final class TunnelConnectionLimiter: Sendable {
         )
     }
 
-    /// Counts one more connection.
+    /// Counts one more connection of a holder.
     ///
     /// - Returns: False if the limit is reached.
-    func acquire() -> Bool {
-        count.withLock { count in
-            guard count < limit else { return false }
-            count += 1
-            return true
-        }
-    }
+    func acquire(_ holder: String?) -> Bool { limiter.acquire(holder) }
 
     /// Counts one connection less.
-    func release() { count.withLock { $0 -= 1 } }
+    func release(_ holder: String?) { limiter.release(holder) }
 }
 
 /// The counters of all tunnels and streams together, for `/metrics`. They outlive removed tunnels.

@@ -42,7 +42,7 @@ import Testing
             let fake = try FakeUsbmuxd(in: scratch) { client in
                 client.behave(phones: [(1, Phones.one)], connect: code.withLock { $0 })
             }
-            let connectionLimit = AsyncSemaphore(permits: 1)
+            let connectionLimit = SharedLimiter<UDID>(limit: 1)
             let client = NativeUsbmuxClient(
                 address: fake.address,
                 connectionLimit: connectionLimit,
@@ -61,7 +61,8 @@ import Testing
                 #expect(try await Self.reason(dialer, try Self.route(port: 0)) == .failed)
                 let lan = Route.network(NetworkRoute(address: "127.0.0.1", port: 1))
                 #expect(try await Self.reason(dialer, lan) == .noRoute)
-                let lease = try #require(connectionLimit.tryAcquire())
+                let other = try #require(UDID(Phones.two))
+                let lease = try #require(connectionLimit.permit(other))
                 #expect(try await Self.reason(dialer, try Self.route()) == .limit)
                 withExtendedLifetime(lease) {}
                 fake.stop()
@@ -74,7 +75,7 @@ import Testing
     @Test func `a stream holds a permit until the stream is closed`() async throws {
         try await withScratchFolder { scratch in
             let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [(1, Phones.one)]) }
-            let connectionLimit = AsyncSemaphore(permits: 1)
+            let connectionLimit = SharedLimiter<UDID>(limit: 1)
             let client = NativeUsbmuxClient(
                 address: fake.address,
                 connectionLimit: connectionLimit,
@@ -86,10 +87,10 @@ import Testing
                     let first = try await monitor.planner.dial(try Self.route())
                     #expect(try await Self.reason(monitor.planner, try Self.route()) == .limit)
                     let released = first.release()
-                    #expect(connectionLimit.limit - connectionLimit.available == 1)
+                    #expect(connectionLimit.count == 1)
                     _ = withExtendedLifetime(released.permit) { close(released.number) }
                 }
-                #expect(connectionLimit.limit - connectionLimit.available == 0)
+                #expect(connectionLimit.count == 0)
 
                 #expect(try await Self.reason(monitor.planner, try Self.route()) == nil)
             }

@@ -25,7 +25,7 @@ package final class InterruptedUsbmuxClient: UsbmuxClient {
     package var lastDeviceID: UInt32 { state.withLock { $0.lastDeviceID } }
 
     package var connectTimeout: Duration { client.connectTimeout }
-    package var connectionLimit: AsyncSemaphore { client.connectionLimit }
+    package var connectionLimit: SharedLimiter<UDID> { client.connectionLimit }
 
     package func method(for route: USBRoute, to handle: DeviceMonitor.Handle) -> ConnectPlan.Method {
         let method = client.method(for: route, to: handle)

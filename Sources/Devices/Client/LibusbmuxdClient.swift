@@ -20,14 +20,14 @@ package final class LibusbmuxdClient: UsbmuxClient {
     private static let thread = IsolatedLibraryThread(named: "patchbay-libmux")
     private static let queueFull = SocketError.message(for: EAGAIN)
 
-    package let connectionLimit: AsyncSemaphore
+    package let connectionLimit: SharedLimiter<UDID>
     package let connectTimeout = Duration.seconds(10)
     private let address: UsbmuxAddress
 
     /// `connectionLimit` is shared by all clients of the same usbmuxd.
     package init(
         address: UsbmuxAddress,
-        connectionLimit: AsyncSemaphore = AsyncSemaphore(permits: NativeUsbmuxClient.streamLimit)
+        connectionLimit: SharedLimiter<UDID> = SharedLimiter(limit: NativeUsbmuxClient.streamLimit)
     ) {
         self.address = address
         self.connectionLimit = connectionLimit

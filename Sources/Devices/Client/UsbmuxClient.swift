@@ -13,8 +13,8 @@ package protocol UsbmuxClient: Sendable {
     /// The timeout of the plan.
     var connectTimeout: Duration { get }
 
-    /// The limit of open streams. A stream has a permit from its Connect until its close.
-    var connectionLimit: AsyncSemaphore { get }
+    /// The limit of open streams, of which each phone has a share. A stream has a permit from its Connect until its close.
+    var connectionLimit: SharedLimiter<UDID> { get }
 }
 
 /// An error of a request to usbmuxd.

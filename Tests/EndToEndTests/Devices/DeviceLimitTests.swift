@@ -55,7 +55,7 @@ import Testing
         try await withScratchFolder { scratch in
             let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
             let app = try EchoServer(in: scratch)
-            let connectionLimit = AsyncSemaphore(permits: 3)
+            let connectionLimit = SharedLimiter<UDID>(limit: 3)
             let client = NativeUsbmuxClient(
                 address: .unix(path: rig.socketPath),
                 connectionLimit: connectionLimit,
@@ -71,11 +71,11 @@ import Testing
                     let refusal = try await source.planner.failure(of: route)
                     #expect(refusal?.reason == .limit)
                     #expect(refusal?.description.contains("3 streams") == true)
-                    #expect(connectionLimit.limit - connectionLimit.available == 3)
+                    #expect(connectionLimit.count == 3)
                     // Keeps the three streams open until this point.
                     _ = (one.descriptor.number, two.descriptor.number, three.descriptor.number)
                 }
-                #expect(connectionLimit.limit - connectionLimit.available == 0)
+                #expect(connectionLimit.count == 0)
                 #expect(try await source.planner.echoes(route))
             }
         }
