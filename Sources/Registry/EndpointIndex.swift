@@ -40,6 +40,8 @@ struct EndpointIndex: Sendable {
     private var aliases: [EndpointID: EndpointID] = [:]
     /// The endpoints that came from advertisements.
     private(set) var advertised: Set<EndpointID> = []
+    /// The same endpoints, the longest listed one first.
+    private(set) var advertisedByAge: [EndpointID] = []
     /// The endpoints that no source sees.
     private(set) var unseen: Set<EndpointID> = []
     var retired: RetiredIDs
@@ -57,6 +59,7 @@ struct EndpointIndex: Sendable {
 
     func id(of server: ServerKey) -> EndpointID? { idByServer[server] }
     func ids(with key: IdentityKey) -> Set<EndpointID> { idsByIdentity[key, default: []] }
+    func addresses(of id: EndpointID) -> [ClaimedAddress] { entries[id]?.record.place?.addresses ?? [] }
     func ids(at address: ClaimedAddress) -> Set<EndpointID> { idsByAddress[address, default: []] }
 
     /// The apps that a grant has registered, listed or removed.
@@ -105,7 +108,7 @@ struct EndpointIndex: Sendable {
         entries[id]?.earlier = earlier
         if record.source == .registration { entries[id]?.record.endpoint.registered = true }
         retired.remove(id)
-        if record.source.isNetwork { advertised.insert(id) }
+        if record.source.isNetwork, advertised.insert(id).inserted { advertisedByAge.append(id) }
         unseen.insert(id)
         for key in record.keys { idsByIdentity[key, default: []].insert(id) }
         for address in record.place?.addresses ?? [] { idsByAddress[address, default: []].insert(id) }
@@ -121,7 +124,7 @@ struct EndpointIndex: Sendable {
     /// Removes an endpoint.
     mutating func remove(_ id: EndpointID) {
         guard let entry = entries.removeValue(forKey: id) else { return }
-        advertised.remove(id)
+        if advertised.remove(id) != nil { advertisedByAge.removeAll { $0 == id } }
         unseen.remove(id)
         for server in entry.servers { idByServer[server] = nil }
         for former in entry.record.formerIDs ?? [] { aliases[former] = nil }

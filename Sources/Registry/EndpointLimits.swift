@@ -87,20 +87,32 @@ private struct UnapprovedAdvertisements {
     }
 
     /// Returns the endpoint that makes room in the whole list: one of the most claimed address of the busiest interface.
+    ///
+    /// Each advertisement of a flood calls this, so only one group is read.
     func excess() -> Endpoint? {
-        var sizes: [String?: Int] = [:]
-        for (address, ids) in endpoints.idsByAddress { sizes[address.interface, default: 0] += ids.count }
-        let interfaces = sizes.sorted { ($0.value, $1.key ?? "") > ($1.value, $0.key ?? "") }.map(\.key)
-        for interface in interfaces {
-            let addresses = endpoints.idsByAddress.filter { $0.key.interface == interface }
-            let largest = addresses.values.map(\.count).max() ?? 0
-            let ids = addresses.values.filter { $0.count == largest }.reduce(into: Set()) { $0.formUnion($1) }
-            // A group may have approved endpoints only. The next size is then searched together with all the others.
-            if let endpoint = excess(among: entries(ids)) { return endpoint }
-            let all = addresses.values.reduce(into: Set()) { $0.formUnion($1) }
-            if let endpoint = excess(among: entries(all)) { return endpoint }
+        var interfaces: [String?: (endpoints: Int, largest: ClaimedAddress, size: Int)] = [:]
+        for (address, ids) in endpoints.idsByAddress {
+            let known = interfaces[address.interface]
+            let isLargest = known.map { $0.size < ids.count } ?? true
+            interfaces[address.interface] = (
+                (known?.endpoints ?? 0) + ids.count, isLargest ? address : known?.largest ?? address,
+                isLargest ? ids.count : known?.size ?? 0
+            )
         }
-        return nil
+        let busiest = interfaces.max { $0.value.endpoints < $1.value.endpoints }
+        if let busiest, busiest.value.size > 1,
+            let endpoint = excess(among: entries(endpoints.ids(at: busiest.value.largest)))
+        {
+            return endpoint
+        }
+        // Every address has one endpoint, or the group has approved ones only.
+        let byAge = endpoints.advertisedByAge
+        let newerHalf = byAge[(byAge.count / 2)...].lazy
+        let onBusiest = newerHalf.first { id in
+            trusts[id] == nil && endpoints.addresses(of: id).contains { $0.interface == busiest?.key }
+        }
+        let id = onBusiest ?? newerHalf.first { trusts[$0] == nil } ?? byAge.last { trusts[$0] == nil }
+        return id.flatMap { endpoints[$0]?.record.endpoint }
     }
 
     /// Returns the endpoint that makes room in a group: of the host with the most endpoints, the longest listed one of the

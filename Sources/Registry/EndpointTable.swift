@@ -36,7 +36,8 @@ package struct EndpointTable: Sendable {
         self.limits = limits
         self.abilities = abilities
         list = EndpointIndex(retired: retired)
-        for var record in records.map({ $0.migrated() }) where !record.endpoint.isOnOtherHost {
+        let records = records.map { $0.migrated() }.sorted { $0.endpoint.firstSeenAt < $1.endpoint.firstSeenAt }
+        for var record in records where !record.endpoint.isOnOtherHost {
             let earlier = EarlierAdvertisement(of: record)
             record.endpoint.goOffline(reason: "not seen since the broker started")
             let approval = trusts[record.endpoint.id]?.approval
