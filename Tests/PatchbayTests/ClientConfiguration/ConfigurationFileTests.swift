@@ -48,6 +48,47 @@ import Testing
         }
     }
 
+    @Test(arguments: [".mcp.json", ".cursor"]) func `a link of a repository to a file outside of it is refused`(
+        link: String
+    ) throws {
+        try withFolder { folder in
+            let (home, project) = ("\(folder)/home", "\(folder)/repository")
+            for folder in [home, "\(project)/.git", "\(project)/app"] {
+                try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+            }
+            let target = link == ".cursor" ? home : "\(home)/.claude.json"
+            try Data("{}".utf8).write(to: URL(filePath: "\(home)/.claude.json"))
+            let path = "\(project)/\(link)"
+            try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: target)
+            let client = link == ".cursor" ? MCPClientKind.cursor : .claude
+            func file() throws -> String {
+                let environment = ["HOME": "\(folder)/nowhere"]
+                return try ConfigurationTarget(
+                    client,
+                    isProject: true,
+                    name: "x",
+                    folder: "\(project)/app",
+                    environment: environment
+                ).file
+            }
+
+            let error = #expect(throws: CLIError.self) { try file() }
+            #expect(error?.status == .configuration)
+            #expect(error?.message.contains("leads out of the project") == true)
+
+            // A link to another place in the repository is the wish of its author.
+            try FileManager.default.removeItem(atPath: path)
+            let inner = "\(project)/shared\(link == ".cursor" ? "" : ".json")"
+            if link == ".cursor" {
+                try FileManager.default.createDirectory(atPath: inner, withIntermediateDirectories: true)
+            } else {
+                try Data("{}".utf8).write(to: URL(filePath: inner))
+            }
+            try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: inner)
+            #expect(try file().hasPrefix(project))
+        }
+    }
+
     @Test func `the file of a project is never the user's own file`() throws {
         try withFolder { home in
             let (project, shared) = ("\(home)/src/app", "\(home)/src/repository")
