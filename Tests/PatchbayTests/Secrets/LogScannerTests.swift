@@ -30,7 +30,7 @@ import Testing
         close(input.write)
 
         #expect(await ending == .finished(redactions: 1))
-        #expect(found.withLock { $0 } == [SessionURL(port: 80, token: Secret(token))])
+        #expect(found.withLock { $0 } == [SessionURL(origin: .loopback(80), token: Secret(token))])
     }
 
     @Test func `a closed output ends the scan`() async throws {

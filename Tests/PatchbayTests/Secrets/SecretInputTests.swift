@@ -89,7 +89,7 @@ import Testing
     }
 
     @Test func `printing and dumping a secret does not reveal the secret`() {
-        let session = SessionURL(port: 1, token: Secret("geheim"))
+        let session = SessionURL(origin: .loopback(1), token: Secret("geheim"))
         var dumped = ""
         dump(session, to: &dumped)
 

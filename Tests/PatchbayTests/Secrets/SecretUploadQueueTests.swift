@@ -6,8 +6,8 @@ import Testing
 
 @Suite struct SecretUploadQueueTests {
     private let start = ContinuousClock.now
-    private let url = SessionURL(port: 9_876, token: Secret("first"))
-    private let next = SessionURL(port: 9_876, token: Secret("second"))
+    private let url = SessionURL(origin: .loopback(9_876), token: Secret("first"))
+    private let next = SessionURL(origin: .loopback(9_876), token: Secret("second"))
 
     private func shop(_ name: String = "Test iPhone", boot: String? = nil) -> Endpoint {
         var endpoint = SampleEndpoints.endpoint("com.example.shop", on: name, phone: SampleEndpoints.phone)
@@ -111,10 +111,60 @@ import Testing
         #expect(queue.dueUploads(at: start).map(\.endpoint.text) == ["shop-test-iphone"])
     }
 
+    private func endpoint(_ name: String, at route: Route) -> Endpoint {
+        var endpoint = SampleEndpoints.endpoint("com.example.shop", on: name)
+        endpoint.routes = [EndpointRoute(route)]
+        return endpoint
+    }
+
+    private var apps: [Endpoint] {
+        [
+            endpoint("desk", at: .network(NetworkRoute(address: "127.0.0.1", port: 9_876))),
+            endpoint(
+                "pixel",
+                at: .network(NetworkRoute(address: "192.168.1.20", port: 9_876, host: SanitizedText("Pixel.local")))
+            ),
+            endpoint("tv", at: .network(NetworkRoute(address: "fe80::1", port: 9_876, interface: "wlan0"))),
+        ]
+    }
+
+    @Test(arguments: [
+        ("127.0.0.1", "shop-desk"), ("localhost", "shop-desk"), ("192.168.1.20", "shop-pixel"),
+        ("pixel.local", "shop-pixel"), ("fe80::1", "shop-tv"),
+    ]) func `the host of the URL selects one of several apps with its port`(host: String, id: String) {
+        var queue = SecretUploadQueue()
+        queue.setEndpoints(apps)
+
+        queue.add(SessionURL(origin: .init(host: host, port: 9_876), token: Secret("x")), at: start)
+
+        #expect(queue.dueUploads(at: start).map(\.endpoint.text) == [id])
+    }
+
+    @Test func `a loopback URL may be of a phone, so the host selects none`() {
+        var queue = SecretUploadQueue()
+        queue.setEndpoints(apps + [shop()])
+
+        queue.add(url, at: start)
+
+        #expect(queue.dueUploads(at: start).isEmpty)
+        #expect(queue.missing.map(\.obstacle.message) == ["port 9876 matches 4 endpoints; select one with --endpoint"])
+    }
+
+    @Test func `URLs of two hosts with one port are two tokens`() {
+        var queue = SecretUploadQueue()
+        queue.setEndpoints(apps)
+
+        for host in ["127.0.0.1", "192.168.1.20"] {
+            queue.add(SessionURL(origin: .init(host: host, port: 9_876), token: Secret(host)), at: start)
+        }
+
+        #expect(Set(queue.dueUploads(at: start).map(\.endpoint.text)) == ["shop-desk", "shop-pixel"])
+    }
+
     @Test func `at most 64 ports are stored`() {
         var queue = SecretUploadQueue()
 
-        for port in 1...1_000 { queue.add(SessionURL(port: UInt16(port), token: Secret("x")), at: start) }
+        for port in 1...1_000 { queue.add(SessionURL(origin: .loopback(UInt16(port)), token: Secret("x")), at: start) }
 
         #expect(queue.missing.count == 64)
     }

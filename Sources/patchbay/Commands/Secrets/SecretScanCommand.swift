@@ -10,10 +10,11 @@ struct SecretScanCommand: AsyncParsableCommand {
         commandName: "scan",
         abstract: "Copy a log to standard output and store the session tokens of AppReveal in it.",
         discussion: """
-            Copies the input immediately and unchanged, except for the tokens, which are removed. A token is 64 \
-            hexadecimal digits after appreveal_session_token= in an http URL. The token is stored for the app with the \
-            port of the URL when that app is listed. Messages go to standard error. Waits for a broker that is not \
-            running. Fails if tokens were removed and none was stored.
+            Copies the input immediately and unchanged, except for the tokens, which are removed. A token is the word \
+            after appreveal_session_token= (also percent-encoded, in a JSON object, or in UTF-16), X-AppReveal-Session: \
+            or Bearer. A token of 64 hexadecimal digits in an http URL is stored for the app with the port of the URL \
+            when that app is listed. If several apps have that port, the host of the URL selects one. Messages go to \
+            standard error. Waits for a broker that is not running. Fails if tokens were removed and none was stored.
 
               adb logcat | patchbay secret scan
               patchbay secret scan < app.log > /dev/null
@@ -119,7 +120,10 @@ struct LogScanner {
                 for session in sessions { found(session) }
                 if !isRead { return .outputClosed }
             }
-            for session in filter.finish() { found(session) }
+            let (rest, sessions) = filter.finish()
+            let isRead = BlockingThread.write(rest, to: output)
+            for session in sessions { found(session) }
+            guard isRead else { return .outputClosed }
             return .finished(redactions: filter.redactions)
         }
     }

@@ -2,7 +2,7 @@ import Model
 
 /// Decides for `patchbay secret scan` which session token is uploaded for which endpoint, and when. Performs no I/O.
 ///
-/// A token belongs to the AppReveal endpoint with the port of its URL. An upload is due when that endpoint is listed.
+/// A token belongs to the AppReveal endpoint with the port of its URL. If there are several, the host of the URL selects one. An upload is due when that endpoint is listed.
 /// The upload is due again if the broker detects a new launch of the app within 30 s.
 struct SecretUploadQueue {
     /// An upload that is due.
@@ -32,7 +32,7 @@ struct SecretUploadQueue {
     let selector: EndpointSelector?
     /// The broker's list; nil until the first snapshot.
     private var endpoints: [EndpointID: Endpoint]?
-    private var sessions: [UInt16: Session] = [:]
+    private var sessions: [SessionURL.Origin: Session] = [:]
 
     init(selector: EndpointSelector? = nil) { self.selector = selector }
 
@@ -42,14 +42,14 @@ struct SecretUploadQueue {
     /// The ports of apps without an uploaded token, with the reason.
     var missing: [(port: UInt16, obstacle: CLIError)] {
         let unasked = CLIError(status: .temporary, message: "the broker did not respond", hint: "patchbay doctor")
-        return sessions.filter { $0.value.uploaded == nil }.sorted { $0.key < $1.key }
-            .map { ($0.key, $0.value.obstacle ?? unasked) }
+        return sessions.filter { $0.value.uploaded == nil }.sorted { $0.key.port < $1.key.port }
+            .map { ($0.key.port, $0.value.obstacle ?? unasked) }
     }
 
     /// Adds a token; replaces an earlier token of the same app.
     mutating func add(_ url: SessionURL, at now: ContinuousClock.Instant) {
-        guard sessions[url.port] != nil || sessions.count < Self.limit else { return }
-        if sessions[url.port]?.url != url { sessions[url.port] = Session(url: url, found: now) }
+        guard sessions[url.origin] != nil || sessions.count < Self.limit else { return }
+        if sessions[url.origin]?.url != url { sessions[url.origin] = Session(url: url, found: now) }
     }
 
     /// Replaces the broker's list.
@@ -65,16 +65,20 @@ struct SecretUploadQueue {
     /// Returns the uploads that are due.
     mutating func dueUploads(at now: ContinuousClock.Instant) -> [Upload] {
         guard let endpoints else { return [] }
-        return sessions.keys.sorted().compactMap { port in
-            guard let session = sessions[port] else { return nil }
+        return sessions.keys.sorted { $0.port < $1.port }.compactMap { origin in
+            guard let session = sessions[origin] else { return nil }
             let endpoint: Endpoint
-            switch choose(port, among: Array(endpoints.values)) {
+            switch choose(origin, among: Array(endpoints.values)) {
             case .success(let chosen): endpoint = chosen
             case .failure(let error):
-                if session.uploaded == nil { sessions[port]?.obstacle = error }
+                if session.uploaded == nil { sessions[origin]?.obstacle = error }
                 return nil
             }
-            let upload = Upload(endpoint: endpoint.id, session: session.url, launch: Self.launch(of: endpoint, port))
+            let upload = Upload(
+                endpoint: endpoint.id,
+                session: session.url,
+                launch: Self.launch(of: endpoint, origin.port)
+            )
             guard session.uploaded != upload, session.refused != endpoint else { return nil }
             guard session.uploaded == nil || now - session.found < Self.relaunchWindow else { return nil }
             return upload
@@ -83,19 +87,20 @@ struct SecretUploadQueue {
 
     /// Records a successful upload.
     mutating func didUpload(_ upload: Upload) {
-        guard sessions[upload.session.port]?.url == upload.session else { return }
-        sessions[upload.session.port]?.uploaded = upload
-        sessions[upload.session.port]?.obstacle = nil
+        guard sessions[upload.session.origin]?.url == upload.session else { return }
+        sessions[upload.session.origin]?.uploaded = upload
+        sessions[upload.session.origin]?.obstacle = nil
     }
 
     /// Records a rejected upload, which is not retried until the endpoint changes.
     mutating func didReject(_ upload: Upload, _ obstacle: CLIError) {
-        guard sessions[upload.session.port]?.url == upload.session else { return }
-        sessions[upload.session.port]?.refused = endpoints?[upload.endpoint]
-        sessions[upload.session.port]?.obstacle = obstacle
+        guard sessions[upload.session.origin]?.url == upload.session else { return }
+        sessions[upload.session.origin]?.refused = endpoints?[upload.endpoint]
+        sessions[upload.session.origin]?.obstacle = obstacle
     }
 
-    private func choose(_ port: UInt16, among endpoints: [Endpoint]) -> Result<Endpoint, CLIError> {
+    private func choose(_ origin: SessionURL.Origin, among endpoints: [Endpoint]) -> Result<Endpoint, CLIError> {
+        let port = origin.port
         if let selector {
             do { return .success(try selector.choose(among: endpoints)) } catch { return .failure(error) }
         }
@@ -104,6 +109,8 @@ struct SecretUploadQueue {
         case .one(let only), .unapproved(let only): return .success(only)
         case .none: return .failure(.notFound("no AppReveal app with port \(port) is listed", try: "patchbay list"))
         case .several(let found):
+            let fitting = found.filter { endpoint in endpoint.routes.contains { origin.fits($0.route) } }
+            if let only = fitting.first, fitting.count == 1 { return .success(only) }
             return .failure(
                 .usage(
                     "port \(port) matches \(found.count) endpoints; select one with --endpoint",

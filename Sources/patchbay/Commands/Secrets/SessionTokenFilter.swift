@@ -1,28 +1,15 @@
-import Model
-
-/// Removes AppReveal's session tokens from a byte stream and passes all other bytes through without delay.
+/// Removes session tokens from a byte stream and passes all other bytes through without delay.
 ///
-/// AppReveal logs `http://127.0.0.1:<port>/?appreveal_session_token=<hex>`. The surrounding text differs by platform and
-/// version and is ignored. The marker precedes the token, so no byte has to be held back. The token after every marker
-/// is replaced by `[redacted]`. A token is reported only for an http or https URL with 64 hexadecimal digits.
+/// AppReveal logs `http://127.0.0.1:<port>/?appreveal_session_token=<hex>`, and programs log the headers with the token.
+/// The surrounding text differs by platform and version and is ignored. A marker precedes the token (`TokenMarker`), so
+/// no byte before the token has to be held back. The token after every marker is replaced by `[redacted]`. A token is
+/// reported only for an http or https URL with 64 hexadecimal digits.
 ///
 /// ECMA-48 control sequences (colors) can occur anywhere; they are passed through and ignored by the matching.
 struct SessionTokenFilter {
     static let mark = Array("[redacted]".utf8)
-
-    private static let marker = Array("appreveal_session_token=".utf8)
-    /// The URL schemes with their default ports (RFC 9110, section 4.2).
-    private static let schemes: [(text: String, port: UInt16)] = [("http://", 80), ("https://", 443)]
     /// AppReveal's tokens: 32 bytes in hexadecimal.
-    private static let tokenLength = 64
-    /// The maximum stored length of a token. Longer tokens are removed completely but not reported.
-    private static let tokenLimit = 4_096
-    /// The number of bytes before the marker that are searched for the URL.
-    private static let lineLimit = 512
-    /// The failure function of the Knuth-Morris-Pratt search for the marker.
-    private static let fallbacks = marker.indices.map { length in
-        (0..<max(1, length)).last { marker.prefix(length).suffix($0).elementsEqual(marker.prefix($0)) } ?? 0
-    }
+    static let tokenLength = 64
 
     private enum Escape {
         case none
@@ -32,16 +19,14 @@ struct SessionTokenFilter {
         case sequence
     }
 
-    /// The visible end of the current line.
-    private var line: [UInt8] = []
-    /// The number of matched bytes of the marker.
-    private var matched = 0
+    private var search = TokenMarkerSearch()
     private var escape = Escape.none
-    /// The bytes of the current token; nil outside of a token.
-    private var token: [UInt8]?
-    /// True if a control sequence occurred in or after the current token.
-    private var isInterrupted = false
+    /// The current token; nil outside of a token.
+    private var token: PartialToken?
+    /// The token that may continue in this line; nil if there is none.
+    private var wrapped: WrappedToken?
     private var found: [SessionURL] = []
+    private var passed: [UInt8] = []
     /// The number of removed tokens.
     private(set) var redactions = 0
 
@@ -49,126 +34,136 @@ struct SessionTokenFilter {
     ///
     /// - Returns: The bytes to write, and the sessions whose tokens ended in this input.
     mutating func feed(_ bytes: some Collection<UInt8>) -> (passed: [UInt8], found: [SessionURL]) {
-        var passed: [UInt8] = []
         passed.reserveCapacity(bytes.count + Self.mark.count)
-        for byte in bytes { process(byte, &passed) }
-        return (passed, drainFound())
+        for byte in bytes { process(byte) }
+        return takeResult()
     }
 
-    /// Ends the stream and returns the session of a token at its end.
-    mutating func finish() -> [SessionURL] {
-        endToken()
-        return drainFound()
+    /// Ends the stream. Returns the rest of its bytes, and the session of a token at its end.
+    mutating func finish() -> (passed: [UInt8], found: [SessionURL]) {
+        endToken(before: nil)
+        endWrappedRun(before: nil)
+        return takeResult()
     }
 
-    private mutating func drainFound() -> [SessionURL] {
-        defer { found = [] }
-        return found
+    private mutating func takeResult() -> (passed: [UInt8], found: [SessionURL]) {
+        defer { (passed, found) = ([], []) }
+        return (passed, found)
     }
 
-    private mutating func process(_ byte: UInt8, _ passed: inout [UInt8]) {
+    private mutating func process(_ byte: UInt8) {
         if byte == 0x1B {
             escape = .begun
+            beginEscape()
             return passed.append(byte)
         }
         switch escape {
         case .begun where byte == UInt8(ascii: "["):
             escape = .sequence
-            isInterrupted = true
+            token?.isInterrupted = true
             return passed.append(byte)
         case .sequence where (0x20...0x7E).contains(byte):
             if byte >= 0x40 { escape = .none }
             return passed.append(byte)
         case .begun:
             // Any other escape sequence (hyperlink, title) ends the token.
-            endToken()
+            endToken(before: byte)
         case .none, .sequence: break
         }
         escape = .none
-        processText(byte, &passed)
+        processText(byte)
     }
 
-    private mutating func processText(_ byte: UInt8, _ passed: inout [UInt8]) {
-        if let count = token?.count {
-            // After a complete token and a control sequence, the next text does not belong to the token.
-            if Self.isOfToken(byte), !(isInterrupted && count == Self.tokenLength) {
-                if count == 0 {
-                    passed += Self.mark
-                    redactions += 1
-                }
-                isInterrupted = false
-                if count <= Self.tokenLimit { token?.append(byte) }
-                return
-            }
-            endToken()
+    /// Passes on what was held back, so that the control sequence stays behind it.
+    private mutating func beginEscape() {
+        endWrappedRun(before: 0x1B)
+        if let token, !token.isRemoved, !token.bytes.isEmpty { endToken(before: 0x1B) }
+        if let insertion = token?.takeInsertion() { passed += insertion }
+    }
+
+    private mutating func processText(_ byte: UInt8) {
+        if token != nil {
+            if continueToken(byte) { return }
+            endToken(before: byte)
         }
-        passed.append(byte)
-        matchMarker(byte)
-    }
-
-    private mutating func matchMarker(_ byte: UInt8) {
-        if byte == UInt8(ascii: "\n") {
-            line.removeAll(keepingCapacity: true)
-            matched = 0
+        if wrapped != nil {
+            if continueWrappedRun(byte) { return }
+            endWrappedRun(before: byte)
+        }
+        if let match = search.match(before: byte) {
+            token = PartialToken(match)
+            _ = continueToken(byte)
             return
         }
-        if line.count == 2 * Self.lineLimit { line.removeFirst(Self.lineLimit) }
-        line.append(byte)
-        while matched > 0, byte != Self.marker[matched] { matched = Self.fallbacks[matched] }
-        if byte == Self.marker[matched] { matched += 1 }
-        if matched == Self.marker.count {
-            matched = 0
-            isInterrupted = false
-            token = []
+        if byte == UInt8(ascii: "\n"), let match = search.matchAtLineEnd {
+            wrapped = WrappedToken(of: PartialToken(match))
         }
+        pass(byte)
     }
 
-    private mutating func endToken() {
-        guard let bytes = token else { return }
+    private mutating func pass(_ byte: UInt8) {
+        passed.append(byte)
+        search.read(byte)
+    }
+
+    /// Returns false if the byte does not belong to the token.
+    private mutating func continueToken(_ byte: UInt8) -> Bool {
+        guard token?.append(byte) == true else { return false }
+        if token?.isCertain == true { remove() }
+        return true
+    }
+
+    /// Replaces the current token by the mark.
+    private mutating func remove() {
+        guard let token, !token.isRemoved else { return }
+        passed += token.mark
+        redactions += 1
+        self.token?.isRemoved = true
+    }
+
+    private mutating func endToken(before next: UInt8?) {
+        guard let ended = token else { return }
+        if ended.isToken(before: next) { remove() }
+        let isRemoved = token?.isRemoved == true
         token = nil
-        guard bytes.count == Self.tokenLength, bytes.allSatisfy(Self.isHexadecimal), let port = port() else { return }
-        found.append(SessionURL(port: port, token: Secret(String(decoding: bytes, as: UTF8.self))))
-    }
-
-    /// Returns the port of the URL that contains the marker; nil if the marker is not a parameter of a URL.
-    private func port() -> UInt16? {
-        let text = String(decoding: line.dropLast(Self.marker.count), as: UTF8.self)
-        let word = text[(text.lastIndex { $0.isWhitespace }.map(text.index(after:)) ?? text.startIndex)...]
-        let begins = Self.schemes.compactMap { scheme in word.ranges(of: scheme.text).last.map { ($0, scheme.port) } }
-        guard word.last == "?" || word.last == "&",
-            let (scheme, usual) = begins.max(by: { $0.0.lowerBound < $1.0.lowerBound })
-        else { return nil }
-        if let port = SessionTokenInput.port(in: word[scheme.lowerBound...]) { return port }
-        let authority = word[scheme.upperBound...].prefix { $0 != "/" && $0 != "?" }
-        let namesOne = authority.lastIndex(of: ":").map { !authority[$0...].contains("]") } ?? false
-        return namesOne ? nil : usual
-    }
-
-    private static func isHexadecimal(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
-            UInt8(ascii: "A")...UInt8(ascii: "F"):
-            true
-        default: false
+        guard isRemoved else {
+            for byte in ended.held + ended.insertion { pass(byte) }
+            return
+        }
+        passed += ended.insertion
+        if let session = ended.session {
+            found.append(session)
+        } else if next == UInt8(ascii: "\n") || next == UInt8(ascii: "\r"), ended.mayContinue {
+            wrapped = WrappedToken(of: ended)
         }
     }
 
-    /// Returns true for the bytes of a token: hexadecimal digits and, for other versions, further URL characters.
-    ///
-    /// These are the unreserved characters of RFC 3986 except the full stop, base64 padding, and percent encoding.
-    private static func isOfToken(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-            UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "~"),
-            UInt8(ascii: "="), UInt8(ascii: "%"):
-            true
-        default: false
+    /// Returns false if the byte ends the digits at the beginning of the line.
+    private mutating func continueWrappedRun(_ byte: UInt8) -> Bool {
+        switch wrapped?.append(byte) {
+        case .held: return true
+        case .passed:
+            pass(byte)
+            return true
+        case .ended, nil: return false
         }
     }
-}
 
-/// The port and the session token that AppReveal logs at each launch of an app.
-struct SessionURL: Sendable, Equatable {
-    let port: UInt16
-    let token: Secret
+    private mutating func endWrappedRun(before next: UInt8?) {
+        guard let ended = wrapped else { return }
+        wrapped = nil
+        guard let whole = ended.whole(before: next) else {
+            for byte in ended.run { pass(byte) }
+            return
+        }
+        if ended.isFirst {
+            passed += whole.mark
+            redactions += 1
+        }
+        if let session = whole.session {
+            found.append(session)
+        } else if next == UInt8(ascii: "\n") || next == UInt8(ascii: "\r") {
+            wrapped = WrappedToken(of: whole)
+        }
+    }
 }
