@@ -67,6 +67,9 @@ extension DebugLinkError: CustomStringConvertible {
         case .wrongSignature(let byte):
             "a frame begins with \(Self.hexadecimal(byte)) instead of 0xCE; check that the app speaks the protocol "
                 + "of _debug._tcp"
+        case .invalidLength(let length, let limit) where (1...limit).contains(Self.swapped(length)):
+            "a frame announces \(length) bytes, or \(Self.swapped(length)) in the other byte order; send the length in "
+                + "little-endian byte order"
         case .invalidLength(let length, let limit):
             "a frame announces \(length) bytes, and the limit is 1 to \(limit) bytes; send smaller pictures or states"
         case .notJSON(let byte):
@@ -128,6 +131,9 @@ extension DebugLinkError: CustomStringConvertible {
             ? "no held state has the members of the app's last state"
             : "choose one of the states that fit: \(fitting.map(String.init).joined(separator: ", "))"
     }
+
+    /// The value of the same four bytes in the other byte order.
+    private static func swapped(_ length: Int) -> Int { Int(UInt32(truncatingIfNeeded: length).byteSwapped) }
 
     private static func hexadecimal(_ byte: UInt8) -> String {
         "0x\(byte < 0x10 ? "0" : "")\(String(byte, radix: 16, uppercase: true))"

@@ -89,6 +89,21 @@ import Testing
         #expect(Self.failure(of: bytes, limit: 100) == error)
     }
 
+    @Test(
+        arguments: [[0xCE, 0, 0, 1, 0x2C, 0x7B], [0xCE, 0, 0, 0, 1, 0x2C, 0x7B], [0xCE, 0, 0, 1, 0xFF, 0x7B]]
+            as [[UInt8]]
+    )
+    func `a length in the other byte order is named, and not the size of pictures`(bytes: [UInt8]) throws {
+        var decoder = DebugFrameDecoder()
+        decoder.append(bytes)
+
+        let error = try #require(throws: DebugLinkError.self) { try decoder.next() }
+
+        let length = bytes[4] == 0xFF ? 511 : 300
+        #expect(error.description.contains("or \(length) in the other byte order; send the length in little-endian"))
+        #expect(!error.description.contains("pictures"))
+    }
+
     @Test func `no frame follows an error`() throws {
         var decoder = DebugFrameDecoder()
         decoder.append([0x47])
