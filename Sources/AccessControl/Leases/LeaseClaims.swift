@@ -1,3 +1,4 @@
+import FoundationEssentials
 package import Model
 
 /// The claims behind the leases of this host in a team: entries of the team's registry, at most one for each phone.
@@ -84,9 +85,19 @@ extension LeaseConflict {
     }
 
     /// The conflict of a client whose own lease has lost its claim. Another host may have leased the phone.
-    init(lapsed lease: LeaseTable.Entry, on target: LeaseTarget) {
-        let ending = LeaseTable.Entry.ending(of: lease.number, because: Self.lostRegistry)
+    init(lapsed lease: LeaseTable.Entry, on target: LeaseTarget, at time: LeaseTime) {
+        let ending = Self.ending(of: lease.number, at: time.date, because: Self.lostRegistry)
         self.init(target: target, holder: nil, ending: ending, seconds: nil, end: nil)
+    }
+
+    /// The conflict of a client whose own lease has ended without its knowledge.
+    init(lost lease: LostLeases.Entry, on target: LeaseTarget, at time: LeaseTime) {
+        let ending = Self.ending(of: lease.number, at: time.date(of: lease.end), because: lease.reason)
+        self.init(target: target, holder: nil, ending: ending, seconds: nil, end: nil)
+    }
+
+    private static func ending(of number: UInt64, at date: Date, because reason: String) -> String {
+        "your lease l\(number) ended at \(JSONCoding.text(of: date)), because \(reason); ask for the lease again, or give it up"
     }
 
     /// The reason for the end of leases whose claims the registry may have deleted.

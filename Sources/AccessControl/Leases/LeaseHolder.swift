@@ -126,6 +126,9 @@ package struct LeaseConflict: Hashable, Sendable, CustomStringConvertible {
     /// The ID of the endpoint or the UDID of the phone.
     package var name: String { target.name }
 
+    /// True if the client's own lease has ended without its knowledge.
+    package var isOwnEnding: Bool { ending != nil }
+
     /// Returns the conflict with the ID by which a client knows the endpoint.
     package func known(to principal: Principal) -> LeaseConflict {
         guard case .endpoint(let id) = target else { return self }

@@ -62,7 +62,7 @@ extension LeaseService {
     ///
     /// - Returns: The number of the call, to pass to `endCall`.
     /// - Throws: `AccessError.leased`, for every client also while another host has the claim of the phone, and for the
-    ///   holder of a lapsed claim.
+    ///   holder of a lease whose claim was lost, until the holder asks for the lease again or gives it up.
     package func beginCall(of endpoint: Endpoint, by holder: LeaseHolder) throws(AccessError) -> UInt64 {
         let target = LeaseTarget(endpoint)
         if let conflict = claimConflict(on: target, holderKey: holder.key) { throw .leased(conflict) }
@@ -80,12 +80,20 @@ extension LeaseService {
         return current.leases(on: target).first { $0.holder.key != holderKey }.map { $0.conflict(on: target, at: time) }
     }
 
-    /// Returns the conflict with the claim of another host, or with the client's own claim that has lapsed.
+    /// Returns the conflict with the client's own lease whose claim was lost or has lapsed, or with the claim of another
+    /// host.
     private func claimConflict(on target: LeaseTarget, holderKey: String) -> LeaseConflict? {
         guard let claims else { return nil }
-        if let claim = claims.foreignClaim(on: target, phones) { return LeaseConflict(claim, on: target) }
-        let lapsed = hasEntries ? claims.lapsedLease(on: target, of: holderKey, in: current) : nil
-        return lapsed.map { LeaseConflict(lapsed: $0, on: target) }
+        if hasEntries {
+            let (table, time) = (current, time)
+            if let lost = table.lost.entry(on: table.targets(of: target), of: holderKey) {
+                return LeaseConflict(lost: lost, on: target, at: time)
+            }
+            if let lapsed = claims.lapsedLease(on: target, of: holderKey, in: table) {
+                return LeaseConflict(lapsed: lapsed, on: target, at: time)
+            }
+        }
+        return claims.foreignClaim(on: target, phones).map { LeaseConflict($0, on: target) }
     }
 
     /// Returns the conflict of a request that was refused.

@@ -290,6 +290,7 @@ extension LeaseService {
         let isOwn = found?.holder.key == holder.key
         let visible = endpoints.map { LeaseTarget($0) }.first { found?.targets.contains($0) ?? false }
         guard let lease = found, isOwn || principal.isOwner || visible != nil else {
+            update { table, _ in table.lost.acknowledge(LeaseTable.Entry.number(of: id), by: holder.key) }
             throw state.withLock {
                 $0.table.error(forEnded: LeaseTable.Entry.number(of: id), key: holder.key, isOwner: principal.isOwner)
             }
@@ -309,6 +310,7 @@ extension LeaseService {
 
     private func endOwn(_ target: LeaseTarget, _ holder: LeaseHolder, except number: UInt64?) {
         update { table, now in
+            table.lost.acknowledge(table.targets(of: target), by: holder.key)
             for lease in table.leases(on: target) where lease.holder.key == holder.key && lease.number != number {
                 table.end(lease.number, at: now)
             }
@@ -322,8 +324,8 @@ extension LeaseService {
     /// The current time, for display.
     var time: LeaseTime { LeaseTime(elapsed: watch.elapsed, date: now()) }
 
-    /// True if a lease is held or pending.
-    var hasEntries: Bool { state.withLock { !$0.table.isEmpty } }
+    /// True if a lease is held or pending, or if its holder does not know its end yet.
+    var hasEntries: Bool { state.withLock { !$0.table.isEmpty || !$0.table.lost.isEmpty } }
 
     /// The table, without the leases whose time is over.
     var current: LeaseTable {

@@ -87,7 +87,18 @@ extension LeaseTable {
         claims.generation += 1
         // The claims are removed first, so that the next client needs a new one.
         self.claims = claims
-        for number in numbers.sorted() { end(number, because: reason, at: now) }
+        for number in numbers.sorted() {
+            guard let lease = end(number, because: reason, at: now) else { continue }
+            self.lost.add(
+                LostLeases.Entry(
+                    number: number,
+                    key: lease.holder.key,
+                    targets: lease.targets,
+                    reason: reason,
+                    end: now
+                )
+            )
+        }
     }
 
     /// Returns the ticket of the pending lease that needs the claim of a target; nil without one.

@@ -88,6 +88,8 @@ struct LeaseTable: Sendable {
     private var queue: [Request] = []
     private var calls: [UInt64: Call] = [:]
     private var endings: [Ending] = []
+    /// The leases whose holders do not know their end yet.
+    var lost = LostLeases()
     /// The phones that endpoints without a cable are linked to.
     private var phones: [EndpointID: UDID] = [:]
     private var lastNumber: UInt64 = 0
@@ -137,7 +139,7 @@ struct LeaseTable: Sendable {
     }
 
     /// Returns a target with its linked phone first.
-    private func targets(of target: LeaseTarget) -> [LeaseTarget] {
+    func targets(of target: LeaseTarget) -> [LeaseTarget] {
         guard case .endpoint(let id) = target, let phone = phones[id] else { return [target] }
         return [.device(phone), target]
     }
@@ -209,6 +211,7 @@ extension LeaseTable {
         if let renewing = request.renewing, own?.number != renewing {
             throw error(forEnded: renewing, key: key, isOwner: false)
         }
+        lost.acknowledge(targets(of: request.target), by: key)
         if var lease = own {
             lease.length = request.length
             if let note = request.note { lease.note = note }

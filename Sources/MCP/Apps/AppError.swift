@@ -192,6 +192,10 @@ extension AppError {
         case (.permissionChanged, _): "call again"
         case (.accessEnded, .human): "patchbay list"
         case (.accessEnded, _): "an owner of the broker decides about access to this app"
+        case (.leased(let conflict), .brokerAgent) where conflict.isOwnEnding:
+            "pass lease to ask for the lease again, or call with lease 0 to give it up"
+        case (.leased(let conflict), .appAgent) where conflict.isOwnEnding:
+            "ask for the lease again with endpoint_call of the broker's own server"
         // Also a refusal by another host, whose hint is for a person.
         case (_, .brokerAgent) where code == Problem.Code.leased.rawValue:
             "read-only tools work meanwhile; pass lease and timeoutSeconds to wait for your turn"

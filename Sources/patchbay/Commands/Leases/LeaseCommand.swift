@@ -140,6 +140,7 @@ struct UnleaseCommand: AsyncParsableCommand {
             do {
                 endpoint = try await EndpointSelector(text: selector, command: "patchbay unlease").choose(client)
             } catch let error as CLIError where error.status == .notFound {
+                if try await giveUp(client) { return }
                 throw Self.noLease(of: selector, among: leases.map(\.id))
             }
             guard let found = try await client.leases.lease(of: endpoint) else {
@@ -150,6 +151,20 @@ struct UnleaseCommand: AsyncParsableCommand {
         try await client.leases.end(lease.id)
         let holder = lease.isOwn ? "" : " of \(lease.holder)"
         try options.output.line("Ended the lease\(holder) on \(LeaseTableView.target(of: lease)).")
+    }
+
+    /// Gives up a lease that has ended without its holder, whose calls are refused until then.
+    ///
+    /// - Returns: False if the text is not the ID of such a lease.
+    private func giveUp(_ client: PatchbayClient) async throws -> Bool {
+        guard Lease.isLocalID(Lease.parts(ofID: selector).id) else { return false }
+        do { try await client.leases.end(selector) } catch ClientError.refused(let problem)
+            where problem.code == .notFound
+        {
+            guard problem.detail.contains("has ended: ") else { return false }
+            try options.output.line(Console.plain(problem.detail))
+        }
+        return true
     }
 
     /// The error for a text that names neither a lease nor an endpoint.
