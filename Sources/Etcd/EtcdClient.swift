@@ -58,6 +58,7 @@ package final class EtcdClient: Sendable {
             isRepeatable: method.isRepeatable,
             endpointCount: configuration.endpoints.count
         )
+        var unreachable: [EtcdEndpoint: String] = [:]
         while true {
             let endpoint = currentEndpoint
             do {
@@ -69,8 +70,13 @@ package final class EtcdClient: Sendable {
                 guard !Task.isCancelled else { throw .unreachable(reason: "the call was cancelled") }
                 let error = error as? EtcdError ?? .invalidResponse(reason: "\(error)")
                 if error.isTransient { leave(endpoint, because: error.asTeamStoreError) }
+                if case .unreachable(let reason) = error.asTeamStoreError { unreachable[endpoint] = reason }
                 guard let pause = retry.pause(after: error, elapsed: .now - start), !isClosed else {
-                    throw error.asTeamStoreError
+                    guard case .unreachable = error.asTeamStoreError else { throw error.asTeamStoreError }
+                    // Each server may have a reason of its own, and a dead one hides no other.
+                    throw .unreachable(
+                        reason: configuration.endpoints.compactMap { unreachable[$0] }.joined(separator: "; ")
+                    )
                 }
                 // A cancelled pause ends in the next attempt.
                 // The system's clock: the pause is a fraction of the limit of one call, and tests use a real etcd.

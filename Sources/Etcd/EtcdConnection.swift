@@ -60,7 +60,7 @@ struct EtcdConnection: Sendable {
     private static func reason(of error: any Error) -> String {
         guard let error = error as? NIOConnectionError else { return "\(error)" }
         guard let cause = error.connectionErrors.last?.error else { return "the name is unknown" }
-        return (cause as? IOError).map { SocketError.message(for: $0.errnoCode) } ?? "\(cause)"
+        return (cause as? IOError).map { SocketError.message(forConnect: $0.errnoCode) } ?? "\(cause)"
     }
 
     /// Opens a stream for a gRPC call. `makeHandler` makes the handler of its messages.

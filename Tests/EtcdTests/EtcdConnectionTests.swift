@@ -55,7 +55,7 @@ import Testing
                 ["-c", Self.server, "\(port)", etcd.certificatePath, etcd.keyPath],
                 in: scratch
             )
-            try await program.waitForLine("ready", within: .seconds(20))
+            try await program.waitForLine("ready")
             let store = EtcdStore(try await client(of: "https://127.0.0.1:\(port)", certificates))
             for _ in 0..<3 { #expect(try await store.list("/").entries.isEmpty) }
         }
@@ -70,6 +70,27 @@ import Testing
             key: host.key
         )
         return EtcdClient(configuration, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    }
+
+    @Test(.needs(.openssl)) func `the error of a call names every server that does not answer`() async throws {
+        try await withScratchFolder { scratch in
+            let certificates = try await EtcdCertificates(in: scratch)
+            let host = try await certificates.issue("lab1")
+            let ports = try FreePorts.take(3)
+            let configuration = try EtcdConfiguration(
+                endpoints: ports.map { EtcdEndpoint(host: "127.0.0.1", port: $0) },
+                authority: certificates.authority,
+                certificate: host.certificate,
+                key: host.key
+            )
+            let client = EtcdClient(configuration, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+
+            let error = await #expect(throws: TeamStoreError.self) { try await EtcdStore(client).list("/") }
+
+            guard case .unreachable(let reason)? = error else { throw TestSupportError("\(error as Any)") }
+            for port in ports { #expect(reason.contains("https://127.0.0.1:\(port): Connection refused"), "\(reason)") }
+            #expect(reason.matches(of: /Connection refused/).count == 3)
+        }
     }
 
     @Test(.needs(.openssl, .python)) func `a call that is cancelled while it waits for the answer ends at once`()

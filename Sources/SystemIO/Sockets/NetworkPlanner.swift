@@ -64,13 +64,15 @@ package struct NetworkPlanner: ConnectPlanner {
         case .system(let code):
             let error = SocketError.failed(call: "connect", on: "\(address)", code: code)
             if error.isExhaustion { return DialError(.limit, "\(error)") }
-            let unreachable = [EHOSTUNREACH, ENETUNREACH, ENETDOWN, EHOSTDOWN, EADDRNOTAVAIL, ENODEV, EAFNOSUPPORT]
+            let unreachable = [
+                EHOSTUNREACH, ENETUNREACH, ENETDOWN, EHOSTDOWN, EADDRNOTAVAIL, ENODEV, EAFNOSUPPORT, EINVAL,
+            ]
             guard unreachable.contains(code) else {
                 return DialError(.failed, "\(address) could not be connected to: \(error.reason)")
             }
             return DialError(
                 .unreachable,
-                "\(address) is not reachable (\(error.reason)); check that both machines are in the same network"
+                "\(address) is not reachable (\(SocketError.message(forConnect: code))); check that both machines are in the same network"
             )
         case .rejected, .closed, .noPermit:
             return DialError(.failed, "\(address) could not be connected to: \(failure)")

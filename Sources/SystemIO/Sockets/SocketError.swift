@@ -34,6 +34,18 @@ package enum SocketError: Error, Hashable, Sendable {
 
     /// The message of an errno (strerror(3), thread-safe since glibc 2.32).
     package static func message(for code: CInt) -> String { String(cString: strerror(code)) }
+
+    /// The message of an errno of connect(2).
+    ///
+    /// A route of the type `blackhole` fails with EINVAL, and one of the type `prohibit` with EACCES (`fib_props` in
+    /// net/ipv4/fib_semantics.c of Linux).
+    package static func message(forConnect code: CInt) -> String {
+        switch code {
+        case EINVAL: "a route of this machine leads nowhere (blackhole)"
+        case EACCES: "a route or the firewall of this machine forbids it"
+        default: message(for: code)
+        }
+    }
 }
 
 extension SocketError: CustomStringConvertible {
