@@ -163,7 +163,7 @@ import Testing
                 ["s_server", "-www", "-accept", "\(port)", "-cert", server.certificatePath, "-key", server.keyPath],
                 in: scratch
             )
-            try await program.waitForLine("ACCEPT", within: .seconds(20))
+            try await program.waitForLine("ACCEPT")
             let host = try await certificates.issue("lab1")
             let configuration = try EtcdConfiguration(
                 endpoints: [EtcdEndpoint(host: "127.0.0.1", port: port)],

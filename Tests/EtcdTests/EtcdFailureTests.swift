@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(3))) struct EtcdFailureTests {
     /// Waits until a call succeeds again.
     private func recovered(_ what: String, _ call: () async throws(TeamStoreError) -> Void) async throws {
-        try await eventually(within: .seconds(20), what) {
+        try await eventually(what) {
             do {
                 try await call()
                 return true
@@ -105,7 +105,7 @@ import Testing
             ],
             in: scratch
         )
-        try await program.waitForLine("ACCEPT", within: .seconds(20))
+        try await program.waitForLine("ACCEPT")
         return "https://127.0.0.1:\(port)"
     }
 

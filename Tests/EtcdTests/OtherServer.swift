@@ -57,7 +57,7 @@ struct OtherServer {
             ["-c", Self.script, "\(port)", server.certificatePath, server.keyPath, status ?? "none"],
             in: scratch
         )
-        try await program.waitForLine("ready", within: .seconds(20))
+        try await program.waitForLine("ready")
         endpoint = "https://127.0.0.1:\(port)"
     }
 
@@ -65,5 +65,5 @@ struct OtherServer {
     var requests: Int { program.output.count(where: { $0 == "request" }) }
 
     /// Waits until the server has received a request.
-    func waitForRequest() async throws { try await program.waitForLine("request", within: .seconds(20)) }
+    func waitForRequest() async throws { try await program.waitForLine("request") }
 }

@@ -95,7 +95,7 @@ package actor AvahiHost {
     package nonisolated func run(
         _ command: String,
         _ arguments: [String] = [],
-        within limit: Duration = .seconds(30)
+        within limit: Duration = eventLimit
     ) async throws -> [String] {
         try await Program.run(
             command,
@@ -110,7 +110,7 @@ package actor AvahiHost {
     /// Returns when avahi-daemon has probed its host name and is RUNNING.
     package func startAvahi() async throws {
         let avahi = try await startedAvahi()
-        try await avahi.waitForLine("Server startup complete", within: .seconds(20))
+        try await avahi.waitForLine("Server startup complete")
     }
 
     /// Starts avahi-daemon and does not wait for it.

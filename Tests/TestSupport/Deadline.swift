@@ -1,5 +1,11 @@
 import SystemIO
 
+/// The time after which a fixture stops waiting for an event.
+///
+/// It is a bound for failed tests only. A busy machine needs many times longer than an idle one, and no test is faster with
+/// a shorter bound.
+package let eventLimit = Duration.seconds(60)
+
 /// Runs the work with a time limit.
 ///
 /// `what` describes the missing event for the error. It is evaluated after the deadline and may include the latest state.

@@ -2,7 +2,7 @@
 ///
 /// - Throws: `TestSupportError` with the missing condition at the deadline, or an error of the question.
 package func eventually<Value>(
-    within limit: Duration = .seconds(10),
+    within limit: Duration = eventLimit,
     _ promise: String,
     _ answer: () async throws -> Value?
 ) async throws -> Value {
@@ -16,7 +16,7 @@ package func eventually<Value>(
 
 /// Polls until the condition is true.
 package func eventually(
-    within limit: Duration = .seconds(10),
+    within limit: Duration = eventLimit,
     _ promise: String,
     _ holds: () async throws -> Bool
 ) async throws {

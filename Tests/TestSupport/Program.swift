@@ -79,7 +79,7 @@ package final class Program: Sendable {
     package func waitForLine(
         _ wanted: String,
         from start: Int = 0,
-        within limit: Duration = .seconds(10)
+        within limit: Duration = eventLimit
     ) async throws -> String {
         let missing = { @Sendable [self] in "\(name) did not say “\(wanted)”, but\n\(log)\n" }
         return try await withDeadline(limit, missing) { [self] in
@@ -90,7 +90,7 @@ package final class Program: Sendable {
     }
 
     /// Waits until the program has ended and its output is read. Does not wait for a child that keeps the output open.
-    package func exitStatus(within limit: Duration = .seconds(10)) async throws -> ExitStatus {
+    package func exitStatus(within limit: Duration = eventLimit) async throws -> ExitStatus {
         let status = try await withDeadline(limit, { [self] in "\(name) did not end; it said\n\(log)\n" }) { [self] in
             for await status in child.exit.elements() { return status }
             throw CancellationError()
@@ -141,7 +141,7 @@ package final class Program: Sendable {
         in scratch: ScratchFolder,
         environment: [String: String] = [:],
         namespace: NetworkNamespace? = nil,
-        within limit: Duration = .seconds(30)
+        within limit: Duration = eventLimit
     ) async throws -> [String] {
         let program = try await Program(
             command,
@@ -159,7 +159,7 @@ package final class Program: Sendable {
     }
 
     /// Waits until the program has ended and returns all lines of both streams.
-    package func lines(within limit: Duration = .seconds(10)) async throws -> [Line] {
+    package func lines(within limit: Duration = eventLimit) async throws -> [Line] {
         _ = try await exitStatus(within: limit)
         for await _ in transcript.elements() {}
         return transcript.soFar

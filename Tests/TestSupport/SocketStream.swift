@@ -18,7 +18,7 @@ package final class SocketStream: Sendable {
     deinit { close(number) }
 
     package static func connect(to address: SocketAddress) async throws -> SocketStream {
-        SocketStream(owning: try await address.connect(within: .seconds(10)))
+        SocketStream(owning: try await address.connect(within: eventLimit))
     }
 
     /// Returns two connected unix sockets.

@@ -68,7 +68,7 @@ final class AgentClient: Sendable {
     /// The result of the call started at this transcript position. The text is nil after a failure; `log` has the
     /// reason.
     func outcome(from start: Int) async throws -> (text: String?, log: String) {
-        let line = try await program.waitForLine(#"{"ok": "#, from: start, within: .seconds(30))
+        let line = try await program.waitForLine(#"{"ok": "#, from: start)
         let outcome = try JSONDecoder().decode(Outcome.self, from: Data(line.utf8))
         return (outcome.ok == true ? outcome.text : nil, "\(peer): \(line)")
     }

@@ -95,7 +95,7 @@ import Testing
             try await app.quit()
 
             let call = try await rig.broker.start("call", id, "activate", "identifier=search", "--wait", "30s")
-            try await eventually(within: .seconds(20), "the app is missed") {
+            try await eventually("the app is missed") {
                 try await rig.broker.endpoints().allSatisfy { $0.state != .online }
             }
             let next = try await rig.launch()
@@ -137,7 +137,7 @@ import Testing
             #expect(call.log.contains("it may be stopped at a breakpoint; continue it in the debugger"), "\(call.log)")
 
             try app.resume()
-            try await eventually(within: .seconds(20), "the app answers") {
+            try await eventually("the app answers") {
                 let again = try await rig.broker.start("call", id, "list_actions")
                 return try await again.exitStatus(within: .seconds(30)) == .exited(0)
             }

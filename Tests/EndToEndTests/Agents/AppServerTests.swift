@@ -38,7 +38,7 @@ struct AppServerTests {
 
         func call(_ number: Int) async throws -> String {
             try beginCall(number)
-            return try await program.waitForLine(#""id":\#(number),"#, within: .seconds(30))
+            return try await program.waitForLine(#""id":\#(number),"#)
         }
     }
 
@@ -81,7 +81,7 @@ struct AppServerTests {
             #expect(second.contains("has not run on any phone"))
 
             try await rig.attach(Self.phones[0], apps.options[0])
-            try await client.program.waitForLine("notifications/tools/list_changed", within: .seconds(30))
+            try await client.program.waitForLine("notifications/tools/list_changed")
             let third = try await client.tools(4)
             #expect(third.contains("get_elements"))
             let fourth = try await client.call(5)

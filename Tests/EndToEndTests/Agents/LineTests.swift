@@ -88,7 +88,7 @@ import Testing
                 phones: rig,
                 configuration: "[api]\ntcp = false\n[devices]\nprobe_ports = [\(app.port)]\n"
             )
-            let endpoint = try await eventually(within: .seconds(20), "it is found out") {
+            let endpoint = try await eventually("it is found out") {
                 try await broker.endpoints().first { $0.kind == .mcp && $0.state == .online }
             }
 
@@ -98,7 +98,7 @@ import Testing
             #expect(text.contains(#""called": "wait""#), "\(text)")
             #expect(app.program.output.count { $0 == "call: wait" } == 1)
             try await app.quit()
-            try await eventually(within: .seconds(20), "its end is seen") {
+            try await eventually("its end is seen") {
                 try await broker.endpoints().first?.state == .offline
             }
         }

@@ -22,7 +22,7 @@ import Testing
             let params = #"{"name": "\#(tool)", "arguments": \#(arguments)}"#
             let start = shim.transcript.soFar.count
             try shim.write(#"{"jsonrpc": "2.0", "id": \#(last), "method": "tools/call", "params": \#(params)}"# + "\n")
-            return try await shim.waitForLine(#""id":\#(last)"#, from: start, within: .seconds(30))
+            return try await shim.waitForLine(#""id":\#(last)"#, from: start)
         }
 
         func pair(_ code: String? = nil) async throws -> String {

@@ -221,7 +221,7 @@ struct DebugLinkTests {
             try await eventually("the app is listed") { try await broker.endpoints().count == 1 }
             let id = try #require(try await broker.endpoints().first?.id.text)
             _ = try await broker.ask("approve", id)
-            try await eventually(within: .seconds(30), "the last frame is there") {
+            try await eventually("the last frame is there") {
                 try await Self.output(broker, "debug", "list", id, "--json").contains("\"number\":\(count),")
             }
             let seconds = Date().timeIntervalSince1970 - began

@@ -42,7 +42,7 @@ final class RunningSource: Sendable {
     @discardableResult
     func awaits(
         _ name: String,
-        within limit: Duration = .seconds(10),
+        within limit: Duration = eventLimit,
         where satisfies: (Sighting) -> Bool = { _ in true }
     ) async throws -> Sighting {
         try await eventually(within: limit, "\(name) is listed; told was \(told.soFar.suffix(5))") {
@@ -50,7 +50,7 @@ final class RunningSource: Sendable {
         }
     }
 
-    func awaitsGone(_ name: String, within limit: Duration = .seconds(10)) async throws {
+    func awaitsGone(_ name: String, within limit: Duration = eventLimit) async throws {
         try await eventually(within: limit, "\(name) is gone") { sighting(name) == nil }
     }
 
@@ -59,14 +59,14 @@ final class RunningSource: Sendable {
     func awaits(
         _ event: SightingEvent,
         after start: Int = 0,
-        within limit: Duration = .seconds(10)
+        within limit: Duration = eventLimit
     ) async throws -> Int {
         try await eventually(within: limit, "\(event) is told") {
             told.soFar.dropFirst(start).firstIndex(of: event).map { $0 + 1 }
         }
     }
 
-    func awaitsState(_ state: SourceStatus.State, within limit: Duration = .seconds(10)) async throws {
+    func awaitsState(_ state: SourceStatus.State, within limit: Duration = eventLimit) async throws {
         try await eventually(within: limit, "the state is \(state)") { await source.status().state == state }
     }
 

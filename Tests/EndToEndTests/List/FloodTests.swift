@@ -22,7 +22,7 @@ import Testing
             )
             let list = try await LiveList(of: broker)
             try await RawAnnouncement.apps(1_200, at: "10.99.0.3", on: attacker)
-            try await eventually(within: .seconds(20), "the limit is reported") {
+            try await eventually("the limit is reported") {
                 try await broker.ask("status").contains { $0.contains("the limit per address is 64 endpoints") }
             }
 

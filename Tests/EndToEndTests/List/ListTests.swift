@@ -44,7 +44,7 @@ import Testing
             let shy = try await SampleApp(address: PhoneOptions.loopback, port: port, shy: 2, in: scratch)
 
             try await eventually("it is listed by its port") { try await broker.endpoints().count == 2 }
-            try await eventually(within: .seconds(15), "the app said its name") {
+            try await eventually("the app said its name") {
                 let all = try await broker.endpoints()
                 return all.map(\.id.text) == [id] && all.first?.state == .online
             }

@@ -31,7 +31,7 @@ struct LiveList {
     func first(
         _ promise: String,
         from start: Int = 0,
-        within limit: Duration = .seconds(10),
+        within limit: Duration = eventLimit,
         where fits: @escaping @Sendable (Endpoint) -> Bool
     ) async throws -> Moment {
         let missing = { @Sendable [watch] in "\(promise): not told by\n\(watch.log)\n" }

@@ -20,7 +20,7 @@ import Testing
 
         /// Waits until all clients inside are counted, before they leave.
         func wait(for count: Int) async {
-            try? await eventually(within: .seconds(30), "the others are refused") {
+            try? await eventually("the others are refused") {
                 refused.load(ordering: .relaxed) == count
             }
             isOver.store(true, ordering: .relaxed)

@@ -41,14 +41,14 @@ import Testing
                     let text = try await ask("brokers", "--nearby", "--json").joined(separator: "\n")
                     return try JSONDecoder().decode(Nearby.self, from: Data(text.utf8)).brokers
                 }
-                try await eventually(within: .seconds(20), "the desk browses the network") {
+                try await eventually("the desk browses the network") {
                     try await desk.ask("status").contains { $0.hasPrefix("bonjour") && $0.contains(" ok") }
                 }
                 #expect(try await nearby().isEmpty)
 
                 let on = try await lab.ask("remote", "on", "--json").joined(separator: "\n")
                 let pin = try #require(try JSONDecoder().decode(RemoteStatus.self, from: Data(on.utf8)).pin)
-                let seen = try await eventually(within: .seconds(20), "the desk sees the lab") {
+                let seen = try await eventually("the desk sees the lab") {
                     try await nearby().first { $0.addresses.contains("10.99.0.1") }
                 }
                 #expect(seen.id == "\(pin)".prefix(16) && seen.pair == .closed && seen.joined == nil)
@@ -58,7 +58,7 @@ import Testing
                 let pairing = try #require(
                     try await lab.ask("pair", "--remote", "--detach").first { $0.hasPrefix("PATCHBAY:1:") }
                 )
-                try await eventually(within: .seconds(20), "the invite is open") {
+                try await eventually("the invite is open") {
                     try await nearby().first?.pair == .open
                 }
                 let file = try scratch.write(pairing + "\n", to: "pairing.txt")
@@ -69,7 +69,7 @@ import Testing
                     environment: ["HOME": scratch.path, "XDG_STATE_HOME": ""],
                     namespace: deskHost.namespace
                 )
-                try await eventually(within: .seconds(20), "the invite is spent, and the broker is joined") {
+                try await eventually("the invite is spent, and the broker is joined") {
                     try await nearby().first.map { $0.pair == .closed && $0.joined == "lab" } ?? false
                 }
                 let table = try await ask("brokers", "--nearby").joined(separator: "\n")
@@ -78,7 +78,7 @@ import Testing
                 #expect(advert.contains("pair=closed") && !advert.contains("pbi_"), "\(advert)")
 
                 _ = try await lab.ask("remote", "off")
-                try await eventually(within: .seconds(20), "the lab is gone") { try await nearby().isEmpty }
+                try await eventually("the lab is gone") { try await nearby().isEmpty }
             }
         }
     }

@@ -210,7 +210,7 @@ import Testing
             #expect(try await curl("POST", Self.path, app.json(), token: token, machines).status == "201")
             #expect(try await list(machines).map(\.state) == [.online])
             app.program.kill()
-            try await eventually(within: .seconds(40), "the app that quit is offline") {
+            try await eventually("the app that quit is offline") {
                 try await list(machines).map(\.state) == [.offline]
             }
         }

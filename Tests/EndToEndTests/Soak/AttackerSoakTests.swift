@@ -47,7 +47,7 @@ struct AttackerSoakTests {
                 "python3",
                 [script, "10.99.0.2", "10.99.0.1", "\(app.port)", app.bundle, app.boot, "7"]
             )
-            try await attack.waitForLine("packets 100", within: .seconds(20))
+            try await attack.waitForLine("packets 100")
 
             let warm = try await Self.call(id, broker, rig, for: Self.warming)
             let before = Footprint.now(of: broker.daemon.processID)

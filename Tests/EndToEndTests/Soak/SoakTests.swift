@@ -117,11 +117,11 @@ import Testing
         in scratch: ScratchFolder
     ) async throws -> Footprint {
         do {
-            try await eventually(within: .seconds(20), "no connection is open") {
+            try await eventually("no connection is open") {
                 try await tunnels(of: broker).allSatisfy { $0.statistics.open == 0 }
             }
             // The connection to usbmuxd is one of the descriptors.
-            try await eventually(within: .seconds(20), "usbmuxd is heard") {
+            try await eventually("usbmuxd is heard") {
                 let text = try await broker.ask("status", "--json").joined(separator: "\n")
                 let status = try JSONCoding.decoder().decode(BrokerStatus.self, from: Data(text.utf8))
                 return status.sources.contains { $0.name == "usbmuxd" && $0.state == .ok }
@@ -129,7 +129,7 @@ import Testing
             let process = broker.daemon.processID
             var fewest = Footprint.now(of: process)
             let end = ContinuousClock.now + .seconds(1)
-            return try await eventually(within: .seconds(20), "there are \(others ?? 0) descriptors besides pipes") {
+            return try await eventually("there are \(others ?? 0) descriptors besides pipes") {
                 let now = Footprint.now(of: process)
                 if now.others < fewest.others { fewest = now }
                 guard let others else { return ContinuousClock.now < end ? nil : fewest }

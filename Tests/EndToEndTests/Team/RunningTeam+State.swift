@@ -32,7 +32,7 @@ extension RunningTeam {
 
     /// Waits until a broker lists the only app of a phone that it reaches itself. Returns its ID on that host.
     func waitForApp(on phone: String, at broker: RunningBroker) async throws -> String {
-        try await eventually(within: .seconds(20), "the app on \(phone) is listed") {
+        try await eventually("the app on \(phone) is listed") {
             try await broker.endpoints().first { endpoint in
                 endpoint.id.host == nil && endpoint.location.udid?.text == phone && endpoint.state == .online
             }?.id.text

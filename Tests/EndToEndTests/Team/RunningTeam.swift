@@ -154,7 +154,7 @@ final class RunningTeam {
     }
 
     /// Polls a condition of another process.
-    func waitUntil(within limit: Duration = .seconds(20), _ condition: () async throws -> Bool) async throws {
+    func waitUntil(within limit: Duration = eventLimit, _ condition: () async throws -> Bool) async throws {
         let deadline = ContinuousClock.now + limit
         while try await !condition() {
             guard ContinuousClock.now < deadline else { throw TestSupportError("the condition did not become true") }

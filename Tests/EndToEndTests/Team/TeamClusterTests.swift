@@ -4,8 +4,6 @@ import Testing
 
 /// A team on a cluster of three etcd servers, each in a network namespace of its own, as are the hosts.
 @Suite(.needs(.root, .namespaces, .etcd, .python), .timeLimit(.minutes(5))) struct TeamClusterTests {
-    private static let limit = Duration.seconds(60)
-
     /// Runs the body with a team whose second host lists the endpoint `shop`.
     private func withTeam(_ body: (RunningTeam) async throws -> Void) async throws {
         try await withScratchFolder { scratch in
@@ -41,7 +39,7 @@ import Testing
 
             try await team.restartEtcd(leader)
 
-            try await team.waitUntil(within: Self.limit) {
+            try await team.waitUntil {
                 try await team.lab1.teamStatus().etcd.allSatisfy { $0.problem == nil }
             }
         }
@@ -53,7 +51,7 @@ import Testing
         try await withTeam { team in
             for server in team.etcd.dropFirst() { try await server.kill() }
 
-            try await team.waitUntil(within: Self.limit) { try await isStale(team) == true }
+            try await team.waitUntil { try await isStale(team) == true }
             _ = try await team.lab2.ask("add", "till", "127.0.0.1:9", "--kind", "appreveal")
             #expect(try await team.lab2.endpoints().contains { $0.id.text == "till" })
             #expect(try await !team.lab1.endpoints().contains { $0.id.text == "till.lab2" })
@@ -61,7 +59,7 @@ import Testing
             try await team.restartEtcd(team.etcd[1])
 
             try await team.waitForEndpoint("till.lab2", "", at: team.lab1)
-            try await team.waitUntil(within: Self.limit) { try await isStale(team) == false }
+            try await team.waitUntil { try await isStale(team) == false }
         }
     }
 }

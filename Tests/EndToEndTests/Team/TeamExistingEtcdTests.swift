@@ -43,7 +43,7 @@ import Testing
             try await lab1.restart()
             try await RunningTeam.join(lab2, as: "lab2", to: lab1)
             _ = try await lab2.ask("add", "shop", "127.0.0.1:9", "--kind", "mcp")
-            try await eventually(within: .seconds(20), "lab1 lists the endpoint of lab2") {
+            try await eventually("lab1 lists the endpoint of lab2") {
                 try await lab1.ask("list").contains { $0.contains("shop.lab2") }
             }
             #expect(try await cluster.etcdctl("get", "other") == ["other", "value"])

@@ -78,7 +78,7 @@ import Testing
             try await rigs[0].detach(Phones.one)
 
             try await team.waitUntil { try await Self.hosts(of: Phones.one, at: team.lab1) == ["lab2"] }
-            let stream: MuxPeer = try await eventually(within: .seconds(20), "the phone is reached through lab2") {
+            let stream: MuxPeer = try await eventually("the phone is reached through lab2") {
                 try? socket.stream(to: app.port)
             }
             try stream.send([1, 2, 3])

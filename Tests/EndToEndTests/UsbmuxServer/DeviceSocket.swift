@@ -24,7 +24,7 @@ struct DeviceSocket {
 
     /// Waits until the socket lists exactly these devices.
     func lists(_ udids: Set<String>) async throws {
-        try await eventually(within: .seconds(20), "the socket lists \(udids): \(program.log)") {
+        try await eventually("the socket lists \(udids): \(program.log)") {
             Set(try MuxPeer(to: path).devices().keys) == udids
         }
     }

@@ -32,7 +32,7 @@ import Testing
                     }
                 }
             }
-            try await eventually(within: .seconds(30), "200 outcomes") { outcomes.soFar.count == 200 }
+            try await eventually("200 outcomes") { outcomes.soFar.count == 200 }
 
             #expect(Set(outcomes.soFar) == ["intact"])
             try await eventually("every stream is over") {

@@ -30,9 +30,16 @@ import Testing
         #expect(fixture.apps.calls.count == 2)
     }
 
-    @Test func `a call waits for its turn, and the wait is a part of its timeout`() async throws {
+    /// An app with listed tools. A call of any other app sleeps once more, while it lists the tools.
+    private static func fixtureWithListedApp() async throws -> BrokerFixture {
         let fixture = BrokerFixture()
-        try await fixture.addEndpoint()
+        let shop = try await fixture.addEndpoint()
+        fixture.apps.set(.success(AppToolList(tools: [["name": "tap"]])), of: shop)
+        return fixture
+    }
+
+    @Test func `a call waits for its turn, and the wait is a part of its timeout`() async throws {
+        let fixture = try await Self.fixtureWithListedApp()
         _ = try await fixture.call("endpoint_call", Self.arguments(60), of: anna)
         async let second = fixture.call("endpoint_call", Self.arguments(60, ["timeoutSeconds": 20]), of: ben)
         await fixture.clock.waitForSleepers(1)
@@ -45,8 +52,7 @@ import Testing
     }
 
     @Test func `after the timeout, a call is refused with the holder`() async throws {
-        let fixture = BrokerFixture()
-        try await fixture.addEndpoint()
+        let fixture = try await Self.fixtureWithListedApp()
         _ = try await fixture.call("endpoint_call", Self.arguments(600), of: anna)
         async let second = fixture.call("endpoint_call", Self.arguments(60, ["timeoutSeconds": 20]), of: ben)
         await fixture.clock.waitForSleepers(1)
