@@ -36,6 +36,7 @@ package struct APIServices: Sendable {
     /// Returns one sentence for each state file that cannot be written.
     package let storageProblems: @Sendable () async -> [String]
     package let status: @Sendable () async -> BrokerStatus
+    let healthReader = HealthReader()
 
     package init(
         registry: EndpointRegistry,

@@ -37,6 +37,12 @@ package struct MetricDefinition: Hashable, Sendable {
         "1 if a source of endpoints works, such as Avahi (bonjour) or usbmuxd, and 0 if it does not",
         labels: ["source"]
     )
+    package static let degraded = Self(
+        "patchbay_degraded",
+        .gauge,
+        "1 if a part of the broker does not work, or works only in part, and 0 if it works or is turned off",
+        labels: ["part"]
+    )
     package static let storageProblems = Self(
         "patchbay_storage_problems",
         .gauge,
@@ -88,10 +94,17 @@ package struct MetricDefinition: Hashable, Sendable {
         "Requests to the brokers of other hosts of the team, by result",
         labels: ["result"]
     )
+    package static let droppedHostHeaders = Self(
+        "patchbay_dropped_host_headers_total",
+        .counter,
+        "Headers and media types of other hosts' responses that no client gets",
+        labels: ["host"]
+    )
 
     /// Every metric, in the order of their names.
     package static let all = [
-        build, start, endpoints, devices, tunnels, streams, leases, sources, storageProblems, relayedBytes, connections,
-        connectionFailures, refusals, limits, calls, holds, hostRequests,
+        build, start, endpoints, devices, tunnels, streams, leases, sources, degraded, storageProblems, relayedBytes,
+        connections,
+        connectionFailures, refusals, limits, calls, holds, hostRequests, droppedHostHeaders,
     ].sorted { $0.name < $1.name }
 }

@@ -3,13 +3,15 @@ enum OpenAPISchemas {
     static let text = "{\(access),\(mcp),\(team),\(core)}"
 
     private static let core = #"""
-        "Health":{"type":"object","required":["status","version"],
-          "properties":{"status":{"enum":["ok","degraded"]},"version":{"type":"string"},"detail":{"type":"string"}}},
+        "Health":{"type":"object","required":["status","version","degraded"],
+          "properties":{"status":{"enum":["ok","degraded"]},"version":{"type":"string"},"detail":{"type":"string"},
+            "degraded":{"description":"the parts that do not work, or work only in part","type":"array","items":{"enum":
+              ["bonjour","usbmuxd","debuglink","usbmux-server","list","team","access","state","remote"]}}}},
         "OpenAPI":{"type":"object"},
         "Date":{"type":"string","format":"date-time"},
-        "EndpointID":{"type":"string","pattern":"^[a-z0-9-]{1,40}(\\.[a-z0-9-]{1,32})?$",
+        "EndpointID":{"type":"string","pattern":"^[a-z0-9-]{1,40}(\\.[a-z0-9][a-z0-9-]{0,31})?$",
           "description":"ID, or ID.HOST for an endpoint of another host of the team"},
-        "HostName":{"type":"string","pattern":"^[a-z0-9-]{1,32}$"},
+        "HostName":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,31}$"},
         "HostStatus":{"description":"a host of the team","type":"object","required":["name"],"properties":{
           "name":{"$ref":"#/components/schemas/HostName"},
           "staleSince":{"description":"the team's registry is unreachable since then, so the entries of the host may be outdated",
@@ -231,7 +233,7 @@ extension OpenAPISchemas {
           {"type":"object","required":["bundles"],"additionalProperties":false,"properties":{
             "bundles":{"type":"array","items":{"type":"string"}}}},
           {"type":"object","required":["hosts"],"additionalProperties":false,"properties":{
-            "hosts":{"type":"array","items":{"type":"string","pattern":"^[a-z0-9-]{1,32}$"}}}}]},
+            "hosts":{"type":"array","items":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,31}$"}}}}]},
         "Permissions":{"type":"object","required":["scopes","selector"],"additionalProperties":false,"properties":{
           "scopes":{"type":"array","items":{"$ref":"#/components/schemas/Scope"}},
           "selector":{"$ref":"#/components/schemas/Selector"},"tools":{"$ref":"#/components/schemas/ToolFilter"}}},

@@ -40,6 +40,9 @@ enum StateMetrics {
         set(.streams, Double(status.streams ?? 0))
         set(.leases, Double(services.leases.count))
         set(.storageProblems, Double(await services.storageProblems().count))
+        for part in BrokerPart.allCases {
+            set(.degraded, status.degradedParts.contains(part) ? 1 : 0, [("part", part.rawValue)])
+        }
         for source in status.sources where source.state != .off {
             set(.sources, source.state == .ok ? 1 : 0, [("source", source.name)])
         }

@@ -6,11 +6,23 @@ import Registry
 
 /// `/v1/status`, `/health`, `/openapi.json`.
 enum StatusRoutes {
-    private struct Health: Encodable {
+    /// The response to `GET /health`. It has no paths and no reasons, because this route is public.
+    struct Health: Encodable {
         let status: String
         let version = Version.text
-        /// One sentence without paths, because this route is public.
+        /// The parts that do not work, or work only in part.
+        let degraded: [BrokerPart]
+        /// One sentence about them; nil if there are none.
         let detail: String?
+
+        init(_ degraded: [BrokerPart]) {
+            self.degraded = degraded
+            status = degraded.isEmpty ? "ok" : "degraded"
+            let names = degraded.map(\.rawValue).joined(separator: ", ")
+            let refusal =
+                degraded.contains(.state) ? "the state folder cannot be written, so changes are refused; " : ""
+            detail = degraded.isEmpty ? nil : "\(refusal)degraded: \(names); an owner's `patchbay status` says why"
+        }
     }
 
     @Sendable static func show(_ request: APIRequest) async throws -> Response {
@@ -24,11 +36,7 @@ enum StatusRoutes {
     }
 
     @Sendable static func health(_ request: APIRequest) async throws -> Response {
-        guard await !request.services.storageProblems().isEmpty else {
-            return try request.json(Health(status: "ok", detail: nil))
-        }
-        let detail = "the state folder cannot be written, so changes are refused; an owner's `patchbay status` says why"
-        return try request.json(Health(status: "degraded", detail: detail))
+        try request.json(Health(await request.services.healthReader.degradedParts(request.services)))
     }
 
     @Sendable static func openAPI(_ request: APIRequest) async throws -> Response {

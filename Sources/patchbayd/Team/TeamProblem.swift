@@ -37,7 +37,9 @@ extension TeamSetup.Running {
 extension TeamSetup {
     /// The problem of the team for `patchbay status` and `patchbay doctor`; nil if there is none.
     func source() async -> SourceStatus? {
-        guard let problem = await Problem.found(by: { try await self.problem() }) else { return nil }
+        guard let problem = await Problem.found(by: { try await self.problem() }) else {
+            return .registry(registryServers)
+        }
         let hint = problem.hint ?? "patchbay team"
         return SourceStatus(name: "team", state: .missing, detail: problem.detail, hint: hint)
     }

@@ -18,6 +18,8 @@ actor TeamSetup {
         /// The entry of this host.
         let own: @Sendable () -> TeamHost
         var listenerError = TeamListenerError()
+        /// The servers of the registry with their problems at the last question.
+        var servers: @Sendable () -> [TeamRegistryServer] = { [] }
     }
 
     private let team: LocalTeam
@@ -37,6 +39,9 @@ actor TeamSetup {
         self.running = running
         admission = HostAdmission(to: team, running: running)
     }
+
+    /// The servers of the registry, as far as the running team knows them.
+    var registryServers: [TeamRegistryServer] { running?.servers() ?? [] }
 
     /// The problem of the running team, or of a broker that started without the saved team.
     func problem() async throws -> Problem? {

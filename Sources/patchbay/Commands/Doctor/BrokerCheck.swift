@@ -20,10 +20,7 @@ struct BrokerCheck {
                 UnixSocketStatus(path: address).access,
                 isForAll: status.allowAnyUser == true
             )
-            checks += (status.findings ?? []).map(Self.finding)
-            checks += (status.storage ?? []).map(Self.storage)
-            checks += [status.remote.flatMap { RemoteStatusText($0).check }].compactMap { $0 }
-            return (checks + status.sources.map(Self.source), status, true)
+            return (checks + Self.parts(of: status), status, true)
         } catch let error as ClientError {
             if case .brokerNotRunning = error { isRunning = false }
             checks.append(
@@ -33,6 +30,12 @@ struct BrokerCheck {
             checks.append(Check(name: "broker", verdict: .fail, detail: "\(error)", hint: "patchbay logs -p warning"))
         }
         return (checks, nil, isRunning)
+    }
+
+    /// Returns the checks of the parts of a broker.
+    static func parts(of status: BrokerStatus) -> [Check] {
+        (status.findings ?? []).map(finding) + (status.storage ?? []).map(storage)
+            + [status.remote.flatMap { RemoteStatusText($0).check }].compactMap { $0 } + status.sources.map(source)
     }
 
     /// Returns the hint of the error, without the usual reference to `patchbay doctor`.

@@ -40,11 +40,7 @@ struct StatusCommand: AsyncParsableCommand {
         now: Date = Date(),
         isColoured: Bool
     ) -> String {
-        let problems = status.sources.filter { source in
-            // A source that works and has a hint works in part.
-            source.state == .missing || source.state == .starting || source.state == .ok && source.hint != nil
-        }
-        var lines = problems.flatMap { source in
+        var lines = status.sources.filter(\.isDegraded).flatMap { source in
             ["\(ANSIStyle.yellow.paint("problem:", isOn: isColoured)) \(source.name): \(source.detail)"]
                 + (source.hint.map { ["try: \($0)"] } ?? [])
         }
@@ -53,6 +49,11 @@ struct StatusCommand: AsyncParsableCommand {
         }
         lines += (status.storage ?? []).map {
             "\(ANSIStyle.red.paint("problem:", isOn: isColoured)) state: \(Console.plain($0))"
+        }
+        if let remote = status.remote, remote.state == .waiting {
+            lines.append(
+                "\(ANSIStyle.yellow.paint("problem:", isOn: isColoured)) remote: \(RemoteStatusText(remote).summary)"
+            )
         }
         lines += requests.map { AccessTables.notice($0, isColoured: isColoured) }
         if !lines.isEmpty { lines.append("") }

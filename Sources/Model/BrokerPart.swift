@@ -1,0 +1,41 @@
+/// A part of the broker that can be degraded, by its name in `status`, `doctor`, `/health` and `/metrics`.
+package enum BrokerPart: String, CaseIterable, Sendable, Codable {
+    case bonjour
+    case usbmuxd
+    case debugLink = "debuglink"
+    case usbmuxServer = "usbmux-server"
+    /// The list of endpoints, if it exceeds a limit.
+    case list
+    case team
+    /// The stored access state.
+    case access
+    /// The state folder.
+    case state
+    case remote
+}
+
+extension BrokerStatus {
+    /// The parts that do not work, or work only in part, in the order of `BrokerPart`.
+    package var degradedParts: [BrokerPart] { BrokerPart.allCases.filter(isDegraded) }
+
+    private func isDegraded(_ part: BrokerPart) -> Bool {
+        switch part {
+        case .access: findings?.isEmpty == false
+        case .state: storage?.isEmpty == false
+        case .remote: remote?.state == .waiting
+        case .bonjour, .usbmuxd, .debugLink, .usbmuxServer, .list, .team:
+            sources.contains { $0.name == part.rawValue && $0.isDegraded }
+        }
+    }
+}
+
+extension SourceStatus {
+    /// True for a source that does not work, or works only in part: it then has a hint.
+    package var isDegraded: Bool {
+        switch state {
+        case .starting, .missing: true
+        case .ok: hint != nil
+        case .off: false
+        }
+    }
+}
