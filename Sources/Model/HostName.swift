@@ -1,6 +1,6 @@
 package import FoundationEssentials
 
-/// The name of a host in a team: `[a-z0-9-]{1,32}`, unique in the team.
+/// The name of a host in a team: `[a-z0-9][a-z0-9-]{0,31}`, unique in the team.
 package struct HostName: Hashable, Sendable, Comparable, CustomStringConvertible {
     package let text: String
 
@@ -8,7 +8,10 @@ package struct HostName: Hashable, Sendable, Comparable, CustomStringConvertible
 
     /// Returns nil unless the text is a valid name.
     package init?(_ text: some StringProtocol) {
-        guard (1...Self.lengthLimit).contains(text.utf8.count), text.utf8.allSatisfy(EndpointID.isAllowed) else {
+        guard (1...Self.lengthLimit).contains(text.utf8.count), text.utf8.allSatisfy(EndpointID.isAllowed),
+            // A name like `-x` is an option for a program that gets it as an argument.
+            text.utf8.first != UInt8(ascii: "-")
+        else {
             return nil
         }
         self.text = String(text)
@@ -26,7 +29,8 @@ extension HostName: Codable {
         guard let name = HostName(text) else {
             throw DecodingError.dataCorruptedError(
                 in: container,
-                debugDescription: "\"\(SanitizedText(text))\" is not a host name; use a-z, 0-9 and hyphens"
+                debugDescription:
+                    "\"\(SanitizedText(text))\" is not a host name; use a-z, 0-9 and hyphens, and begin with a letter or digit"
             )
         }
         self = name

@@ -110,7 +110,7 @@ import Testing
     @Test func `several requests in turn use one connection`() async throws {
         let server = try Server([[Self.answer("one"), Self.answer("two"), Self.answer("three")]])
         defer { server.stop() }
-        let client = HostClient(security: NoSecurity())
+        let client = HostClient(security: NoSecurity(), addressRefusal: { _ in nil })
         for expected in ["one", "two", "three"] {
             let response = try await client.send(request("POST", body: "{}"), to: try address(server.port))
             #expect(try await text(response) == expected)
@@ -124,7 +124,7 @@ import Testing
     func `a connection that the other broker ends after its response is not used again`(header: String) async throws {
         let server = try Server([[Self.answer("one", header)], [Self.answer("two")]])
         defer { server.stop() }
-        let client = HostClient(security: NoSecurity())
+        let client = HostClient(security: NoSecurity(), addressRefusal: { _ in nil })
         for expected in ["one", "two"] {
             #expect(try await text(try await client.send(request(), to: try address(server.port))) == expected)
         }
@@ -137,7 +137,7 @@ import Testing
         // The first connection reads a second request and closes without a response, as at a restart.
         let server = try Server([[Self.answer("one"), ""], [Self.answer("two")]])
         defer { server.stop() }
-        let client = HostClient(security: NoSecurity())
+        let client = HostClient(security: NoSecurity(), addressRefusal: { _ in nil })
         for expected in ["one", "two"] {
             let response = try await client.send(request(method), to: try address(server.port))
             #expect(try await text(response) == expected)
@@ -151,7 +151,7 @@ import Testing
             [Self.answer("three")],
         ])
         defer { server.stop() }
-        let client = HostClient(security: NoSecurity())
+        let client = HostClient(security: NoSecurity(), addressRefusal: { _ in nil })
         let first = try await client.send(request(), to: try address(server.port))
         let second = try await client.send(request(), to: try address(server.port))
         for (response, expected) in [(first, "one"), (second, "two")] {
@@ -185,7 +185,7 @@ import Testing
     @Test func `a request that a new connection loses is not sent again`() async throws {
         let server = try Server([[""], [Self.answer("never")]])
         defer { server.stop() }
-        let client = HostClient(security: NoSecurity())
+        let client = HostClient(security: NoSecurity(), addressRefusal: { _ in nil })
         await #expect(throws: ClientError.connectionLost(what: "POST /v1/status")) {
             _ = try await client.send(request("POST"), to: try address(server.port))
         }
@@ -196,7 +196,7 @@ import Testing
         let cut = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfive!"
         let server = try Server([[cut], [Self.answer("two")]])
         defer { server.stop() }
-        let client = HostClient(security: NoSecurity())
+        let client = HostClient(security: NoSecurity(), addressRefusal: { _ in nil })
         let response = try await client.send(request("POST"), to: try address(server.port))
         await #expect(throws: ClientError.connectionLost(what: "POST /v1/status")) { _ = try await text(response) }
         #expect(try await text(try await client.send(request(), to: try address(server.port))) == "two")
@@ -206,7 +206,7 @@ import Testing
         let endless = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n"
         let server = try Server([[endless, Self.answer("never")], [Self.answer("two")]])
         defer { server.stop() }
-        let client = HostClient(security: NoSecurity())
+        let client = HostClient(security: NoSecurity(), addressRefusal: { _ in nil })
         let stream = try await client.send(request(), to: try address(server.port))
         let first = try await stream.next()
         #expect(first.map { String(buffer: $0) } == "one")
@@ -220,14 +220,14 @@ import Testing
         let free = try FreePorts.take()[0]
         let server = try Server([[Self.answer("one", "Connection: close\r\n")]])
         defer { server.stop() }
-        let client = HostClient(security: NoSecurity())
+        let client = HostClient(security: NoSecurity(), addressRefusal: { _ in nil })
         let address = try address(free, server.port)
         for _ in 0..<2 { #expect(try await text(try await client.send(request(), to: address)) == "one") }
     }
 
     @Test func `an unreachable host is an error that names its last address`() async throws {
         let free = try FreePorts.take()[0]
-        let client = HostClient(security: NoSecurity())
+        let client = HostClient(security: NoSecurity(), addressRefusal: { _ in nil })
         await #expect(throws: ClientError.noListener(address: "127.0.0.1:\(free)")) {
             _ = try await client.send(request(), to: try address(free))
         }
@@ -250,7 +250,7 @@ import Testing
         // The last line keeps the connection open: the server waits for a third request.
         let server = try Server([[Self.answer("one"), "HTTP/1.1 ", ""]])
         defer { server.stop() }
-        let client = HostClient(security: NoSecurity())
+        let client = HostClient(security: NoSecurity(), addressRefusal: { _ in nil })
         #expect(try await text(try await client.send(request(), to: try address(server.port))) == "one")
         let address = try address(server.port)
         await withTaskGroup { group in
@@ -276,7 +276,7 @@ import Testing
         let server = try Server([Array(repeating: Self.answer("one"), count: earlier) + ["HTTP/1.1 ", ""]])
         let other = try Server([[Self.answer("never")]])
         defer { for server in [server, other] { server.stop() } }
-        let client = HostClient(security: NoSecurity())
+        let client = HostClient(security: NoSecurity(), addressRefusal: { _ in nil })
         let address = try address(server.port, other.port)
         for _ in 0..<earlier { #expect(try await text(try await client.send(request(), to: address)) == "one") }
 
@@ -293,7 +293,7 @@ import Testing
         let cut = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfive!"
         let server = try Server([[cut, ""]])
         defer { server.stop() }
-        let client = HostClient(security: NoSecurity())
+        let client = HostClient(security: NoSecurity(), addressRefusal: { _ in nil })
         let response = try await client.send(request(within: Self.limit), to: try address(server.port))
 
         await #expect(throws: Self.timeoutError) { _ = try await text(response) }
@@ -306,7 +306,7 @@ import Testing
         // The server waits for a further request on each connection, so both stay open.
         let server = try Server([["\(head)3\r\none\r\n", ""], ["HTTP/1.1 ", ""]])
         defer { server.stop() }
-        let client = HostClient(security: NoSecurity())
+        let client = HostClient(security: NoSecurity(), addressRefusal: { _ in nil })
         let address = try address(server.port)
         let stream = try await client.send(request(within: Self.limit), to: address)
         let first = try await stream.next()

@@ -30,6 +30,11 @@ import Testing
         #expect(HostName(host) != nil && HostName(host + "h") == nil && HostName("") == nil)
     }
 
+    @Test func `the name of a host begins with a letter or a digit`() {
+        #expect(HostName("-x") == nil && HostName("-") == nil && EndpointID("shop.-x") == nil)
+        #expect(HostName("x-") != nil && HostName("1-x") != nil)
+    }
+
     @Test func `IDs are sorted by text, so the endpoints of an app are listed together`() {
         let ids = ["shop-iphone.lab2", "till", "shop-iphone", "shop-iphone.lab1", "shop"].compactMap { EndpointID($0) }
         #expect(ids.sorted().map(\.text) == ["shop", "shop-iphone", "shop-iphone.lab1", "shop-iphone.lab2", "till"])

@@ -94,7 +94,10 @@ import Testing
 
     private func client() throws -> HostClient {
         let tls = try MemberClientTLS(identity: lab1)
-        return HostClient(security: MemberSecurity(tls: tls, members: members, connections: connections))
+        return HostClient(
+            security: MemberSecurity(tls: tls, members: members, connections: connections),
+            addressRefusal: { _ in nil }
+        )
     }
 
     private let request = HostHTTPRequest(

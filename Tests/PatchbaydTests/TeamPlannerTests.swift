@@ -72,7 +72,11 @@ import Testing
             let planner = TeamPlanner(
                 local: RoutePlanner(resolver: NoPhones(), planner: FakeDialer.silent()),
                 registry: EndpointRegistry(),
-                brokers: HostBrokers(members: members, mirror: mirror, client: HostClient(security: NoSecurity())),
+                brokers: HostBrokers(
+                    members: members,
+                    mirror: mirror,
+                    client: HostClient(security: NoSecurity(), addressRefusal: { _ in nil })
+                ),
                 callers: CallerDirectory(accessStore: try AccessStore(in: scratch.path, logger: logger))
             )
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -93,6 +97,23 @@ import Testing
             errors.append(try #require(error).description)
         }
         return errors
+    }
+
+    @Test func `a phone whose host is offline is named with that host, and not with the local usbmuxd`() async throws {
+        try await createTeam()
+        try await withPlanner { planner in
+            let lost = try #require(UDID("00008101-0001234567890000"))
+            planner.brokers.phones.record(lost, on: try host("delta"))
+
+            let error = await #expect(throws: DialError.self) {
+                _ = try await planner.snapshot(
+                    of: .device(udid: lost, port: 80),
+                    for: TunnelOwner(user: 1_000, holder: nil)
+                )
+            }
+
+            #expect(error?.description.contains("was attached to the host delta, which is offline") == true)
+        }
     }
 
     @Test(arguments: [(nil, ["beta", "alpha"]), ("alpha", ["alpha", "beta"])] as [(String?, [String])])

@@ -79,6 +79,8 @@ package enum HostError: Error, Hashable, Sendable {
     case responseLost(HostName)
     /// The broker may have executed the request, and sent nothing for this number of seconds.
     case silent(HostName, seconds: Int)
+    /// The entries of the host in the registry ended during the request. The broker may have executed the request.
+    case departed(HostName)
     /// The grant of the client names too many endpoints or tools for a request to another host.
     case callerTooLarge(HostName)
 }
@@ -87,7 +89,7 @@ extension HostError {
     /// The error of a call that the app may have executed; nil if the other broker has not received the call.
     var unknownResult: AppError? {
         switch self {
-        case .responseLost: .responseLost
+        case .responseLost, .departed: .responseLost
         case .silent(_, let seconds): .timedOut(seconds: seconds, cause: problem.hint)
         case .unreachable, .absent, .callerTooLarge: nil
         }
@@ -122,6 +124,12 @@ extension HostError: CustomStringConvertible {
             Problem(
                 .unavailable,
                 "the host \(host) has not answered for \(seconds) s; it may have executed the request",
+                hint: "see `systemctl status patchbayd` on \(host), and check the result before you try again"
+            )
+        case .departed(let host):
+            Problem(
+                .unavailable,
+                "the host \(host) went offline before its response; it may have executed the request",
                 hint: "see `systemctl status patchbayd` on \(host), and check the result before you try again"
             )
         case .callerTooLarge(let host):

@@ -33,7 +33,7 @@ package struct TeamProxy: Sendable {
             return response
         } catch let error as HostError {
             switch error {
-            case .responseLost, .silent: Self.count("lost")
+            case .responseLost, .silent, .departed: Self.count("lost")
             case .unreachable, .absent, .callerTooLarge: Self.count("unreachable")
             }
             throw error
@@ -98,7 +98,7 @@ package struct TeamProxy: Sendable {
             var writer = Optional(writer)
             // A stream without an end must not delay the stop of the broker.
             try await withGracefulShutdownHandler {
-                if let writer = writer.take() { try await Self.write(response, to: writer) }
+                if let writer = writer.take() { try await Self.write(response, from: host, to: writer) }
             } onGracefulShutdown: {
                 if method == .get { response.close() }
             }
@@ -116,11 +116,16 @@ package struct TeamProxy: Sendable {
         )
     }
 
-    private static func write(_ response: any HostResponse, to writer: consuming ResponseWriter) async throws {
-        let head = HTTPResponse(
-            status: HTTPResponse.Status(code: response.status),
-            headerFields: fields(response.headers)
-        )
+    private static func write(
+        _ response: any HostResponse,
+        from host: HostName,
+        to writer: consuming ResponseWriter
+    ) async throws {
+        let headers = HostResponseHeaders(response.headers)
+        headers.count(of: host)
+        var fields = headers.fields
+        APIServer.setSecurityHeaders(&fields)
+        let head = HTTPResponse(status: HTTPResponse.Status(code: response.status), headerFields: fields)
         if let text = head.headerFields[.contentLength], let length = Int(text), length <= shortBody {
             var body = ByteBuffer()
             while var part = try await response.next() { body.writeBuffer(&part) }
@@ -146,21 +151,6 @@ package struct TeamProxy: Sendable {
             return isForwarded ? (field.name.rawName, field.value) : nil
         }
     }
-
-    /// The headers of a response, without those of the connection to the other broker (RFC 9110, section 7.6.1).
-    private static func fields(_ headers: [(name: String, value: String)]) -> HTTPFields {
-        var fields = HTTPFields()
-        for (name, value) in headers where !connectionHeaders.contains(name.lowercased()) {
-            if let name = HTTPField.Name(name) { fields.append(HTTPField(name: name, value: value)) }
-        }
-        APIServer.setSecurityHeaders(&fields)
-        return fields
-    }
-
-    private static let connectionHeaders: Set<String> = [
-        "connection", "keep-alive", "proxy-authenticate", "te", "trailer", "transfer-encoding", "upgrade", "date",
-        "set-cookie",
-    ]
 }
 
 extension Principal {

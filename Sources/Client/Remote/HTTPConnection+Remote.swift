@@ -2,6 +2,7 @@ import Glibc
 import Model
 import NIOCore
 import NIOPosix
+import SystemIO
 
 /// Connections to the remote listener of a broker on another machine.
 extension HTTPConnection {
@@ -39,7 +40,7 @@ extension HTTPConnection {
 
     private static func reason(_ error: any Error) -> String {
         switch error {
-        case let error as IOError: String(cString: strerror(error.errnoCode))
+        case let error as IOError: SocketError.message(forConnect: error.errnoCode)
         case ChannelError.connectTimeout(let limit): "no answer for \(limit.nanoseconds / 1_000_000_000) s"
         default: "\(error)"
         }

@@ -24,7 +24,18 @@ package final class HostClient: Sendable {
     private let state = Mutex(State())
     let security: any MemberClientSecurity
 
-    package init(security: any MemberClientSecurity) { self.security = security }
+    private let addresses: MemberAddressCheck
+
+    /// - Parameters:
+    ///   - security: TLS to the brokers of other hosts.
+    ///   - addressRefusal: Returns the reason why a numeric address cannot be that of another host; nil if it can be.
+    package init(
+        security: any MemberClientSecurity,
+        addressRefusal: @escaping @Sendable (_ address: String) -> String?
+    ) {
+        self.security = security
+        addresses = MemberAddressCheck(refusal: addressRefusal)
+    }
 
     /// Sends a request, and waits for the head of its response.
     ///
@@ -158,16 +169,32 @@ package final class HostClient: Sendable {
         let brokers = address.brokers.filter { $0 == preferred } + address.brokers.filter { $0 != preferred }
         var failure: any Error = ClientError.unreachable(address: "\(address.host)", reason: "it publishes no address")
         for broker in brokers {
-            let connection = HTTPConnection(
-                address: broker,
-                idleTimeout: Self.connectTimeout,
-                security: security.security(to: address.host)
-            )
             do {
-                let value = try await body(connection)
+                let value = try await first(of: try await addresses.targets(of: broker), on: address.host, body)
                 if broker != preferred { state.withLock { $0.preferred[address.host] = broker } }
                 return value
             } catch let error as ClientError where error.isAboutAddress {
+                try Task.checkCancellation()
+                failure = error
+            }
+        }
+        throw failure
+    }
+
+    /// Tries the numeric addresses of one name in order.
+    private func first<Value: ~Copyable & Sendable>(
+        of targets: [BrokerAddress],
+        on host: HostName,
+        _ body: (HTTPConnection) async throws -> Value
+    ) async throws -> Value {
+        var failure: any Error = ClientError.unreachable(address: "\(host)", reason: "it publishes no address")
+        for target in targets {
+            let connection = HTTPConnection(
+                address: target,
+                idleTimeout: Self.connectTimeout,
+                security: security.security(to: host)
+            )
+            do { return try await body(connection) } catch let error as ClientError where error.isAboutAddress {
                 try Task.checkCancellation()
                 failure = error
             }

@@ -20,6 +20,7 @@ struct TeamComponents: Sendable {
     let connections = MemberConnections()
     let proxy: TeamProxy
     private let listenerError = TeamListenerError()
+    private let monitor: TeamRegistryMonitor
     private let tls: MemberServerTLS
     /// The key and the certificate of this host.
     private let identity: MemberIdentity
@@ -51,10 +52,15 @@ struct TeamComponents: Sendable {
                 members: members,
                 connections: connections
             )
-            brokers = HostBrokers(members: members, mirror: registry.mirror, client: HostClient(security: security))
+            let client = HostClient(security: security, addressRefusal: team.settings.refusal(ofMemberAt:))
+            brokers = HostBrokers(members: members, mirror: registry.mirror, client: client)
             proxy = TeamProxy(brokers)
             claims = TeamLeaseClaims(registry.claims, of: membership.host)
             settings = team.settings
+            let connection = try team.connections.own(membership)
+            monitor = TeamRegistryMonitor {
+                if let connection { await team.connector.health(connection) } else { [] }
+            }
             self.membership = membership
             self.logger = logger
         } catch {
@@ -86,7 +92,8 @@ struct TeamComponents: Sendable {
             certificate: identity.certificatePEM,
             snapshot: { registry.mirror.snapshot },
             own: { own },
-            listenerError: listenerError
+            listenerError: listenerError,
+            servers: { [monitor] in monitor.servers }
         )
     }
 
@@ -121,6 +128,7 @@ struct TeamComponents: Sendable {
                 devices: sources.teamDevices,
                 claims: claims,
                 leases: state.leases,
+                brokers: brokers,
                 logger: logger
             ),
             TeamEntryPublisher(
@@ -130,6 +138,7 @@ struct TeamComponents: Sendable {
                 host: { own }
             ),
             LostClaimForwarder(claims: registry.claims, leases: state.leases),
+            monitor,
             MemberRemovalHandler(
                 members: registry.members,
                 connections: connections,

@@ -2,6 +2,7 @@ import API
 import Client
 import Model
 import NIOCore
+import Synchronization
 import SystemIO
 import Team
 
@@ -10,6 +11,8 @@ struct HostBrokers: Sendable {
     let members: TeamMembers
     let mirror: TeamMirror
     let client: HostClient
+    var departures = HostDepartures()
+    var phones = LastPhoneHosts()
 
     /// Returns where the broker of a host is reached, and the identity that it must prove.
     ///
@@ -50,7 +53,11 @@ extension HostBrokers: HostConnector {
             timeout: request.timeout
         )
         do {
-            return MemberResponse(try await client.send(message, to: try address(of: host)), from: host)
+            let response = try await departures.whilePresent(host) {
+                try await client.send(message, to: try address(of: host))
+            }
+            guard let response else { throw HostError.departed(host) }
+            return MemberResponse(response, from: host, departures)
         } catch let error as ClientError {
             throw error.hostError(host, isSent: true)
         }
@@ -61,21 +68,46 @@ extension HostBrokers: HostConnector {
 private final class MemberResponse: HostResponse {
     private let response: HostHTTPResponse
     private let host: HostName
+    private let departures: HostDepartures
+    private let departure: HostDepartures.Registration
+    private let isDeparted: SharedFlag
 
-    init(_ response: HostHTTPResponse, from host: HostName) {
-        (self.response, self.host) = (response, host)
+    init(_ response: HostHTTPResponse, from host: HostName, _ departures: HostDepartures) {
+        (self.response, self.host, self.departures) = (response, host, departures)
+        let isDeparted = SharedFlag()
+        departure = departures.add(for: host) {
+            isDeparted.set()
+            response.close()
+        }
+        self.isDeparted = isDeparted
     }
+
+    deinit { departures.cancel(departure) }
 
     var status: Int { response.status }
     var headers: [(name: String, value: String)] { response.headers }
 
     func next() async throws -> ByteBuffer? {
-        do { return try await response.next() } catch let error as ClientError {
-            throw error.hostError(host, isSent: true)
+        do {
+            let bytes = try await response.next()
+            // A response that was closed has no further bytes, and is not complete.
+            if bytes == nil, isDeparted.isSet { throw HostError.departed(host) }
+            return bytes
+        } catch let error as ClientError {
+            throw isDeparted.isSet ? .departed(host) : error.hostError(host, isSent: true)
         }
     }
 
     func close() { response.close() }
+}
+
+/// A flag that two tasks share.
+private final class SharedFlag: Sendable {
+    private let value = Mutex(false)
+
+    var isSet: Bool { value.withLock { $0 } }
+
+    func set() { value.withLock { $0 = true } }
 }
 
 extension ClientError {

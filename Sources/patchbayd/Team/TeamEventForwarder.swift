@@ -12,6 +12,7 @@ struct TeamEventForwarder: Service {
     let devices: TeamDevices
     let claims: TeamLeaseClaims
     let leases: LeaseService
+    let brokers: HostBrokers
     let logger: Logger
 
     func run() async throws {
@@ -41,9 +42,14 @@ struct TeamEventForwarder: Service {
         case .endpointRemoved(let id):
             guard let host = id.host else { return }
             await registry.apply([.remove(id, of: host)])
-        case .device(_, let host), .deviceRemoved(_, _, let host):
-            await devices.set(mirror.snapshot.devices.filter { $0.host == host }.map(\.device), of: host)
-        case .host, .hostRemoved, .member, .memberRemoved: await setHosts()
+        case .device(let device, let host):
+            brokers.phones.record(device.udid, on: host)
+            await setDevices(of: host)
+        case .deviceRemoved(_, _, let host): await setDevices(of: host)
+        case .hostRemoved(let name):
+            brokers.departures.report(name)
+            await setHosts()
+        case .host, .member, .memberRemoved: await setHosts()
         case .stale:
             await setHosts()
             // A lease that could not be claimed may be claimed now.
@@ -57,6 +63,10 @@ struct TeamEventForwarder: Service {
 
     private func setClaim(_ claim: TeamClaim?, of target: TeamClaimTarget) {
         if claims.set(claim, of: target) { leases.claimsChanged() }
+    }
+
+    private func setDevices(of host: HostName) async {
+        await devices.set(mirror.snapshot.devices.filter { $0.host == host }.map(\.device), of: host)
     }
 
     private func setHosts() async {

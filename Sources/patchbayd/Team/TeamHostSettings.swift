@@ -68,4 +68,19 @@ struct TeamHostSettings: Sendable {
             ? HostAddresses.reachable(on: interfaces) : [configuration.listen.host]
         return hosts.map { TeamAddress(host: $0, port: port).description }
     }
+
+    /// The reason why a numeric address cannot be that of another host; nil if it can be.
+    ///
+    /// The rule is that for the senders of registrations. In addition, a host that publishes a loopback address itself
+    /// belongs to a team on one machine.
+    @Sendable func refusal(ofMemberAt address: String) -> String? {
+        guard HostAddresses.refusal(ofSender: address) != nil else { return nil }
+        let isOnOneMachine =
+            SocketAddress(numeric: address, port: 0)?.isLoopback == true
+            && addresses().contains { text in
+                TeamAddress(text).flatMap { SocketAddress(numeric: $0.host, port: 0) }?.isLoopback == true
+            }
+        return isOnOneMachine
+            ? nil : "another host cannot have this address of this machine, of many machines, or of a cloud provider"
+    }
 }

@@ -28,10 +28,21 @@ struct TeamPlanner: TargetPlanner {
                 guard error.reason == .deviceAbsent || error.reason == .usbmuxdAbsent else { throw error }
                 // No plan for a client of another host: it asked this broker because the phone was attached here.
                 let plans = brokers.mirror.hosts(of: udid).compactMap { try? plan(to: target, on: $0, for: owner) }
-                guard !plans.isEmpty else { throw error }
+                guard !plans.isEmpty else { throw lostHost(of: udid) ?? error }
                 return TargetSnapshot(plans)
             }
         }
+    }
+
+    /// Returns the error for a phone that another host listed before; nil for any other phone.
+    private func lostHost(of udid: UDID) -> DialError? {
+        guard let host = brokers.phones.host(of: udid) else { return nil }
+        let reason = brokers.mirror.host(host) == nil ? "is offline" : "does not list it any more"
+        return DialError(
+            .deviceAbsent,
+            "phone \(udid) was attached to the host \(host), which \(reason); the tunnel works again as soon as a host "
+                + "lists the phone"
+        )
     }
 
     /// Throws unless the endpoint is listed and online. What the registry says of a host that is stale is not trusted.

@@ -70,6 +70,19 @@ import Testing
         }
     }
 
+    @Test func `a call that waits for a broker that hangs ends with the entries of its host`() async throws {
+        try await RunningTeam.withApp { team, _ in
+            _ = try await team.lab1.ask("call", "shop.lab2", "get_screen")
+            team.lab2.daemon.freeze()
+
+            let call = try await team.lab1.start("call", "shop.lab2", "get_screen", "--timeout", "2m")
+
+            #expect(try await call.exitStatus() != .exited(0))
+            #expect(call.log.contains("delivered, result unknown: shop.lab2"), "\(call.log)")
+            team.lab2.daemon.thaw()
+        }
+    }
+
     @Test(.needs(.root)) func `a grant for one host reaches the endpoints of that host alone`() async throws {
         try await RunningTeam.withApp { team, app in
             _ = try await team.lab1.ask("add", "own", "127.0.0.1:\(app.port)", "--kind", "appreveal")
