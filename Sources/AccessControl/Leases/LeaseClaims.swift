@@ -35,6 +35,32 @@ extension LeaseClaims {
         }
     }
 
+    /// Returns the leases that other hosts granted. The client of another host gets them from its own broker.
+    func foreignLeases(of endpoints: [Endpoint], for principal: Principal) -> [Lease] {
+        let foreign = foreignClaims
+        guard !foreign.isEmpty, principal.member == nil else { return [] }
+        var shown: [TeamClaim: Endpoint] = [:]
+        for endpoint in endpoints {
+            guard let claim = foreign[LeaseTarget(endpoint)] else { continue }
+            let isBetter = shown[claim].map { $0.id != claim.endpoint && endpoint.id < $0.id } ?? true
+            if isBetter || endpoint.id == claim.endpoint { shown[claim] = endpoint }
+        }
+        return shown.map { claim, endpoint in claim.lease(at: endpoint, for: principal) }.sorted { $0.id < $1.id }
+    }
+
+    /// Returns the conflict of a client whose own lease has lost its claim, or holds one that has lapsed.
+    func ownConflict(
+        on target: LeaseTarget,
+        of key: String,
+        in table: LeaseTable,
+        at time: LeaseTime
+    ) -> LeaseConflict? {
+        if let lost = table.lost.entry(on: table.targets(of: target), of: key) {
+            return LeaseConflict(lost: lost, on: target, at: time)
+        }
+        return lapsedLease(on: target, of: key, in: table).map { LeaseConflict(lapsed: $0, on: target, at: time) }
+    }
+
     /// Returns the lease of a client on a target whose claim has lapsed, and whose end has not been reported yet.
     ///
     /// A process that was paused may call this before it learns that its claims have ended.

@@ -15,7 +15,7 @@ extension LeaseService {
     /// A lease names an endpoint that the principal may see: its own, or another one that it covers.
     package func leases(of endpoints: [Endpoint], for principal: Principal) -> [Lease] {
         let leases = current.leases
-        guard !leases.isEmpty else { return foreignLeases(of: endpoints, for: principal) }
+        guard !leases.isEmpty else { return claims?.foreignLeases(of: endpoints, for: principal) ?? [] }
         let visible = Dictionary(grouping: endpoints, by: LeaseTarget.init)
         let own = leases.compactMap { lease, waiting -> Lease? in
             let covered = lease.targets.flatMap { visible[$0] ?? [] }.sorted { $0.id < $1.id }
@@ -24,19 +24,7 @@ extension LeaseService {
             }
             return lease.view(at: endpoint, waiting: waiting, for: principal, at: time)
         }
-        return own + foreignLeases(of: endpoints, for: principal)
-    }
-
-    /// Returns the leases that other hosts granted. The client of another host gets them from its own broker.
-    private func foreignLeases(of endpoints: [Endpoint], for principal: Principal) -> [Lease] {
-        guard let foreign = claims?.foreignClaims, !foreign.isEmpty, principal.member == nil else { return [] }
-        var shown: [TeamClaim: Endpoint] = [:]
-        for endpoint in endpoints {
-            guard let claim = foreign[LeaseTarget(endpoint)] else { continue }
-            let isBetter = shown[claim].map { $0.id != claim.endpoint && endpoint.id < $0.id } ?? true
-            if isBetter || endpoint.id == claim.endpoint { shown[claim] = endpoint }
-        }
-        return shown.map { claim, endpoint in claim.lease(at: endpoint, for: principal) }.sorted { $0.id < $1.id }
+        return own + (claims?.foreignLeases(of: endpoints, for: principal) ?? [])
     }
 
     /// Returns the endpoints with their leases filled in.
@@ -84,15 +72,8 @@ extension LeaseService {
     /// host.
     private func claimConflict(on target: LeaseTarget, holderKey: String) -> LeaseConflict? {
         guard let claims else { return nil }
-        if hasEntries {
-            let (table, time) = (current, time)
-            if let lost = table.lost.entry(on: table.targets(of: target), of: holderKey) {
-                return LeaseConflict(lost: lost, on: target, at: time)
-            }
-            if let lapsed = claims.lapsedLease(on: target, of: holderKey, in: table) {
-                return LeaseConflict(lapsed: lapsed, on: target, at: time)
-            }
-        }
+        let own = hasEntries ? claims.ownConflict(on: target, of: holderKey, in: current, at: time) : nil
+        if let own { return own }
         return claims.foreignClaim(on: target, phones).map { LeaseConflict($0, on: target) }
     }
 

@@ -89,15 +89,7 @@ extension LeaseTable {
         self.claims = claims
         for number in numbers.sorted() {
             guard let lease = end(number, because: reason, at: now) else { continue }
-            self.lost.add(
-                LostLeases.Entry(
-                    number: number,
-                    key: lease.holder.key,
-                    targets: lease.targets,
-                    reason: reason,
-                    end: now
-                )
-            )
+            self.lost.add(lease, because: reason, at: now)
         }
     }
 

@@ -23,7 +23,15 @@ struct LostLeases: Sendable {
 
     var isEmpty: Bool { entries.isEmpty }
 
-    mutating func add(_ entry: Entry) {
+    /// Adds a lease that ended for a reason, a sentence without a full stop.
+    mutating func add(_ lease: LeaseTable.Entry, because reason: String, at end: Duration) {
+        let entry = Entry(
+            number: lease.number,
+            key: lease.holder.key,
+            targets: lease.targets,
+            reason: reason,
+            end: end
+        )
         entries.append(entry)
         let own = entries.count { $0.key == entry.key }
         if own > Self.limitOfHolder { remove { $0.key == entry.key } }
