@@ -76,7 +76,7 @@ struct SessionTokenFilter {
 
     /// Passes on what was held back, so that the control sequence stays behind it.
     private mutating func beginEscape() {
-        endWrappedRun(before: 0x1B)
+        if wrapped?.run.isEmpty == false { endWrappedRun(before: 0x1B) }
         if let token, !token.isRemoved, !token.bytes.isEmpty { endToken(before: 0x1B) }
         if let insertion = token?.takeInsertion() { passed += insertion }
     }
@@ -90,7 +90,7 @@ struct SessionTokenFilter {
             if continueWrappedRun(byte) { return }
             endWrappedRun(before: byte)
         }
-        if let match = search.match(before: byte) {
+        if let match = search.takeMatch(before: byte) {
             token = PartialToken(match)
             _ = continueToken(byte)
             return

@@ -39,11 +39,12 @@ struct TokenMarkerSearch {
     /// The marker that ended before the current separators; nil outside of separators.
     private var match: Match?
 
-    /// Returns the text before a token that begins with this byte; nil if no token begins here.
-    func match(before byte: UInt8) -> Match? {
+    /// Returns the text before a token that begins with this byte, once; nil if no token begins here.
+    mutating func takeMatch(before byte: UInt8) -> Match? {
         guard let match, match.isAssigned, percent.isEmpty, byte != UInt8(ascii: "%"), !match.marker.isSeparator(byte),
             match.marker.isOfToken(byte)
         else { return nil }
+        self.match = nil
         return match
     }
 
