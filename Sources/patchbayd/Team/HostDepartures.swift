@@ -12,7 +12,7 @@ final class HostDepartures: Sendable {
         var lastNumber: UInt64 = 0
     }
 
-    /// What waits for a host, until it is cancelled.
+    /// A registered action, until it is cancelled.
     struct Registration: Sendable {
         fileprivate let host: HostName
         fileprivate let number: UInt64
