@@ -90,6 +90,8 @@ import Testing
 /// An authorizer whose grants have all ended.
 private struct EndedGrants: EndpointAuthorizer {
     let generation: UInt64 = 1
+    func observe(_ endpoint: Endpoint) async {}
+    func recordAcceptance(of secret: EndpointSecret, by endpoint: Endpoint, over routes: [AuthorizedRoute]) {}
     func access(to endpoint: Endpoint, for principal: Principal) async -> EndpointAccess { EndpointAccess([]) }
     func isLive(_ principal: Principal) -> Bool { false }
     func deliver<Value: Sendable, Failure: Error>(
