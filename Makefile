@@ -59,7 +59,7 @@ e2e-systemd: setup ## boot a small Debian and run the service under a real syste
 
 soak: setup ## the long forms of the tests that have one (minutes to hours; PATCHBAY_SOAK_MINUTES=30)
 	swift build --build-tests
-	PATCHBAY_SOAK=1 swift test --skip-build --no-parallel --filter 'AccessControlTests|SoakTests|ScaleTests|GrantTerminationTests|ConcurrentRedemptionTests|RevocationRaceTests|AgentGrantTests'
+	PATCHBAY_SOAK=1 swift test --skip-build --no-parallel --filter 'AccessControlTests|SoakTests|ScaleTests|GrantTerminationTests|ConcurrentRedemptionTests|RevocationRaceTests|AgentGrantTests|RelaunchScheduleTests'
 
 tsan: setup ## look for data races in the data path with ThreadSanitizer (a build of its own, minutes)
 	swift build --build-tests --sanitize=thread --scratch-path .build-tsan

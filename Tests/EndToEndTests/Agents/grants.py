@@ -125,7 +125,7 @@ def limits(path, port, id):
     anyone = http.client.HTTPConnection("127.0.0.1", int(port), timeout=20)
     one, one_id = grant(mine, ["registry.read", "tunnel.open"], {"endpoints": [id]})
     other, _ = grant(mine, ["registry.read", "tunnel.open"], {"endpoints": ["somewhere-else"]})
-    spec = {"local": "tcp:0", "target": {"kind": "endpoint", "endpoint": id}, "noRebind": True, "persistent": False}
+    spec = {"local": "tcp:0", "target": {"endpoint": id}, "noRebind": True, "persistent": False}
     opened = [ask(anyone, "POST", "/v1/tunnels", spec, one)[0] for _ in range(63)]
     print("opened", len(opened), set(opened))
     print("held beyond", ask(anyone, "POST", "/v1/tunnels/ephemeral", [spec, spec], one)[1]["detail"].replace(one_id, "ID"))
@@ -210,7 +210,7 @@ def queue(path, port, id, end):
 
 def opening(path, port, id, rounds):
     mine, others = Unix(path), [http.client.HTTPConnection("127.0.0.1", int(port), timeout=20) for _ in range(4)]
-    spec = {"local": "tcp:0", "target": {"kind": "endpoint", "endpoint": id}, "noRebind": True, "persistent": False}
+    spec = {"local": "tcp:0", "target": {"endpoint": id}, "noRebind": True, "persistent": False}
     opened, left, random = [], 0, __import__("random").Random(7)
 
     def run(connection, token):
