@@ -78,7 +78,7 @@ import Testing
             let call = try await team.lab1.start("call", "shop.lab2", "get_screen", "--timeout", "2m")
 
             #expect(try await call.exitStatus() != .exited(0))
-            #expect(call.log.contains("delivered, result unknown: shop.lab2"), "\(call.log)")
+            #expect(call.log.contains("the host lab2 went offline before its response"), "\(call.log)")
             team.lab2.daemon.thaw()
         }
     }
