@@ -18,6 +18,15 @@ extension BrokerStatus {
     /// The parts that do not work, or work only in part, in the order of `BrokerPart`.
     package var degradedParts: [BrokerPart] { BrokerPart.allCases.filter(isDegraded) }
 
+    /// The degraded parts without Avahi and usbmuxd where these are not installed or do not run. A machine without phones
+    /// has no usbmuxd, because udev starts it with the first phone.
+    package var unhealthyParts: [BrokerPart] {
+        let absent = sources.filter {
+            $0.state == .missing && [.bonjour, .usbmuxd].contains(BrokerPart(rawValue: $0.name))
+        }
+        return degradedParts.filter { part in !absent.contains { $0.name == part.rawValue } }
+    }
+
     private func isDegraded(_ part: BrokerPart) -> Bool {
         switch part {
         case .access: findings?.isEmpty == false

@@ -74,15 +74,19 @@ struct OwnerConnections: Sendable {
     }
 }
 
-extension APIRequest {
-    /// Counts the request as one without an end of its own, such as an event stream. They leave places for the owners'
+extension OwnerConnections {
+    /// The refusal of a request without an end of its own, such as an event stream. They leave places for the owners'
     /// other requests.
+    static let tooManyStreams = Problem(
+        .limit,
+        "the owners' programs have \(maxStreams) event streams and waiting requests open already",
+        hint: "end some of these programs"
+    )
+}
+
+extension APIRequest {
+    /// Counts the request as one without an end of its own.
     func requireStreamPlace() throws(Problem) {
-        guard !limiter.beginStream(on: channel) else { return }
-        throw Problem(
-            .limit,
-            "the owners' programs have \(OwnerConnections.maxStreams) event streams and waiting requests open already",
-            hint: "end some of these programs"
-        )
+        if !limiter.beginStream(on: channel) { throw OwnerConnections.tooManyStreams }
     }
 }

@@ -14,7 +14,7 @@ actor HealthReader {
         if readAt.map({ .now - $0 > Self.lifetime }) ?? true {
             // Set first, so that other requests meanwhile get the last result.
             readAt = .now
-            parts = await services.status().degradedParts
+            parts = await services.status().unhealthyParts
         }
         let isWritable = await services.storageProblems().isEmpty
         return BrokerPart.allCases.filter { $0 == .state ? !isWritable : parts.contains($0) }

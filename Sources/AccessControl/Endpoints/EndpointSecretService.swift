@@ -27,6 +27,7 @@ package struct EndpointSecretService: Sendable {
         by caller: AuditActor,
         from source: RequestSource
     ) async throws {
+        await observe(endpoint)
         var endpoint = endpoint
         if let route { endpoint.routes.removeAll { $0.route != route } }
         if !isForUnseen { endpoint.routes = endpoint.routes.map(reportingObservedLaunch) }
@@ -35,7 +36,8 @@ package struct EndpointSecretService: Sendable {
                 of: endpoint,
                 store.state.approvals[endpoint.id],
                 on: port,
-                isForUnseen: isForUnseen
+                isForUnseen: isForUnseen,
+                launches: store.launches
             )
             let origins = Set(bindings.map(\.origin)).sorted().joined(separator: ", ")
             var change = ChangeSet([
@@ -60,7 +62,8 @@ package struct EndpointSecretService: Sendable {
         of endpoint: Endpoint,
         _ approval: Approval?,
         on port: UInt16?,
-        isForUnseen: Bool
+        isForUnseen: Bool,
+        launches: ObservedLaunches?
     ) throws(AccessError) -> [EndpointTrust.SecretBinding] {
         if let refusal = ApprovalPolicy.refusal(of: endpoint, approval) {
             throw .secretNotPresentable(endpoint: endpoint.id, why: "\(refusal.detail): \(refusal.hint)")
@@ -69,7 +72,9 @@ package struct EndpointSecretService: Sendable {
         for route in ApprovalPolicy.approvedRoutes(of: endpoint, approval) {
             guard let binding = ApprovalPolicy.secretBinding(for: route, approval) else { continue }
             bindings.append(binding)
-            if isForUnseen { bindings.append(binding.next) }
+            // An app logs its URL before it listens, so a URL with a port may be for a launch that is not observed yet.
+            let isAwaited = launches.map { port != nil && $0[route.route] == nil } ?? false
+            if isForUnseen || isAwaited { bindings.append(binding.next) }
             if route.launchID == nil, let port {
                 bindings.append(.init(origin: binding.origin, launch: EndpointRoute.launch(atPort: port)))
             }

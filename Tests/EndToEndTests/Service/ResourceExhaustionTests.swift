@@ -91,9 +91,7 @@ import Testing
             try await broker.daemon.waitForLine("the endpoints are saved again")
             #expect(try await broker.ask("add", "Late", "127.0.0.1:9").first == "Added late.")
             #expect(try await !broker.ask("status").joined().contains("problem: state"))
-            // This broker has neither Avahi nor usbmuxd.
-            let repaired = try await Program.run("curl", health, in: scratch).joined()
-            #expect(repaired.contains("\"degraded\":[\"bonjour\",\"usbmuxd\"]"), "\(repaired)")
+            #expect(try await Program.run("curl", health, in: scratch).joined().contains("\"status\":\"ok\""))
         }
     }
 

@@ -99,7 +99,8 @@ import Testing
             try await team.waitUntil { try await lab1.leases().map(\.id).allSatisfy { $0.hasSuffix(".lab2") } }
             try await team.waitUntil { try await !lab1.leases().isEmpty }
             let call = try await phone.tap(at: lab1)
-            #expect(call.log.contains("on the host lab2"), "\(call.log)")
+            // The former holder learns first that its own lease has ended.
+            #expect(call.log.contains("your lease l1 ended at "), "\(call.log)")
             #expect(!phone.app.program.output.contains("call: tap_element"))
             #expect(try await lab2.leases().map(\.isOwn) == [true])
             #expect(try await phone.tap(at: lab2).exitStatus() == .exited(0))

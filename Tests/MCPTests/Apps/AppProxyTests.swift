@@ -129,18 +129,19 @@ import Testing
         #expect(app.calls.count == 2)
     }
 
-    @Test func `a call with a rejected token waits for the new token and uses it`() async throws {
+    @Test func `a rejected token is reported at once, and the next call uses the new token`() async throws {
         let app = ScriptedApp.appReveal()
         let fixture = AppProxyFixture(app)
         let shop = try #require(await fixture.appear())
         try fixture.authorizer.set(secret: "old", of: shop.id)
         app.set(token: "new")
         try await fixture.run {
-            async let result = fixture.call(ToolCall("tap", of: shop), of: fixture.owner)
-            try await eventually("the old token is rejected") { !app.requests.isEmpty }
+            let refused = await fixture.call(ToolCall("tap", of: shop), of: fixture.owner)
+            #expect(refused["isError"] == true && Self.text(refused).contains("session token"))
             try fixture.authorizer.set(secret: "new", of: shop.id)
 
-            #expect(await result["isError"] == nil)
+            let result = await fixture.call(ToolCall("tap", of: shop), of: fixture.owner)
+            #expect(result["isError"] == nil)
             #expect(app.calls.map { $0.header("Authorization") } == ["Bearer new"])
             #expect(fixture.authorizer.tokenResults.first == false && fixture.authorizer.tokenResults.last == true)
         }

@@ -203,15 +203,22 @@ struct BrokerFixture: Sendable {
     func addEndpoint(
         _ app: String = "com.example.shop",
         on host: String = "iphone.local",
+        address: String = "192.168.1.20",
         port: UInt16 = 4_000,
         txt: [String] = ["auth=session-token", "version=3.2.0"]
     ) async throws -> EndpointID {
-        let sighting = Self.sighting(app, on: host, port: port, txt: txt)
+        let sighting = Self.sighting(app, on: host, address: address, port: port, txt: txt)
         await registry.apply(.seen(sighting))
         return try #require(await registry.endpoint(seenAs: sighting.id)).id
     }
 
-    static func sighting(_ app: String, on host: String, port: UInt16, txt: [String] = []) -> Sighting {
+    static func sighting(
+        _ app: String,
+        on host: String,
+        address: String = "192.168.1.20",
+        port: UInt16,
+        txt: [String] = []
+    ) -> Sighting {
         Sighting(
             id: Sighting.ID(source: .bonjour, key: "\(app)/\(host)"),
             kind: .appreveal,
@@ -223,7 +230,7 @@ struct BrokerFixture: Sendable {
             txt: TXTRecord(items: txt.map { Array($0.utf8) }),
             routes: [
                 .network(
-                    NetworkRoute(address: "192.168.1.20", port: port, interface: "eth0", host: SanitizedText(host))
+                    NetworkRoute(address: address, port: port, interface: "eth0", host: SanitizedText(host))
                 )
             ]
         )

@@ -44,7 +44,8 @@ import Testing
             keepAliveTimer: KeepAliveTimer()
         )
         for number in 10..<20 {
-            let id = try await fixture.addEndpoint("com.example.shop", on: "Test-iPhone-\(number).local")
+            let host = "Test-iPhone-\(number).local"
+            let id = try await fixture.addEndpoint("com.example.shop", on: host, address: "192.168.1.\(number)")
             fixture.apps.set(.success(AppToolList(tools: Array(repeating: [:], count: 50))), of: id)
             fixture.approvals.state.withLock { $0.held[id] = "x" }
         }

@@ -51,6 +51,12 @@ import Testing
         #expect(checks.map(\.name) == [part.rawValue])
     }
 
+    @Test func `a broker without Avahi and usbmuxd is healthy`() {
+        #expect(Self.status(with: .usbmuxd).unhealthyParts.isEmpty)
+        #expect(Self.status(with: .bonjour).unhealthyParts.isEmpty)
+        #expect(Self.status(with: .team).unhealthyParts == [.team])
+    }
+
     @Test func `a source that works in part is degraded, and one that is off or works is not`() {
         #expect(Self.status(with: nil).degradedParts.isEmpty)
         #expect(SourceStatus(name: "list", state: .ok, detail: "", hint: "x").isDegraded)
