@@ -68,7 +68,10 @@ package final class ObservedLaunches: Sendable {
     ///
     /// - Returns: Nil if no server can be observed there now.
     package func observation(of route: Route) async -> LaunchObservation? {
-        if let current = self[route] { return current }
+        if let current = self[route] {
+            if await current.isUnbroken() { return current }
+            end(current, of: RoutePort(route))
+        }
         return await observe.withLock { $0 }?(route)
     }
 

@@ -81,6 +81,8 @@ package final class LaunchWatcher: Service {
         let isNew = state.withLock { $0.start(route, until: end) } != nil
         let observation = await begin(port)
         if isNew { ports.continuation.yield(port) }
+        // The task of the port may pause after a failed attempt. It must hold the new watch.
+        state.withLock { $0[port]?.retry }?.complete(.success(()))
         return observation
     }
 
@@ -92,6 +94,8 @@ package final class LaunchWatcher: Service {
                 backoff.reset()
                 await hold(port, observation)
             } else {
+                // The server has ended, so it did not close the last watch for being idle.
+                state.withLock { $0.update(port) { $0.shortWatches = 0 } }
                 await pause(for: backoff.next(), port)
             }
         }
