@@ -32,7 +32,7 @@ package actor AccessStore {
     package nonisolated let live: InMemoryAccessState
     /// The launches that are observed now. A secret is sent only to the launch that it was given for. Nil if no secret is
     /// ever sent, as in tests of the store.
-    nonisolated let launches: ObservedLaunches?
+    package nonisolated let launches: ObservedLaunches?
     var requestQueue = AccessRequestQueue()
     var userCodeLimiter: UserCodeAttemptLimiter
     var attemptLimiter = FailedAttemptLimiter()

@@ -50,6 +50,7 @@ extension LaunchObservation: Hashable {
 /// The current observation of each observed port.
 package final class ObservedLaunches: Sendable {
     private let observations = Mutex<[RoutePort: LaunchObservation]>([:])
+    private let subscribers = Broadcast<Void>(slow: .keepsNewest(1))
     private let observe = Mutex<(@Sendable (Route) async -> LaunchObservation?)?>(nil)
 
     package init() {}
@@ -78,7 +79,11 @@ package final class ObservedLaunches: Sendable {
     /// Records the observation of a port.
     package func begin(_ observation: LaunchObservation, of port: RoutePort) {
         observations.withLock { $0[port] = observation }
+        subscribers.send(())
     }
+
+    /// Subscribes to new observations.
+    package func changes() -> AsyncStream<Void> { subscribers.subscribe() }
 
     /// Ends an observation of a port.
     package func end(_ observation: LaunchObservation, of port: RoutePort) {

@@ -71,6 +71,14 @@ final class SameLaunchVerifier: Service {
                         continuation.yield()
                     }
                 }
+                group.addTask { [self] in
+                    guard let launches = accessStore.launches else { return }
+                    for await _ in launches.changes() {
+                        // A token may be sent only while its launch is observed.
+                        known.withLock { $0 = [] }
+                        continuation.yield()
+                    }
+                }
                 for await _ in signals {
                     for proof in await newCandidates() { group.addTask { [self] in await verifyUntilDone(proof) } }
                 }
@@ -110,11 +118,13 @@ final class SameLaunchVerifier: Service {
         let isCabled = endpoint.sources.contains(.usbmuxd)
         guard endpoint.kind == .appreveal, isCabled || endpoint.sources == [.bonjour],
             accessStore.secrets.isUsable(for: endpoint),
-            let route = endpoint.routes.first(where: {
-                $0.isApproved && $0.isSecretHeld && $0.route.isNetwork != isCabled
+            let authorized = accessStore.secrets.access(to: endpoint).routes.first(where: {
+                $0.secret != nil && $0.route.isNetwork != isCabled
             }),
-            let authorized = accessStore.secrets.access(to: endpoint).routes.first(where: { $0.route == route.route }),
-            let secret = authorized.secret
+            let secret = authorized.secret,
+            let route = endpoint.routes.first(where: {
+                $0.route == authorized.route && $0.isApproved && $0.isSecretHeld
+            })
         else { return nil }
         return Holder(endpoint: endpoint, route: route, secret: secret, authorized: authorized)
     }
