@@ -24,7 +24,7 @@ def serve(idle):
             if await asyncio.wait_for(reader.read(4096), idle):
                 writer.write(ANSWER)
                 await writer.drain()
-        except (TimeoutError, ConnectionError):
+        except (TimeoutError, ConnectionError, asyncio.CancelledError):
             pass
         writer.close()
     return handle
