@@ -60,6 +60,7 @@ extension Endpoint {
         remote.combinedWith = nil
         remote.launchID = nil
         remote.lease = nil
+        remote.deviations = nil
         return remote
     }
 }

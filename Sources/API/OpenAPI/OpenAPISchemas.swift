@@ -64,6 +64,10 @@ enum OpenAPISchemas {
             "capabilities":{"type":"array","items":{"type":"string"},
               "description":"from the profile of the kind, or the names of the MCP server's capabilities"},
             "limits":{"type":"array","items":{"type":"string"}},
+            "deviations":{"type":"array","description":"what Patchbay repaired in the server's messages since the app's launch",
+              "items":{"type":"object","required":["text","count"],"properties":{
+                "text":{"type":"string","description":"ends a sentence that begins with: this server"},
+                "count":{"type":"integer"}}}},
             "host":{"$ref":"#/components/schemas/HostStatus"},
             "hostRoutes":{"type":"array","description":"the routes of the other host's broker, which this broker cannot dial",
               "items":{"$ref":"#/components/schemas/EndpointRoute"}},

@@ -234,7 +234,7 @@ extension APIRequest {
     func endpoint(_ id: EndpointID) async throws -> Endpoint {
         let endpoint = try await services.registry.endpoint(local(id))
         guard principal.canSee(endpoint) else { throw RegistryError.noSuchEndpoint(id.text) }
-        return services.leases.withLeases([view(of: endpoint)], for: principal)[0]
+        return described([view(of: endpoint)])[0]
     }
 
     /// Returns an endpoint as the principal sees it, with its host in a team.
@@ -245,7 +245,12 @@ extension APIRequest {
     /// Returns the endpoints that the principal may see.
     func visible(_ endpoints: [Endpoint]) -> [Endpoint] {
         let visible = endpoints.filter(principal.canSee).map(principal.view)
-        return services.leases.withLeases(services.registry.teamHosts.withHosts(visible), for: principal)
+        return described(services.registry.teamHosts.withHosts(visible))
+    }
+
+    /// Adds what the registry does not know: leases, and the deviations of servers.
+    private func described(_ endpoints: [Endpoint]) -> [Endpoint] {
+        services.mcp.apps.describingDeviations(services.leases.withLeases(endpoints, for: principal))
     }
 
     /// Throws unless an owner has approved a route of the endpoint. Use by an owner is not an approval: the use would

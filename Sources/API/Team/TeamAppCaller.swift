@@ -80,6 +80,10 @@ package struct TeamAppCaller: AppCaller {
         !endpoint.isOnOtherHost && local.requiresSecret(endpoint)
     }
 
+    package func describingDeviations(_ endpoints: [Endpoint]) -> [Endpoint] {
+        local.describingDeviations(endpoints)
+    }
+
     private static func path(_ id: EndpointID, _ verb: String) -> String { "/v1/endpoints/\(id.onItsHost)/\(verb)" }
 
     private static let unreadable = AppError.invalidResponse(

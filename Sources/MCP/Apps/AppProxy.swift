@@ -228,6 +228,8 @@ extension AppProxy {
     package func wantsSecret(_ endpoint: Endpoint) -> Bool { pool.requiresToken(endpoint) }
 
     package func requiresSecret(_ endpoint: Endpoint) -> Bool { pool.requiresSecret(endpoint.kind) ?? false }
+
+    package func describingDeviations(_ endpoints: [Endpoint]) -> [Endpoint] { pool.deviations.described(endpoints) }
 }
 
 /// Calls to apps' tools.
@@ -327,6 +329,9 @@ package protocol AppCaller: Sendable {
 
     /// Returns whether the profile of the endpoint's kind requires a secret. Does not contact the app.
     func requiresSecret(_ endpoint: Endpoint) -> Bool
+
+    /// Returns the endpoints with what was repaired in the messages of their servers.
+    func describingDeviations(_ endpoints: [Endpoint]) -> [Endpoint]
 
     /// Calls a tool. Waits for an app that is restarting.
     ///

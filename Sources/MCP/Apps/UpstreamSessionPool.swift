@@ -47,6 +47,8 @@ final class UpstreamSessionPool: Sendable {
     /// The calls and change streams in progress.
     let endpointTasks = EndpointTasks()
     private let largeResponses = LargeResponseBudget()
+    /// What was repaired in the messages of the apps.
+    let deviations = ServerDeviations()
     private let entries = Mutex<[EndpointID: Entry]>([:])
     private let handlers = Mutex(Handlers())
 
@@ -150,6 +152,7 @@ final class UpstreamSessionPool: Sendable {
             profiles: profileContext(of: id),
             probe: probe,
             largeResponses: largeResponses,
+            deviations: deviations,
             onIdentify: { [registry] report in
                 switch report {
                 case .server(let name, let version): await registry.setServer(name, version: version, of: id)
@@ -229,7 +232,7 @@ final class UpstreamSessionPool: Sendable {
     func observe(_ endpoint: Endpoint, isStart: Bool) {
         guard mayHaveTools(endpoint) else { return }
         let launch = endpoint.state == .offline ? nil : endpoint.launch
-        entries.withLock { entries in
+        let isRelaunch = entries.withLock { entries in
             var entry =
                 entries[endpoint.id] ?? Entry(session: makeSession(to: endpoint.id), approvedApp: endpoint.approvedApp)
             let isNew = launch != nil && entry.launch != launch
@@ -238,7 +241,9 @@ final class UpstreamSessionPool: Sendable {
             if isNew, !isStart { entry.arrivedAt = watch.elapsed }
             if isNew { (entry.isListDue, entry.launchRequiringToken) = (true, nil) }
             entries[endpoint.id] = entry
+            return isNew && !isStart
         }
+        if isRelaunch { deviations.removeAll(of: endpoint.id) }
     }
 
     /// Records that the launch of an app has ended. The next server at its address is another launch.
@@ -249,12 +254,14 @@ final class UpstreamSessionPool: Sendable {
             entries[id] = entry
             return entry.session
         }
+        deviations.removeAll(of: id)
         await session?.invalidate()
     }
 
     /// Removes a deleted endpoint.
     func remove(_ id: EndpointID) async {
         let session = entries.withLock { $0.removeValue(forKey: id)?.session }
+        deviations.removeAll(of: id)
         await session?.invalidate()
     }
 

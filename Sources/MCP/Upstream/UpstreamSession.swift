@@ -52,6 +52,7 @@ actor UpstreamSession {
         profiles: ProfileContext,
         probe: IdentityProbe,
         largeResponses: LargeResponseBudget,
+        deviations: ServerDeviations,
         onIdentify: @escaping @Sendable (IdentityReport) async -> Void,
         onConnect: @escaping @Sendable (ServerInfo) async -> Void
     ) {
@@ -70,7 +71,8 @@ actor UpstreamSession {
                 clock: clock,
                 watch: watch,
                 tasks: tasks,
-                largeResponses: largeResponses
+                largeResponses: largeResponses,
+                deviations: deviations
             ),
             limits: timeouts.response,
             tasks: tasks,

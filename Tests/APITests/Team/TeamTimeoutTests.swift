@@ -36,6 +36,7 @@ import Testing
         func isOpen(_ endpoint: Endpoint, for principal: Principal) async -> Bool? { nil }
         func wantsSecret(_ endpoint: Endpoint) -> Bool { false }
         func requiresSecret(_ endpoint: Endpoint) -> Bool { false }
+        func describingDeviations(_ endpoints: [Endpoint]) -> [Endpoint] { endpoints }
     }
 
     private let lab2: HostName

@@ -55,6 +55,7 @@ final class FakeAppCaller: AppCaller {
     }
     func wantsSecret(_ endpoint: Endpoint) -> Bool { accessResults.withLock { $0[endpoint.id] == false } }
     func requiresSecret(_ endpoint: Endpoint) -> Bool { false }
+    func describingDeviations(_ endpoints: [Endpoint]) -> [Endpoint] { endpoints }
 
     func call(_ call: ToolCall, of principal: Principal) async -> JSONObject {
         received.withLock { $0.append(call) }

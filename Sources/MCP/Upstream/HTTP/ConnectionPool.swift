@@ -13,6 +13,7 @@ actor ConnectionPool {
     nonisolated let watch: ElapsedTimer
     private let tasks: BackgroundTasks
     private let largeResponses: LargeResponseBudget
+    private let deviations: ServerDeviations
     private var idle: [PooledConnection] = []
     /// Indicates whether a background task closes idle connections.
     private var isClosingIdle = false
@@ -23,7 +24,8 @@ actor ConnectionPool {
         clock: any Clock<Duration>,
         watch: ElapsedTimer,
         tasks: BackgroundTasks,
-        largeResponses: LargeResponseBudget = LargeResponseBudget()
+        largeResponses: LargeResponseBudget = LargeResponseBudget(),
+        deviations: ServerDeviations = ServerDeviations()
     ) {
         self.id = id
         self.dialer = dialer
@@ -31,7 +33,11 @@ actor ConnectionPool {
         self.watch = watch
         self.tasks = tasks
         self.largeResponses = largeResponses
+        self.deviations = deviations
     }
+
+    /// Records that a deviation of the server was repaired.
+    nonisolated func record(_ deviation: ServerDeviation.Kind) { deviations.record(deviation, of: id) }
 
     /// Reserves the bytes of a response that have arrived, if the response is large. May wait for other responses of the
     /// app.

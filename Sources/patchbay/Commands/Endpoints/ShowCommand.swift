@@ -74,6 +74,7 @@ struct ShowCommand: AsyncParsableCommand {
             ("also", endpoint.formerIDs.map { "called \($0.map(\.text).joined(separator: ", "))" }),
             ("maybe", endpoint.possiblySameAs.map { "the same app as \($0.map(\.text).joined(separator: ", "))" }),
         ]
+        facts += deviations(endpoint.deviations ?? [])
         facts += txt(endpoint.txt)
         if endpoint.txtTruncated == true {
             let limit = "over \(TXTRecord.byteLimit) bytes or \(TXTRecord.keyLimit) keys"
@@ -135,6 +136,14 @@ struct ShowCommand: AsyncParsableCommand {
             if let holder { facts.append("used as \(holder.id)") }
             let trust = facts.joined(separator: ", ")
             return (index == 0 ? "routes" : "", "\(host)\(route)\(interface)\(mark), \(trust)")
+        }
+    }
+
+    /// Describes what was repaired: `this server: answers ids as text (3 times)`.
+    private static func deviations(_ deviations: [ServerDeviation]) -> [(String, String?)] {
+        deviations.enumerated().map { index, deviation in
+            let times = deviation.count == 1 ? "once" : "\(deviation.count) times"
+            return (index == 0 ? "repaired" : "", "this server: \(SanitizedText(deviation.text)) (\(times))")
         }
     }
 
