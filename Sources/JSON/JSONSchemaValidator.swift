@@ -1,8 +1,8 @@
 /// Compares a value with a JSON Schema (2020-12), as the schemas of tools use it.
 ///
 /// The validator knows the keywords `type`, `enum`, `const`, `properties`, `required`, `additionalProperties: false`,
-/// `items`, and the limits of numbers, texts and lists. It ignores all other keywords, and every keyword with an invalid
-/// value: the app validates the arguments again. A schema with `$ref` allows every value.
+/// `items`, and the limits of numbers, texts and lists, in the schemas that `JSONSchemaNode` follows. It ignores all other
+/// keywords, and every keyword with an invalid value: the app validates the arguments again.
 package struct JSONSchemaValidator {
     /// Returns the end of the message about an unknown name, such as `; did you mean "title"?`.
     package typealias NameSuggestion = (_ name: String, _ names: [String]) -> String
@@ -10,13 +10,17 @@ package struct JSONSchemaValidator {
     /// The maximum number of bytes of the allowed values, or of a value, in a message.
     private static let listLimit = 200
 
-    private let schema: JSON
+    private let schema: JSONSchemaNode
     private let suggestion: NameSuggestion
 
     /// - Parameters:
     ///   - schema: The schema; a value that is no object allows every value.
     ///   - suggestion: Returns the end of the message about an unknown name.
     package init(_ schema: JSON, suggestion: @escaping NameSuggestion = { _, _ in "" }) {
+        self.init(JSONSchemaNode(schema), suggestion: suggestion)
+    }
+
+    package init(_ schema: JSONSchemaNode, suggestion: @escaping NameSuggestion = { _, _ in "" }) {
         self.schema = schema
         self.suggestion = suggestion
     }
@@ -24,62 +28,66 @@ package struct JSONSchemaValidator {
     /// Returns the first difference between a value and the schema; nil if the schema allows the value.
     ///
     /// The text contains names and values from the schema and from the value. Print it only as `SanitizedText`.
-    /// - Parameters:
-    ///   - value: The value.
-    ///   - name: The name of the value, such as `point.x`; empty for the outermost value.
+    /// - Parameter value: The value.
     /// - Returns: A clause such as `"x" must be a number, but is a text`.
-    package func problem(with value: JSON, named name: String = "") -> String? {
-        guard let schema = schema.object, schema["$ref"] == nil else { return nil }
+    package func problem(with value: JSON) -> String? { problem(with: value, schema, named: "") }
+
+    private func problem(with value: JSON, _ schema: JSONSchemaNode, named name: String) -> String? {
+        if value.isNull, schema.allowsNull { return nil }
         let subject = name.isEmpty ? "the value" : "\"\(name)\""
-        let types = schema["type"]?.array?.compactMap(\.string) ?? schema["type"]?.string.map { [$0] } ?? []
-        if !types.isEmpty, !types.contains(where: { Self.is(value, $0) }) {
-            let phrases = types.map(Self.phrase).joined(separator: " or ")
-            return "\(subject) must be \(phrases), but is \(value.typeDescription)"
+        if let types = schema.declaredTypes, !types.isSuperset(of: JSONTypes(of: value)) {
+            // Contradicting schemas leave no type.
+            return types.isEmpty ? nil : "\(subject) must be \(types.phrase), but is \(value.typeDescription)"
         }
-        let allowed = schema["const"].map { [$0] } ?? schema["enum"]?.array ?? []
-        if !allowed.isEmpty, !allowed.contains(where: { Self.areEqual($0, value) }) {
-            let list = Self.listed(allowed.map(\.text))
-            return "\(subject) must be \(allowed.count > 1 ? "one of " : "")\(list), but is \(Self.shown(value))"
+        for part in schema.parts {
+            if let problem = problem(with: value, by: part) { return "\(subject) \(problem)" }
         }
         switch value {
-        case .number(let number): return limitProblem(number.double, number.text, schema).map { "\(subject) \($0)" }
-        case .string(let text):
-            let count = text.unicodeScalars.count
-            let problem = countProblem(count, schema["minLength"], schema["maxLength"], "characters")
-            return problem.map { "\(subject) \($0)" }
         case .array(let elements):
-            let problem = countProblem(elements.count, schema["minItems"], schema["maxItems"], "elements")
-            return problem.map { "\(subject) \($0)" } ?? elementProblem(elements, schema, name)
+            guard let items = schema.items else { return nil }
+            return elements.enumerated().lazy
+                .compactMap { self.problem(with: $0.element, items, named: "\(name)[\($0.offset)]") }.first
         case .object(let object): return memberProblem(object, schema, name)
-        case .null, .bool: return nil
+        case .null, .bool, .number, .string: return nil
         }
     }
 
-    private func memberProblem(_ object: JSONObject, _ schema: JSONObject, _ name: String) -> String? {
-        func path(_ member: String) -> String { name.isEmpty ? member : "\(name).\(member)" }
-        for case .string(let member) in schema["required"]?.array ?? [] where object[member] == nil {
-            return "\"\(path(member))\" is missing"
+    /// Checks the keywords of one schema, without the schemas of members and elements.
+    private func problem(with value: JSON, by schema: JSONObject) -> String? {
+        let allowed = JSONSchemaNode.allowedValues(of: schema)
+        if !allowed.isEmpty, !allowed.contains(where: { Self.areEqual($0, value) }) {
+            let list = Self.listed(allowed.map(\.text))
+            return "must be \(allowed.count > 1 ? "one of " : "")\(list), but is \(Self.shown(value))"
         }
-        let properties = schema["properties"]?.object ?? [:]
-        let isClosed = schema["additionalProperties"] == false && schema["patternProperties"] == nil
+        switch value {
+        case .number(let number): return limitProblem(number.double, number.text, schema)
+        case .string(let text):
+            guard schema["minLength"] != nil || schema["maxLength"] != nil else { return nil }
+            return countProblem(text.unicodeScalars.count, schema["minLength"], schema["maxLength"], "characters")
+        case .array(let elements):
+            return countProblem(elements.count, schema["minItems"], schema["maxItems"], "elements")
+        case .null, .bool, .object: return nil
+        }
+    }
+
+    private func memberProblem(_ object: JSONObject, _ schema: JSONSchemaNode, _ name: String) -> String? {
+        func path(_ member: String) -> String { name.isEmpty ? member : "\(name).\(member)" }
+        for part in schema.parts {
+            for case .string(let member) in part["required"]?.array ?? [] where object[member] == nil {
+                return "\"\(path(member))\" is missing"
+            }
+        }
+        // Only the schema itself, because a member of `allOf` rarely knows the arguments of the others.
+        let own = schema.parts.first
+        let isClosed = own?["additionalProperties"] == false && own?["patternProperties"] == nil
         for member in object.members {
-            if let property = properties[member.name] {
-                let validator = JSONSchemaValidator(property, suggestion: suggestion)
-                if let problem = validator.problem(with: member.value, named: path(member.name)) { return problem }
+            if let property = schema.member(member.name) {
+                if let problem = problem(with: member.value, property, named: path(member.name)) { return problem }
             } else if isClosed {
-                let end = suggestion(member.name, properties.members.map(\.name))
-                return "\"\(path(member.name))\" is not an argument\(end)"
+                return "\"\(path(member.name))\" is not an argument\(suggestion(member.name, schema.names))"
             }
         }
         return nil
-    }
-
-    private func elementProblem(_ elements: [JSON], _ schema: JSONObject, _ name: String) -> String? {
-        // With `prefixItems`, the schema `items` is for the elements after those.
-        guard let items = schema["items"], items.object != nil, schema["prefixItems"] == nil else { return nil }
-        let validator = JSONSchemaValidator(items, suggestion: suggestion)
-        return elements.enumerated().lazy
-            .compactMap { validator.problem(with: $0.element, named: "\(name)[\($0.offset)]") }.first
     }
 
     private func limitProblem(_ value: Double?, _ text: String, _ schema: JSONObject) -> String? {
@@ -119,35 +127,5 @@ package struct JSONSchemaValidator {
         guard value.array == nil, value.object == nil else { return value.typeDescription }
         let text = value.text
         return text.utf8.count <= listLimit ? text : value.typeDescription
-    }
-}
-
-/// The types of JSON Schema.
-extension JSONSchemaValidator {
-    /// Returns whether a value has a type of JSON Schema. An unknown type includes every value.
-    package static func `is`(_ value: JSON, _ type: String) -> Bool {
-        switch type {
-        case "string": value.string != nil
-        case "integer": value.number?.double.map { $0 == $0.rounded() } ?? false
-        case "number": value.number != nil
-        case "boolean": value.bool != nil
-        case "array": value.array != nil
-        case "object": value.object != nil
-        case "null": value.isNull
-        default: true
-        }
-    }
-
-    /// Returns the type with its article, for messages.
-    private static func phrase(_ type: String) -> String {
-        switch type {
-        case "string": "a text"
-        case "integer": "a whole number"
-        case "number": "a number"
-        case "boolean": "true or false"
-        case "array": "a list"
-        case "object": "an object"
-        default: type
-        }
     }
 }

@@ -48,6 +48,30 @@ import Testing
         #expect(try problem(value, schema) == nil)
     }
 
+    @Test(arguments: [
+        (##"{"$ref":"#/$defs/n","$defs":{"n":{"type":"integer"}}}"##, "true", "a whole number"),
+        (#"{"allOf":[{"type":["integer","string"]},{"type":["number","null"]}]}"#, "true", "a whole number"),
+        (#"{"anyOf":[{"type":"integer"},{"type":"string"}]}"#, "true", "a text or a whole number"),
+        (#"{"oneOf":[{"type":"integer"},{"type":"null"}]}"#, "true", "a whole number or null"),
+        (#"{"type":"integer","nullable":true}"#, "true", "a whole number or null"),
+    ])
+    func `references, combinations and null are looked through`(schema: String, value: String, type: String) throws {
+        #expect(try problem(value, schema) == "the value must be \(type), but is true")
+    }
+
+    @Test(arguments: [
+        ##"{"$ref":"#"}"##, ##"{"allOf":[{"$ref":"#"},{"$ref":"#"}]}"##, ##"{"anyOf":[{"$ref":"#"},{"$ref":"#"}]}"##,
+        ##"{"$ref":"#/a","a":{"$ref":"#/b"},"b":{"$ref":"#/a"}}"##, ##"{"$ref":"other.json#/a"}"##,
+        ##"{"properties":{"a":{"$ref":"#"}},"items":{"$ref":"#"},"allOf":[{"properties":{"a":{"$ref":"#"}}}]}"##,
+    ])
+    func `references in a cycle end and allow every value`(schema: String) throws {
+        for value in [
+            "1", "null", "[[[1]]]", String(repeating: #"{"a":"#, count: 100) + "1" + String(repeating: "}", count: 100),
+        ] {
+            #expect(try problem(value, schema) == nil)
+        }
+    }
+
     @Test func `a long list of allowed values is cut`() throws {
         let words = (0..<100).map { "\"value\($0)\"" }.joined(separator: ",")
         let problem = try #require(try problem("1", "{\"enum\":[\(words)]}"))

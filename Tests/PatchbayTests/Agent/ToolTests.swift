@@ -21,7 +21,8 @@ import Testing
         let argument = try ToolArgument(word)
 
         #expect(argument.name == "a")
-        #expect(try argument.value(by: schema.isNull ? nil : schema, try: "patchbay tools").text == value)
+        let node = schema.isNull ? nil : JSONSchemaNode(schema)
+        #expect(try argument.value(by: node, try: "patchbay tools").text == value)
     }
 
     @Test(arguments: [
@@ -30,10 +31,35 @@ import Testing
     func `a value of a wrong type is rejected with the expected type`(word: String, type: String) throws {
         let argument = try ToolArgument(word)
         let error = #expect(throws: CLIError.self) {
-            try argument.value(by: ["type": .string(type)], try: "patchbay tools shop tap")
+            try argument.value(by: JSONSchemaNode(["type": .string(type)]), try: "patchbay tools shop tap")
         }
         #expect(error?.hint == "patchbay tools shop tap")
         #expect(error?.message.hasPrefix("a must be \(type), and") == true)
+    }
+
+    private static let composed = #"""
+        {"properties":{"optional":{"anyOf":[{"type":"string"},{"type":"null"}]},"ref":{"$ref":"#/$defs/Name"},
+        "all":{"allOf":[{"$ref":"#/$defs/Name"}]},"union":{"oneOf":[{"type":"string","maxLength":2},{"type":"string"}]},
+        "either":{"type":["integer","string"]},"choice":{"enum":["1","auto"]},"constant":{"const":"7"},
+        "number":{"enum":[1,2]},"mixed":{"enum":[1,"auto"]},"count":{"anyOf":[{"type":"integer"},{"type":"null"}]}},
+        "$defs":{"Name":{"type":"string"}}}
+        """#
+
+    @Test(arguments: [
+        ("optional=0012", #""0012""#), ("optional=true", #""true""#), ("optional=null", "null"), ("ref=42", #""42""#),
+        ("all=1e5", #""1e5""#), ("union=42", #""42""#), ("either=0012", #""0012""#), ("choice=1", #""1""#),
+        ("constant=7", #""7""#), ("number=1", "1"), ("mixed=1", "1"), ("mixed=auto", #""auto""#), ("count=5", "5"),
+    ])
+    func `a text stays a text where any part of the schema allows one`(word: String, value: String) throws {
+        let name = String(word.prefix { $0 != "=" })
+
+        #expect(try arguments(Self.composed).merged([word], into: [:])[name]?.text == value)
+    }
+
+    @Test func `members of the JSON object that the broker converts are not refused`() throws {
+        let arguments = try arguments(#"{"properties":{"n":{"type":"integer"},"s":{"type":"string"}}}"#)
+
+        #expect(try arguments.merged([], into: ["n": "5", "s": .null]) == ["n": "5", "s": .null])
     }
 
     @Test(arguments: ["a", "=b", ""]) func `an argument without a key is rejected`(word: String) {

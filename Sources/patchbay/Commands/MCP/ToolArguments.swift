@@ -2,7 +2,6 @@ import JSON
 import Model
 
 /// The arguments of a tool call, checked against the tool's schema before the call.
-///
 struct ToolArguments {
     private let tool: String
     private let id: EndpointID
@@ -51,6 +50,7 @@ struct ToolArguments {
     /// The object may have names that the schema does not mention, unless the schema refuses them.
     /// - Throws: `CLIError` for an invalid, unknown or repeated argument, and if a required argument is missing.
     func merged(_ words: [String], into object: JSONObject) throws(CLIError) -> JSONObject {
+        let node = schema.map { JSONSchemaNode($0) }
         var arguments = object
         for word in words {
             let argument = try ToolArgument(word)
@@ -61,7 +61,7 @@ struct ToolArguments {
                     try: hint
                 )
             }
-            arguments[argument.name] = try argument.value(by: schema?["properties"]?[argument.name], try: hint)
+            arguments[argument.name] = try argument.value(by: node?.member(argument.name), try: hint)
         }
         if isClosed { for member in object.members { try check(member.name) } }
         if let missing = required.first(where: { arguments[$0] == nil }) {
@@ -70,7 +70,8 @@ struct ToolArguments {
                 try: "patchbay call \(id) \(SanitizedText(tool)) \(SanitizedText(missing))=…"
             )
         }
-        if let problem = schema.flatMap({ JSONSchemaValidator($0).problem(with: .object(arguments)) }) {
+        // The broker converts the members of the JSON object.
+        if let node, let problem = JSONSchemaValidator(node).problem(with: node.converted(.object(arguments)).value) {
             throw .usage("\(SanitizedText(tool)) was not called: \(SanitizedText(problem, limit: 500))", try: hint)
         }
         return arguments
@@ -105,23 +106,31 @@ struct ToolArgument: Equatable {
         text = String(word[word.index(after: sign)...])
     }
 
-    /// Converts the text to the type in the property's schema. Without a type, valid JSON except strings stays JSON.
+    /// Converts the text to the type in the property's schema. A text stays a text if the schema allows that. Without a
+    /// type, valid JSON except strings stays JSON.
     ///
     /// - Parameters:
     ///   - schema: The property's schema; nil if the tool has none.
     ///   - hint: The command that shows the tool.
     /// - Returns: The value.
     /// - Throws: `CLIError` if the text does not match the schema.
-    func value(by schema: JSON?, try hint: String) throws(CLIError) -> JSON {
-        let types = schema?["type"]?.array?.compactMap(\.string) ?? (schema?["type"]?.string.map { [$0] } ?? [])
+    func value(by schema: JSONSchemaNode?, try hint: String) throws(CLIError) -> JSON {
         let json = try? JSON(parsing: text)
-        if types.contains("string") {
-            return json?.isNull == true && types.contains("null") ? .null : .string(text)
+        guard let schema, let types = schema.types else {
+            return json.flatMap { $0.string == nil ? $0 : nil } ?? .string(text)
         }
-        guard !types.isEmpty else { return json.flatMap { $0.string == nil ? $0 : nil } ?? .string(text) }
-        guard let json, types.contains(where: { JSONSchemaValidator.is(json, $0) }) else {
+        let validator = JSONSchemaValidator(schema)
+        if types.contains(.string) {
+            if json?.isNull == true, types.contains(.null) { return .null }
+            // The text may be a number among the values of `enum`.
+            guard let json, validator.problem(with: .string(text)) != nil, validator.problem(with: json) == nil else {
+                return .string(text)
+            }
+            return json
+        }
+        guard let json, types.isSuperset(of: JSONTypes(of: json)) else {
             throw .usage(
-                "\(SanitizedText(name)) must be \(types.map { SanitizedText($0).text }.joined(separator: " or ")), and "
+                "\(SanitizedText(name)) must be \(types.names.joined(separator: " or ")), and "
                     + "\"\(SanitizedText(text))\" is not",
                 try: hint
             )
