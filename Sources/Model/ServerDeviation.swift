@@ -16,6 +16,8 @@ package struct ServerDeviation: Hashable, Sendable, Codable {
         case invalidSyntax = "sends values that are not JSON"
         case invalidUTF8 = "sends text that is not UTF-8"
         case deepNesting = "nests values too deep"
+        case damagedList = "lists tools, prompts or resources in a form that clients refuse"
+        case looseBase64 = "sends content whose base64 is not standard"
     }
 
     /// What the server does: the raw value of a `Kind`. A newer broker may send further texts.

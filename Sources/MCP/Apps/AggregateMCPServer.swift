@@ -85,7 +85,7 @@ package struct AggregateMCPServer: MCPServer {
             var all: [(Int, [JSON])] = []
             for await some in group { all.append(some) }
             // Two truncated tool names of one app may have the same hash.
-            return ToolListSanitizer.sanitize(all.sorted { $0.0 < $1.0 }.flatMap(\.1))
+            return ListSanitizer.sanitize(all.sorted { $0.0 < $1.0 }.flatMap(\.1), of: CachedApp.tools)
         }
     }
 
@@ -109,14 +109,6 @@ package struct AggregateMCPServer: MCPServer {
             request.with(request.params.with("name", .string(tool))),
             of: principal
         )
-    }
-}
-
-extension JSONObject {
-    fileprivate func with(_ name: String, _ value: JSON) -> JSONObject {
-        var object = self
-        object[name] = value
-        return object
     }
 }
 
@@ -157,7 +149,7 @@ enum AggregatedTool {
         var listed: JSONObject = [
             "name": .string(ToolNamespace.name(of: name, alias: alias)),
             "description": .string(truncated(SanitizedText(text, limit: 1_024).text)),
-            "inputSchema": schema(tool["inputSchema"]) ?? ["type": "object"],
+            "inputSchema": schema(tool["inputSchema"]) ?? ["type": "object", "properties": [:]],
         ]
         listed["outputSchema"] = schema(tool["outputSchema"])
         listed["annotations"] = annotations(tool["annotations"])
@@ -189,6 +181,15 @@ enum ToolNamespace {
     static let limit = 48
     static let aliasLimit = 16
     static let separator = "__"
+    /// The member of a tool's `_meta` with the app's own name of a tool that is listed under a safe name.
+    static let originalNameKey = "patchbay/name"
+    /// The length limit of a tool's name (MCP 2025-11-25, tools), in bytes of UTF-8, and that of a safe name.
+    private static let (nameLimit, safeNameLimit) = (128, 64)
+
+    /// Returns the name under which an app lists a tool. Clients refuse a name that is too long or has invisible characters.
+    static func safeName(of tool: String) -> String {
+        SanitizedText(tool, limit: nameLimit).text == tool ? tool : fitted(tool, to: safeNameLimit)
+    }
 
     /// Returns an endpoint's alias. An endpoint ID has no `_`, so the first `__` ends the alias.
     static func alias(of id: EndpointID) -> String { fitted(id.text, to: aliasLimit) }

@@ -84,6 +84,7 @@ struct RequestSender: Sendable {
     ) async throws -> UpstreamResponse {
         let watch = ElapsedTimer(clock)
         let annotations = await annotations(of: request, id)
+        let request = annotations.originalName.map { request.with(request.params.with("name", .string($0))) } ?? request
         // The timeout of the request covers everything; without one, the wait for the app has its own limit.
         let limit = request.timeout ?? wait + total
         var policy = RetryPolicy(for: min(wait, limit), mayRepeat: request.mayRepeat(annotations))

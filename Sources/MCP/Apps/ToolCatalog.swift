@@ -102,7 +102,8 @@ struct ToolCatalog: Sendable {
     func cachedList(_ method: String, of id: EndpointID) async -> JSONObject? {
         guard var list = await cache.record(of: id).list(of: method) else { return nil }
         // An earlier version of Patchbay may have cached the list with fewer checks.
-        if method == CachedApp.tools { list["tools"] = .array(ToolListSanitizer.sanitize(list["tools"]?.array ?? [])) }
+        let member = Self.members[method] ?? ""
+        list[member] = .array(ListSanitizer.sanitize(list[member]?.array ?? [], of: method))
         return list
     }
 
@@ -115,7 +116,7 @@ struct ToolCatalog: Sendable {
     ) async throws -> JSONObject {
         let member = Self.members[method] ?? ""
         var entries: [JSON] = []
-        var sanitizer = method == CachedApp.tools ? ToolListSanitizer() : nil
+        var sanitizer = ListSanitizer(method)
         var cursor: JSON?
         var cursors: Set<JSON> = []
         var result = JSONObject()
@@ -123,15 +124,17 @@ struct ToolCatalog: Sendable {
             var params = JSONObject()
             params["cursor"] = cursor
             result = try await sender.send(MCPRequest(method, params), at: id, for: principal, wait: wait).result()
-            let page = result[member]?.array ?? []
-            entries += sanitizer == nil ? page : page.compactMap { sanitizer?.sanitize($0) }
-            cursor = result["nextCursor"]
-            guard let next = cursor, next != .null, cursors.insert(next).inserted else { break }
-            if sanitizer != nil, entries.count >= Self.toolLimit {
+            // PHP writes a list with a gap as an object.
+            let page = result[member]?.array ?? result[member]?.object?.members.map(\.value) ?? []
+            entries += page.compactMap { sanitizer.sanitize($0) }
+            cursor = result["nextCursor"].flatMap { $0 == "" || $0.string == nil && $0.number == nil ? nil : $0 }
+            guard let next = cursor, cursors.insert(next).inserted else { break }
+            if method == CachedApp.tools, entries.count >= Self.toolLimit {
                 logger.warning("the app has too many tools; further pages are ignored", metadata: ["endpoint": "\(id)"])
                 break
             }
         }
+        if sanitizer.hasRepaired { pool.deviations.record(.damagedList, of: id) }
         result["nextCursor"] = nil
         result[member] = .array(method == CachedApp.tools ? Self.sorted(entries) : entries)
         await store(result, method: method, of: id)

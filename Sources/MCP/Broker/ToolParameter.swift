@@ -58,11 +58,10 @@ extension ToolParameter where Value == UInt16 {
 }
 
 extension ToolParameter where Value: RawRepresentable & CaseIterable, Value.RawValue == String {
-    /// One of several words. Without a description, the schema omits the type as well: the words imply it.
+    /// One of several words. Gemini refuses all tools if the schema omits the type (gemini-cli#4400).
     static func word(_ name: String, _ description: String? = nil) -> Self {
         let words = Value.allCases.map(\.rawValue)
-        var schema: JSONObject = description == nil ? [:] : ["type": "string"]
-        schema["enum"] = .array(words.map(JSON.string))
+        var schema: JSONObject = ["type": "string", "enum": .array(words.map(JSON.string))]
         schema["description"] = description.map(JSON.string)
         return Self(name: name, schema: .object(schema)) { json throws(ToolError) in
             guard let text = json.string else { throw ToolError("\(name) must be a string") }

@@ -55,6 +55,9 @@ struct ResultAdapter: Sendable {
         for name in Self.statelessMembers { result[name] = nil }
         // Any JSON since 2026-07-28; an object before.
         if let content = result["structuredContent"], content.object == nil { result["structuredContent"] = nil }
+        if method == "tools/list", let tools = result["tools"]?.array {
+            result["tools"] = .array(tools.map(Self.withoutForeignOutput))
+        }
         if version < .v2025_06_18, let content = result["content"]?.array {
             result["content"] = .array(content.map(Self.withoutLink))
         }
@@ -63,6 +66,15 @@ struct ResultAdapter: Sendable {
 
     private static let inputRequiredMessage =
         "the app requests input before it continues, and this client does not support that"
+
+    /// Removes the schema of a result that is no object. The SDKs for TypeScript drop the whole list before 2026-07-28.
+    private static func withoutForeignOutput(_ tool: JSON) -> JSON {
+        guard var object = tool.object, let output = object["outputSchema"], output["type"] != "object" else {
+            return tool
+        }
+        object["outputSchema"] = nil
+        return .object(object)
+    }
 
     /// Replaces a resource link by text. Links exist since 2025-06-18, and strict clients of earlier versions reject
     /// them.

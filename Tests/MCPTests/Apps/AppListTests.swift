@@ -153,7 +153,7 @@ import Testing
                 ]
             ]
         }
-        let schema: JSON = ["type": "object"]
+        let schema: JSON = ["type": "object", "properties": [:]]
         let expected: [JSON] = [
             ["name": "a", "inputSchema": schema], ["name": "b", "inputSchema": schema],
             ["name": "c", "inputSchema": schema], ["name": "d", "inputSchema": schema, "annotations": [:]],
