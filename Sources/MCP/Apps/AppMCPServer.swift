@@ -87,17 +87,21 @@ package struct AppMCPServer: MCPServer {
         do {
             try await proxy.catalog.listIfFilterNeedsIt(id, for: principal)
             // The client has its own timeout and cancels the request.
-            let request = request.withArgumentsAsObject.with(timeout: proxy.timeouts.response.total)
-            try await proxy.catalog.requireValidArguments(request, at: id, for: principal, wait: proxy.timeouts.wait)
+            let call = try await proxy.catalog.validated(
+                request.withArgumentsAsObject.with(timeout: proxy.timeouts.response.total),
+                at: id,
+                for: principal,
+                wait: proxy.timeouts.wait
+            )
             var result = try await proxy.sender.call(
-                request,
+                call.request,
                 at: id,
                 for: principal,
                 wait: proxy.timeouts.wait,
                 maxPixels: Self.maxPixels,
                 imageFormat: nil
             )
-            result = await proxy.catalog.withArgumentWarning(result, to: request, at: id)
+            result = call.withWarning(result)
             return await proxy.catalog.withToolSuggestions(result, tool, at: id, for: principal, alias: alias)
         } catch let failure as AppError {
             return failure.result(for: .appAgent, at: id)

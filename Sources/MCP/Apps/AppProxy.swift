@@ -240,21 +240,23 @@ extension AppProxy {
         let (id, watch) = (call.endpoint.id, ElapsedTimer(clock))
         do {
             try await catalog.listIfFilterNeedsIt(id, for: principal, within: call.timeout)
-            try await catalog.requireValidArguments(
+            let validated = try await catalog.validated(
                 request.after(watch.elapsed),
                 at: id,
                 for: principal,
                 wait: call.wait
             )
+            // The time limit of the whole call.
+            let rest = request.after(watch.elapsed).timeout
             var result = try await sender.call(
-                request.after(watch.elapsed),
+                rest.map { validated.request.with(timeout: $0) } ?? validated.request,
                 at: id,
                 for: principal,
                 wait: call.wait,
                 maxPixels: call.maxPixels,
                 imageFormat: call.imageFormat
             )
-            result = await catalog.withArgumentWarning(result, to: request, at: id)
+            result = validated.withWarning(result)
             let left = call.timeout.map { $0 - watch.elapsed }
             return await catalog.withToolSuggestions(result, call.tool, at: id, for: principal, within: left)
         } catch let error as RPCError {

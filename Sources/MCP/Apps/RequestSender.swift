@@ -229,6 +229,11 @@ struct RequestSender: Sendable {
         async
     {
         guard Self.auditedMethods.contains(request.method) else { return }
+        var outcome = outcome
+        if !request.conversions.isEmpty {
+            // Each kind once, because a list may have many elements.
+            outcome += "; arguments converted: \(Set(request.conversions).sorted().joined(separator: ", "))"
+        }
         let event = EndpointCallEvent(of: id, subject: SanitizedText(request.subject), bytes: size, outcome: outcome)
         await authorizer.audit(event, by: principal)
     }

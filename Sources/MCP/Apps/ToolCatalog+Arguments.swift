@@ -5,7 +5,8 @@ import SystemIO
 
 /// The check of a tool call's arguments against the tool's schema.
 extension ToolCatalog {
-    /// Throws if the listed schema of a tool does not allow the arguments of a call.
+    /// Returns the call with arguments that the listed schema of the tool allows. Arguments of another type are converted
+    /// if their meaning is unambiguous.
     ///
     /// A tool of an app that was never listed passes: the app validates the arguments itself. A call without a permission
     /// passes too: the sender refuses it with the reason.
@@ -14,18 +15,21 @@ extension ToolCatalog {
     ///   - id: The app.
     ///   - principal: The caller.
     ///   - wait: The wait time for an offline app. The app may return with another schema.
+    /// - Returns: The call to send.
     /// - Throws: `AppError.invalidArguments`, `CancellationError`.
-    func requireValidArguments(
+    func validated(
         _ request: MCPRequest,
         at id: EndpointID,
         for principal: Principal,
         wait: Duration
-    ) async throws {
+    ) async throws -> ValidatedCall {
         guard let tool = request.tool, let endpoint = try? await pool.endpoint(id),
             principal.may(.endpointCall, on: endpoint)
-        else { return }
-        do { try await sender.requireTool(request, at: id, for: principal) } catch { return }
-        guard await problem(with: request, tool, at: id) != nil else { return }
+        else { return ValidatedCall(request) }
+        do { try await sender.requireTool(request, at: id, for: principal) } catch { return ValidatedCall(request) }
+        var call = ValidatedCall(request, by: await schema(of: tool, at: id))
+        // A list of the last launch does not decide how arguments are converted.
+        guard call.problem != nil || call.isConverted && pool.isListDue(of: id) else { return call }
         // The app may have been rebuilt with another schema since it was listed. If it does not answer in time, the last
         // known schema decides.
         let limit = min(wait + timeouts.list, request.timeout ?? wait + timeouts.list)
@@ -34,11 +38,12 @@ extension ToolCatalog {
                 try await freshList(CachedApp.tools, of: id, for: principal, wait: wait)
             }
         } catch let error as AppError {
-            guard Self.allowsCachedList(error) else { return }
+            guard Self.allowsCachedList(error) else { return ValidatedCall(request) }
         } catch is RPCError {
             // The app answers, but has no list any more.
         }
-        guard let problem = await problem(with: request, tool, at: id) else { return }
+        call = ValidatedCall(request, by: await schema(of: tool, at: id))
+        guard let problem = call.problem else { return call }
         let failure = AppError.invalidArguments(tool: tool, problem: problem)
         await sender.recordRefusal(failure, of: request, at: id, for: principal)
         throw failure
@@ -46,15 +51,44 @@ extension ToolCatalog {
 
     /// Returns the schema of a tool's arguments; nil if the app does not list the tool.
     func schema(of tool: String, at id: EndpointID) async -> JSON? { await cache.record(of: id).schema(of: tool) }
+}
 
-    private func problem(with request: MCPRequest, _ tool: String, at id: EndpointID) async -> String? {
-        let arguments = request.params["arguments"].flatMap { $0.isNull ? nil : $0 } ?? [:]
-        guard let schema = await schema(of: tool, at: id) else { return nil }
-        let validator = JSONSchemaValidator(schema) {
-            SimilarNameFinder.suggestion(for: $0, among: $1, listedAs: "arguments")
+/// A tool call, compared with the listed schema of the tool.
+struct ValidatedCall: Sendable {
+    /// The call to send, with converted arguments.
+    private(set) var request: MCPRequest
+    /// The reason why the schema does not allow the call; nil if it does.
+    private(set) var problem: String?
+    private(set) var isConverted = false
+    /// The warning about arguments that the schema does not declare.
+    private var warning: String?
+
+    /// - Parameters:
+    ///   - request: The call.
+    ///   - schema: The schema of the tool's arguments; nil if the tool is not listed.
+    init(_ request: MCPRequest, by schema: JSON? = nil) {
+        self.request = request
+        guard let schema, let tool = request.tool else { return }
+        let node = JSONSchemaNode(schema)
+        var arguments = request.params["arguments"].flatMap { $0.isNull ? nil : $0 } ?? [:]
+        problem = Self.problem(with: arguments, node, schema)
+        if problem != nil {
+            let (value, conversions) = node.converted(arguments)
+            if let object = value.object, !conversions.isEmpty, Self.problem(with: value, node, schema) == nil {
+                self.request = request.with(arguments: object, conversions: conversions)
+                (problem, isConverted, arguments) = (nil, true, value)
+            }
         }
+        guard let object = arguments.object, !object.members.isEmpty else { return }
+        warning = UndeclaredArguments(in: object, of: schema.object ?? [:]).warning(for: tool)
+    }
+
+    private static func problem(with arguments: JSON, _ node: JSONSchemaNode, _ schema: JSON) -> String? {
         if arguments.object == nil, arguments.string != nil {
             do { _ = try arguments.objectOrParsed() } catch { return "its value of arguments \(error)" }
+        }
+        let validator = JSONSchemaValidator(node) {
+            SimilarNameFinder.suggestion(for: $0, among: $1, listedAs: "arguments")
         }
         return validator.problem(with: arguments).map { problem in
             let isNamed = problem.contains("is not an argument")
@@ -63,15 +97,9 @@ extension ToolCatalog {
         }
     }
 
-    /// Adds a warning to the result of a call with arguments that the tool's schema does not declare.
-    func withArgumentWarning(_ result: JSONObject, to request: MCPRequest, at id: EndpointID) async -> JSONObject {
-        guard let tool = request.tool, let arguments = request.params["arguments"]?.object, !arguments.members.isEmpty,
-            let schema = await schema(of: tool, at: id)?.object,
-            let warning = UndeclaredArguments(in: arguments, of: schema).warning(for: tool),
-            let content = result["content"]?.array
-        else { return result }
-        var result = result
-        result["content"] = .array(content + [["type": "text", "text": .string(warning)]])
-        return result
+    /// Adds the warning to the result of the call.
+    func withWarning(_ result: JSONObject) -> JSONObject {
+        guard let warning, let content = result["content"]?.array else { return result }
+        return result.with("content", .array(content + [["type": "text", "text": .string(warning)]]))
     }
 }

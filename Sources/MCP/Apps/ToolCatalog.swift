@@ -271,13 +271,11 @@ extension RPCError {
 }
 
 extension MCPRequest {
-    /// The request with `arguments` as an object, if the client sent them as a JSON text.
+    /// The request with `arguments` as an object, if the client sent them as a JSON text or as null.
     var withArgumentsAsObject: MCPRequest {
-        guard let given = params["arguments"], given.object == nil, let arguments = given.objectOrText else {
-            return self
-        }
-        var params = params
-        params["arguments"] = .object(arguments)
-        return with(params)
+        guard let given = params["arguments"], given.object == nil else { return self }
+        if given.isNull { return with(arguments: [:], conversions: ["null left out"]) }
+        guard let arguments = given.objectOrText else { return self }
+        return with(arguments: arguments, conversions: ["text to object"])
     }
 }

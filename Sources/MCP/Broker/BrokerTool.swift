@@ -38,6 +38,8 @@ struct ToolDefinition: Sendable {
     let scope: Scope
     /// The schemas of the parameters by name.
     let properties: JSONObject
+    /// The schema of the arguments.
+    let schema: JSONSchemaNode
     /// The definition as `tools/list` returns it.
     let json: JSON
 
@@ -54,6 +56,7 @@ struct ToolDefinition: Sendable {
         properties = JSONObject((required + optional).map { JSONObject.Member(name: $0.name, value: $0.schema) })
         var schema: JSONObject = ["type": "object", "properties": .object(properties)]
         if !required.isEmpty { schema["required"] = .array(required.map { .string($0.name) }) }
+        self.schema = JSONSchemaNode(.object(schema))
         json = [
             "name": .string(name), "description": .string(description), "inputSchema": .object(schema),
             "annotations": .object(annotations),

@@ -6,14 +6,17 @@ struct ToolRequest: Sendable {
     let notify: (@Sendable (RPCNotification) -> Void)?
     private let arguments: JSONObject
 
-    /// Parses the arguments. An argument under another name with the same meaning is accepted. Other unknown arguments are
-    /// rejected, because a misspelled one would otherwise be ignored.
+    /// Parses the arguments. An argument under another name with the same meaning is accepted, and one of another type that
+    /// the schema makes unambiguous. Other unknown arguments are rejected, because a misspelled one would otherwise be
+    /// ignored.
     init(_ request: MCPRequest, for tool: ToolDefinition) throws(ToolError) {
         let arguments: JSONObject
-        do { arguments = try (request.params["arguments"] ?? [:]).objectOrParsed() } catch {
+        let given = request.params["arguments"] ?? [:]
+        do { arguments = given.isNull ? [:] : try given.objectOrParsed() } catch {
             throw ToolError("the value of arguments \(error)")
         }
-        self.arguments = try ArgumentNames.resolved(arguments, for: tool)
+        let resolved = try ArgumentNames.resolved(arguments, for: tool)
+        self.arguments = tool.schema.converted(.object(resolved)).value.object ?? resolved
         notify = request.notify
     }
 

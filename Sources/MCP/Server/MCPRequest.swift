@@ -5,6 +5,8 @@ package struct MCPRequest: Sendable {
     package let method: String
     /// The parameters without the protocol's own members of `_meta` and without `progressToken`.
     package private(set) var params: JSONObject
+    /// The conversions of arguments that the client sent in another type, for the audit log, such as `text to integer`.
+    private(set) var conversions: [String] = []
     /// The client capabilities that an app can use.
     package internal(set) var capabilities: JSONObject
     /// The lowest level of log messages that the principal wants (names of RFC 5424); nil if it wants none.
@@ -58,6 +60,13 @@ package struct MCPRequest: Sendable {
         request.params = params
         return request
     }
+
+    /// Returns a copy with converted arguments.
+    func with(arguments: JSONObject, conversions: [String] = []) -> MCPRequest {
+        var request = with(params.with("arguments", .object(arguments)))
+        request.conversions += conversions
+        return request
+    }
 }
 
 extension MCPRequest {
@@ -100,11 +109,7 @@ extension MCPRequest {
 
     /// A copy that asks for JPEG.
     var requestingJPEG: MCPRequest {
-        var arguments = params["arguments"]?.object ?? [:]
-        arguments[Self.form] = Self.jpeg
-        var params = params
-        params["arguments"] = .object(arguments)
-        return with(params)
+        with(arguments: (params["arguments"]?.object ?? [:]).with(Self.form, Self.jpeg))
     }
 
     /// Returns whether a tool declares that it can return JPEG screenshots.

@@ -33,7 +33,7 @@ import Testing
             {"type":"object","properties":{"name":{"type":"string","description":"of the lamp"},\
             "level":{"type":"integer","maximum":10,"description":"default 5"},\
             "color":{"type":"string","enum":["red","green"],"description":"default red"},\
-            "mode":{"enum":["red","green"]},"port":{"type":"integer","description":"of the lamp"},\
+            "mode":{"type":"string","enum":["red","green"]},"port":{"type":"integer","description":"of the lamp"},\
             "extra":{"type":"object"}},"required":["name"]}
             """
 
@@ -44,9 +44,12 @@ import Testing
         )
     }
 
-    @Test func `an argument has the type of its parameter, and is nil if it is absent or null`() throws {
+    @Test
+    func `an argument has the type of its parameter, also if it came as a text, and is nil if it is absent or null`()
+        throws
+    {
         let request = try Self.request([
-            "name": "hall", "level": 10, "color": "green", "port": 65_535, "extra": #"{"a": 1}"#,
+            "name": "hall", "level": "10", "color": "green", "port": 65_535, "extra": #"{"a": 1}"#,
         ])
         let empty = try Self.request(["name": "", "level": .null])
 
@@ -58,7 +61,9 @@ import Testing
     }
 
     @Test func `an argument of the wrong type or range is named with the allowed values`() throws {
-        let request = try Self.request(["name": 1, "level": 11, "color": "blue", "mode": 1, "port": 0, "extra": []])
+        let request = try Self.request([
+            "name": true, "level": 11, "color": "blue", "mode": [:], "port": 0, "extra": [],
+        ])
 
         #expect(throws: ToolError("name must be a string")) { try request[Self.name] }
         #expect(throws: ToolError("level must be a whole number from 1 to 10")) { try request[Self.level] }
