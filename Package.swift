@@ -122,7 +122,7 @@ let package = Package(
 
         // Servers and clients.
         module("QR", ["CQRencode"]),
-        module("Images", ["CImages", "SystemIO"]),
+        module("Images", ["CImages", "Model", "SystemIO"]),
         module(
             "MCP",
             [

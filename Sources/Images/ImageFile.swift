@@ -1,3 +1,5 @@
+import Model
+
 /// An encoded image with a parsed header.
 package struct ImageFile: Hashable, Sendable {
     package let format: ImageFormat
@@ -85,13 +87,11 @@ package enum ImageFormat: String, Hashable, Sendable {
     case jpeg
 
     /// Detects the format by the first bytes. A declared media type is ignored.
-    package init?(of bytes: some Collection<UInt8>) {
-        if bytes.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) {
-            self = .png
-        } else if bytes.starts(with: [0xFF, 0xD8, 0xFF]) {
-            self = .jpeg
-        } else {
-            return nil
+    package init?(of bytes: some RandomAccessCollection<UInt8>) {
+        switch ImageType(of: bytes) {
+        case .png: self = .png
+        case .jpeg: self = .jpeg
+        case .gif, .webp, .heic, .avif, .svg, nil: return nil
         }
     }
 

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Model
 import SystemIO
 
 /// Scales images down to a size that MCP clients accept. Works on one image at a time, on its own thread, because a
@@ -17,20 +18,21 @@ package actor ImageResizer {
     /// Decodes an image and scales it down if necessary.
     ///
     /// - Parameters:
-    ///   - base64: The image in base64.
+    ///   - base64: The image in base64, as `Base64Decoder` accepts it.
     ///   - edge: The maximum length of the longest edge, in pixels.
     ///   - format: The format of the result; nil for that of the original, or the smaller one of a scaled image.
-    /// - Returns: The original and the result. Both are equal if the image already fits, and has the format.
+    /// - Returns: The original and the result, which are equal if the image already fits, and has the format; and whether
+    ///   the base64 is standard.
     /// - Throws: `ImageError`, also for an image that fits but cannot be decoded.
     package func resize(
         base64: String,
         to edge: Int,
         as format: ImageFormat? = nil
-    ) throws(ImageError) -> (original: ImageFile, fitted: ImageFile) {
+    ) throws(ImageError) -> (original: ImageFile, fitted: ImageFile, isStandard: Bool) {
         guard base64.utf8.count / 4 * 3 <= limits.bytes + 3 else { throw .tooManyBytes(base64.utf8.count / 4 * 3) }
-        guard let data = Data(base64Encoded: base64) else { throw .notBase64 }
+        guard let (data, isStandard) = Base64Decoder.decode(base64) else { throw .notBase64 }
         let original = try ImageFile(reading: Array(data), within: limits)
-        return (original, try original.fitted(to: max(1, edge), as: format, within: limits))
+        return (original, try original.fitted(to: max(1, edge), as: format, within: limits), isStandard)
     }
 }
 

@@ -23,7 +23,7 @@ import Testing
         "Tunnels": ["CLinux", "Model", "SystemIO", "Logging", "Metrics", "ServiceLifecycle"],
         "AccessControl": ["CLinux", "CSQLite", "Model", "SystemIO", "Crypto", "Logging", "ServiceLifecycle"],
         "QR": ["CQRencode"],
-        "Images": ["CImages", "SystemIO"],
+        "Images": ["CImages", "Model", "SystemIO"],
         "API": [
             "Images", "JSON", "MCP", "Model", "AccessControl", "QR", "Registrations", "Registry", "StreamBridge",
             "SystemIO", "Tunnels", "HTTPTypes", "Hummingbird", "HummingbirdCore", "Logging", "Metrics", "NIOCore",

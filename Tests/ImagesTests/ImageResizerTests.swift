@@ -14,7 +14,7 @@ import Testing
     @Test func `a small image is returned unchanged, byte for byte`() async throws {
         let bytes = try png(SampleImages.screen(width: 400, height: 800))
 
-        let (original, fitted) = try await ImageResizer().resize(base64: SampleImages.base64(bytes), to: 1_568)
+        let (original, fitted, _) = try await ImageResizer().resize(base64: SampleImages.base64(bytes), to: 1_568)
 
         #expect(original.bytes == bytes)
         #expect(fitted == original)

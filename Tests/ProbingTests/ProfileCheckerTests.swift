@@ -92,7 +92,7 @@ import Testing
         #expect(check.tools.map(\.outcome) == [.answered, .failed, .skipped, .skipped])
         #expect(
             check.tools.map(\.reason) == [
-                nil, "it answers with 1 bytes that are neither PNG nor JPEG", "it needs arguments",
+                nil, "it answers with 1 bytes that are no image", "it needs arguments",
                 "it needs a session",
             ]
         )

@@ -62,6 +62,15 @@ import Testing
         #expect(try Self.result("webdriveragent", "screenshot", .json(#"{"value":"\#(lines)"}"#)) == expected)
     }
 
+    @Test func `a picture that is no PNG or JPEG keeps its type`() throws {
+        let svg = Data("<svg/>".utf8).base64EncodedString()
+
+        #expect(
+            try Self.result("debugbridge", "screenshot", .json(#"{"png_base64":"data:image/png;base64,\#(svg)"}"#))
+                == #"{"content":[{"type":"image","data":"\#(svg)","mimeType":"image/svg+xml"}]}"#
+        )
+    }
+
     @Test func `a part of the state is selected by a pointer`() throws {
         let state = ProfileResponse.json(#"{"user":{"name":"Ada","tags":["x"]},"cart":[]}"#)
 
@@ -108,7 +117,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("app-debug", "screenshot", #"{"status":"ok"}"#, "it answers with 15 bytes that are neither PNG nor JPEG"),
+        ("app-debug", "screenshot", #"{"status":"ok"}"#, "it answers with 15 bytes that are no image"),
         ("app-debug", "record_stop", #"{"ok":true}"#, "it answers with 11 bytes that are no MP4 file"),
         ("app-debug", "list_actions", "[", "it answers with invalid JSON (unexpected end, at byte 1)"),
         ("debugbridge", "screenshot", "{}", "it answers with JSON without base64 at \"/png_base64\""),

@@ -77,7 +77,8 @@ extension RequestSender {
             of: await resourceLinks.filtered(result, of: id, for: principal, sizeLimiter.artifacts),
             maxPixels: hasTurn ? maxPixels : 0,
             as: imageFormat,
-            for: principal
+            for: principal,
+            onLooseBase64: { pool.deviations.record(.looseBase64, of: id) }
         )
     }
 

@@ -143,6 +143,8 @@ package struct ArtifactLink: Hashable, Sendable {
             switch mimeType {
             case "image/png": ".png"
             case "image/jpeg": ".jpg"
+            case "image/svg+xml": ".svg"
+            case "image/webp", "image/heic", "image/avif", "image/gif": ".\(mimeType.dropFirst("image/".count))"
             case "video/mp4": ".mp4"
             case "application/json": ".json"
             case "text/plain": ".txt"

@@ -2,12 +2,14 @@ package import AccessControl
 import FoundationEssentials
 package import Images
 package import JSON
+import Model
 
 /// Reduces tool results to sizes that MCP clients accept.
 ///
 /// Clients reject results over 1,048,576 characters, and images over 5 MB or 2,000 pixels. Images are therefore scaled
 /// down, with a note. Other large content is stored as an artifact and replaced by a link. Small results are unchanged.
-/// Invalid images become links too: model APIs reject them, and with them the rest of the conversation.
+/// Invalid images become links too: model APIs reject them, and with them the rest of the conversation. Base64 in another
+/// form than the standard one becomes standard, because clients check it.
 package struct ResultSizeLimiter: Sendable {
     /// The maximum size in a result of one text, of the structured content, and of all images together: 1 MiB.
     package static let limit = 1 << 20
@@ -31,21 +33,26 @@ package struct ResultSizeLimiter: Sendable {
     ///   - maxPixels: The maximum edge of an image; 0 to link the originals.
     ///   - format: The format of the images; nil for any.
     ///   - principal: The principal that may read the artifacts.
+    ///   - onLooseBase64: Called if base64 was not standard.
     /// - Returns: The result with scaled images and links.
     package func limitSize(
         of result: JSONObject,
         maxPixels: Int,
         as format: ImageFormat? = nil,
-        for principal: Principal
+        for principal: Principal,
+        onLooseBase64: () -> Void = {}
     ) async -> JSONObject {
         let blocks = result["content"]?.array ?? []
-        guard Self.hasImages(result) || JSON.object(result).approximateSize > Self.limit
-        else {
+        guard blocks.contains(where: Self.hasBase64) || JSON.object(result).approximateSize > Self.limit else {
             return result
         }
         var budget = Budget(maxPixels: maxPixels, format: format, principal: principal)
         var blocksWithFittedImages: [JSON] = []
-        for block in blocks { blocksWithFittedImages += await fitImage(block, &budget) }
+        for block in blocks {
+            blocksWithFittedImages +=
+                block["type"] == "image" ? await fitImage(block, &budget) : [Self.standardized(block, &budget)]
+        }
+        if budget.hasLooseBase64 { onLooseBase64() }
         var content: [JSON] = []
         for block in blocksWithFittedImages {
             content += await limitBlock(budget.replaceBase64(inBlock: block), for: principal)
@@ -72,6 +79,23 @@ package struct ResultSizeLimiter: Sendable {
         result["content"]?.array?.contains { $0["type"] == "image" } ?? false
     }
 
+    private static func hasBase64(_ block: JSON) -> Bool {
+        block["type"] == "image" || block["type"] == "audio" || block["resource"]?["blob"] != nil
+    }
+
+    /// Returns an audio block or an embedded resource with standard base64, and every other block unchanged.
+    private static func standardized(_ block: JSON, _ budget: inout Budget) -> JSON {
+        guard hasBase64(block), let object = block.object else { return block }
+        let resource = object["resource"]?.object
+        guard let text = resource.map({ $0["blob"] }) ?? object["data"], let base64 = text.string,
+            let (data, isStandard) = Base64Decoder.decode(base64), !isStandard
+        else { return block }
+        budget.hasLooseBase64 = true
+        let standard = JSON.string(data.base64EncodedString())
+        guard let resource else { return .object(object.with("data", standard)) }
+        return .object(object.with("resource", .object(resource.with("blob", standard))))
+    }
+
     // MARK: Images
 
     private struct Budget {
@@ -81,6 +105,7 @@ package struct ResultSizeLimiter: Sendable {
         /// The remaining size for images.
         var remainingImageBytes = ResultSizeLimiter.limit
         var replacers: [Base64Replacer] = []
+        var hasLooseBase64 = false
 
         func replaceBase64(in json: JSON) -> JSON { replacers.reduce(json) { $1.applied(to: $0) } }
 
@@ -94,16 +119,20 @@ package struct ResultSizeLimiter: Sendable {
     }
 
     private func fitImage(_ block: JSON, _ budget: inout Budget) async -> [JSON] {
-        guard block["type"] == "image", let object = block.object, let base64 = object["data"]?.string else {
-            return [block]
-        }
-        if budget.maxPixels == 0, let bytes = Data(base64Encoded: base64).map(Array.init) {
-            let mimeType = ImageFormat(of: bytes)?.mimeType ?? Self.mimeType(object["mimeType"])
-            return await linked(base64, bytes, mimeType: mimeType, because: nil, &budget)
+        guard let object = block.object, let base64 = object["data"]?.string else { return [block] }
+        if budget.maxPixels == 0, let (data, isStandard) = Base64Decoder.decode(base64) {
+            if !isStandard { budget.hasLooseBase64 = true }
+            let mimeType = ImageType(of: data)?.rawValue ?? Self.mimeType(object["mimeType"])
+            return await linked(base64, Array(data), mimeType: mimeType, because: nil, &budget)
         }
         do throws(ImageError) {
-            let (original, fitted) = try await images.resize(base64: base64, to: budget.maxPixels, as: budget.format)
-            let data = fitted == original ? base64 : Data(fitted.bytes).base64EncodedString()
+            let (original, fitted, isStandard) = try await images.resize(
+                base64: base64,
+                to: budget.maxPixels,
+                as: budget.format
+            )
+            if !isStandard { budget.hasLooseBase64 = true }
+            let data = fitted == original && isStandard ? base64 : Data(fitted.bytes).base64EncodedString()
             guard data.utf8.count <= budget.remainingImageBytes else {
                 let reason = "the images of one result are too large together"
                 return await linked(
@@ -115,18 +144,22 @@ package struct ResultSizeLimiter: Sendable {
                 )
             }
             budget.remainingImageBytes -= data.utf8.count
-            guard fitted != original else { return [.object(object.with(data, fitted.format.mimeType))] }
+            guard fitted != original else { return [.object(object.withImage(data, fitted.format.mimeType))] }
             if let link = await link(original.bytes, mimeType: original.format.mimeType, for: budget.principal) {
                 budget.replacers.append(Base64Replacer(text: base64, uri: link.uri))
             }
-            return [.object(object.with(data, fitted.format.mimeType))] + Self.scaleNote(from: original, to: fitted)
+            return [.object(object.withImage(data, fitted.format.mimeType))]
+                + Self.scaleNote(from: original, to: fitted)
         } catch {
-            let bytes = Data(base64Encoded: base64).map(Array.init) ?? Array(base64.utf8)
+            let decoded = Base64Decoder.decode(base64)
+            if decoded?.isStandard == false { budget.hasLooseBase64 = true }
+            let bytes = decoded.map { Array($0.data) } ?? Array(base64.utf8)
             if let image = ImageHeader(of: bytes), image.longEdge <= Self.maxUndecodedEdge,
                 base64.utf8.count <= budget.remainingImageBytes
             {
                 budget.remainingImageBytes -= base64.utf8.count
-                return [.object(object.with(base64, image.mimeType))]
+                let data = decoded?.isStandard == true ? base64 : Data(bytes).base64EncodedString()
+                return [.object(object.withImage(data, image.mimeType))]
             }
             let mimeType = Self.mimeType(of: bytes, called: object["mimeType"], after: error)
             return await linked(base64, bytes, mimeType: mimeType, because: error.description, &budget)
@@ -145,11 +178,15 @@ package struct ResultSizeLimiter: Sendable {
     private static func mimeType(of bytes: [UInt8], called name: JSON?, after error: ImageError) -> String {
         let other = "application/octet-stream"
         switch error {
-        case .damaged, .notBase64: return other
-        case .tooManyBytes, .tooManyPixels: return ImageFormat(of: bytes)?.mimeType ?? other
+        case .damaged: return other
+        // An SVG file may be sent as it is.
+        case .notBase64: return ImageType(of: bytes) == .svg ? ImageType.svg.rawValue : other
+        case .tooManyBytes, .tooManyPixels: return ImageType(of: bytes)?.rawValue ?? other
         case .unknownFormat:
+            if let type = ImageType(of: bytes) { return type.rawValue }
             let type = mimeType(name)
-            return ["image/png", "image/jpeg", "image/jpg"].contains(type.lowercased()) ? other : type
+            let isRefuted = type.lowercased() == "image/jpg" || ImageType(rawValue: type.lowercased()) != nil
+            return isRefuted ? other : type
         }
     }
 
@@ -202,7 +239,7 @@ package struct ResultSizeLimiter: Sendable {
             return (Array(text.utf8), mimeType(source["mimeType"], "text/plain"))
         }
         let base64 = source["blob"]?.string ?? source["data"]?.string
-        return base64.flatMap { Data(base64Encoded: $0) }.map { (Array($0), mimeType(source["mimeType"])) }
+        return base64.flatMap { Base64Decoder.decode($0) }.map { (Array($0.data), mimeType(source["mimeType"])) }
     }
 
     /// Returns a valid media type (RFC 6838), or the default.
@@ -226,11 +263,8 @@ package struct ResultSizeLimiter: Sendable {
 
 extension JSONObject {
     /// Returns the image block with other data.
-    fileprivate func with(_ data: String, _ mimeType: String) -> JSONObject {
-        var block = self
-        block["data"] = .string(data)
-        block["mimeType"] = .string(mimeType)
-        return block
+    fileprivate func withImage(_ data: String, _ mimeType: String) -> JSONObject {
+        with("data", .string(data)).with("mimeType", .string(mimeType))
     }
 }
 

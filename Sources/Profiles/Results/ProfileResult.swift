@@ -77,13 +77,11 @@ extension ResultFormat {
             return .content(["content": [Self.textBlock(text)]])
         case .base64Image(let pointer):
             let text = pointer.value(in: json)?.string ?? ""
-            // A data URL (RFC 2397) has the data behind the comma.
-            let base64 = text.hasPrefix("data:") ? text.split(separator: ",").last.map(String.init) ?? "" : text
-            guard let data = Data(base64Encoded: base64, options: .ignoreUnknownCharacters), !data.isEmpty else {
+            guard let (data, isStandard) = Base64Decoder.decode(text), !data.isEmpty else {
                 throw .invalidResponse(reason: "JSON without base64 at \"\(pointer)\"")
             }
-            // Some servers break the lines of base64.
-            return .content(["content": [try Self.imageBlock(Array(data), data.base64EncodedString())]])
+            let base64 = isStandard ? text : data.base64EncodedString()
+            return .content(["content": [try Self.imageBlock(Array(data), base64)]])
         case .image, .video: throw .invalidResponse(reason: "JSON instead of a file")
         }
     }
@@ -97,15 +95,10 @@ extension ResultFormat {
     static func textBlock(_ text: String) -> JSON { ["type": "text", "text": .string(text)] }
 
     private static func imageBlock(_ bytes: [UInt8], _ base64: String) throws(ProfileError) -> JSON {
-        let type: String
-        if bytes.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) {
-            type = "image/png"
-        } else if bytes.starts(with: [0xFF, 0xD8, 0xFF]) {
-            type = "image/jpeg"
-        } else {
-            throw .invalidResponse(reason: "\(bytes.count) bytes that are neither PNG nor JPEG")
+        guard let type = ImageType(of: bytes) else {
+            throw .invalidResponse(reason: "\(bytes.count) bytes that are no image")
         }
-        return ["type": "image", "data": .string(base64), "mimeType": .string(type)]
+        return ["type": "image", "data": .string(base64), "mimeType": .string(type.rawValue)]
     }
 }
 

@@ -65,7 +65,7 @@ import Testing
             let file = "\(rig.broker.socket).png"
             _ = try await rig.broker.ask("call", String(id), "screenshot", "--output", file)
             let bytes = try Data(contentsOf: URL(filePath: file))
-            let (image, _) = try await ImageResizer().resize(base64: bytes.base64EncodedString(), to: 10_000)
+            let (image, _, _) = try await ImageResizer().resize(base64: bytes.base64EncodedString(), to: 10_000)
             #expect((image.width, image.height) == (390, 844))
         }
     }

@@ -31,7 +31,7 @@ import Testing
 
             #expect(said.first?.hasPrefix("[image/") == true)
             let bytes = try Data(contentsOf: URL(filePath: file))
-            let (image, _) = try await ImageResizer().resize(base64: bytes.base64EncodedString(), to: 10_000)
+            let (image, _, _) = try await ImageResizer().resize(base64: bytes.base64EncodedString(), to: 10_000)
             // The JPEG decoder scales by eighths, which rounds the width.
             #expect((723...724).contains(image.width) && image.height == 1_568)
             #expect(bytes.count <= 700_000)
@@ -93,7 +93,7 @@ import Testing
             #expect(piped.joined().contains(#""tapped": "5""#) && !piped.joined().contains("saved"), "\(piped)")
             #expect(shot.joined().contains("saved as \(original)"), "\(shot)")
             let bytes = try Data(contentsOf: URL(filePath: original))
-            let (image, _) = try await ImageResizer().resize(base64: bytes.base64EncodedString(), to: 10_000)
+            let (image, _, _) = try await ImageResizer().resize(base64: bytes.base64EncodedString(), to: 10_000)
             #expect((image.width, image.height) == (1_290, 2_796))
 
             let nowhere = try await broker.start("call", id, "tap_element", "element_id=5", "--output", "/nowhere/x")

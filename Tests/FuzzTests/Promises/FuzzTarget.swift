@@ -1,5 +1,6 @@
 /// The parsers of untrusted input, by the names of their folders in `Corpus`.
 enum FuzzTarget: String, Sendable, CaseIterable {
+    case base64
     case debug
     case head
     case json
@@ -14,6 +15,7 @@ enum FuzzTarget: String, Sendable, CaseIterable {
     /// - Throws: `Violation`; a crash of the parser ends the process.
     func check(_ input: [UInt8]) throws(Violation) {
         switch self {
+        case .base64: try Base64Promises.check(input)
         case .debug: try DebugPromises.check(input)
         case .head: try HeadPromises.check(input)
         case .json: try JSONPromises.check(input)

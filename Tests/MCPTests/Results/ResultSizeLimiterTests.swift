@@ -112,6 +112,67 @@ import Testing
         }
     }
 
+    @Test func `an image in any form of base64 is shown in standard base64 with its own type`() async throws {
+        let small = Screenshot.small
+        let lines = stride(from: 0, to: small.count, by: 76).map { small.dropFirst($0).prefix(76) + "\r\n" }.joined()
+        let forms = [
+            lines, "data:image/jpeg;base64,\(small)", String(small.prefix { $0 != "=" }),
+            small.replacing("+", with: "-").replacing("/", with: "_"), "data:image/png;base64,\(lines)",
+        ]
+
+        for form in forms {
+            let result: JSONObject = ["content": [["type": "image", "data": .string(form), "mimeType": "image/jpeg"]]]
+            try await limited(result) { limited, _ in
+                #expect(
+                    content(limited) == [["type": "image", "data": .string(small), "mimeType": "image/png"]],
+                    "\(form.prefix(40))"
+                )
+            }
+            try await limited(result, maxPixels: 0) { limited, store in
+                let bytes = try #require(Data(base64Encoded: small))
+                #expect(
+                    await fetch(content(limited).first, store) == Artifact(bytes: Array(bytes), mimeType: "image/png")
+                )
+            }
+        }
+    }
+
+    @Test(arguments: [
+        ("<svg/>", "image/svg+xml"), ("PHN2Zy8+", "image/svg+xml"), ("data:image/svg+xml,%3Csvg/%3E", "image/svg+xml"),
+        ("AAAAGGZ0eXBoZWljAAAAAG1pZjFoZWlj", "image/heic"), ("AAAAGGZ0eXBhdmlmAAAAAG1pZjFtaWFm", "image/avif"),
+        (Screenshot.webp(9_000, 1_600, bytes: 64), "image/webp"),
+    ])
+    func `an image that cannot be resized is a link with its true type`(data: String, type: String) async throws {
+        for name in [type, "image/png", "image/jpeg"] {
+            let result: JSONObject = [
+                "content": [["type": "image", "data": .string(data), "mimeType": .string(name)]]
+            ]
+
+            try await limited(result) { limited, store in
+                let link = content(limited).first
+                #expect(link?["type"] == "resource_link" && link?["mimeType"]?.string == type)
+                #expect(await fetch(link, store)?.mimeType == type)
+            }
+        }
+    }
+
+    @Test func `sound and embedded resources get standard base64`() async throws {
+        let result: JSONObject = [
+            "content": [
+                ["type": "audio", "data": "-_-_\nAA", "mimeType": "audio/wav"],
+                ["type": "resource", "resource": ["uri": "app://a", "blob": "data:;base64,-_-_AA"]],
+                ["type": "resource", "resource": ["uri": "app://b", "text": "-_-_AA"]],
+                ["type": "audio", "data": "no base64!", "mimeType": "audio/wav"],
+            ]
+        ]
+
+        try await limited(result) { limited, _ in
+            #expect(content(limited)[0]["data"] == "+/+/AA==")
+            #expect(content(limited)[1]["resource"] == ["uri": "app://a", "blob": "+/+/AA=="])
+            #expect(content(limited)[2...] == (result["content"]?.array ?? [])[2...])
+        }
+    }
+
     @Test(arguments: [
         (Screenshot.bomb, "50000 x 50000", "image/png"), (Screenshot.cut, "damaged", "application/octet-stream"),
         ("aGFsbG8=", "neither PNG nor JPEG", "application/octet-stream"),
