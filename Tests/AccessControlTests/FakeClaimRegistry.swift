@@ -109,6 +109,38 @@ struct FakeHost: Sendable {
     }
 }
 
+/// Tests of the leases of one phone, which one or more hosts reach.
+protocol PhoneLeaseSuite {
+    var hosts: [FakeHost] { get }
+    var phone: UDID { get }
+    /// The app of the phone; all hosts list it.
+    var shop: Endpoint { get }
+}
+
+extension PhoneLeaseSuite {
+    /// Runs the lease services of the hosts while the body runs.
+    func running(_ body: () async throws -> Void) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for host in hosts { group.addTask { try await host.service.run() } }
+            defer { group.cancelAll() }
+            try await body()
+        }
+    }
+
+    /// Returns whether a user of a host may call the app.
+    func mayCall(_ host: FakeHost, _ uid: UInt32 = 1) -> Bool {
+        guard let call = try? host.service.beginCall(of: shop, by: host.user(uid).leaseHolder) else { return false }
+        host.service.endCall(call)
+        return true
+    }
+
+    /// Returns whether a user of a host may connect to the phone.
+    func mayConnect(_ host: FakeHost, _ uid: UInt32 = 1) -> Bool {
+        let key = host.user(uid).leaseHolder.key
+        return host.service.connectionConflict(on: .device(phone), holderKey: key) == nil
+    }
+}
+
 private struct FakeLeaseClaims: LeaseClaims {
     let host: HostName
     let registry: FakeClaimRegistry

@@ -5,35 +5,17 @@ import Testing
 @testable import AccessControl
 
 /// Leases that end because their host lost the registry of the team, and their holders.
-@Suite(.timeLimit(.minutes(1))) struct LostLeaseTests {
+@Suite(.timeLimit(.minutes(1))) struct LostLeaseTests: PhoneLeaseSuite {
     private let registry = FakeClaimRegistry()
-    private let phone: UDID
+    let phone: UDID
     private let one: FakeHost
-    private let shop: Endpoint
+    let shop: Endpoint
+    var hosts: [FakeHost] { [one] }
 
     init() throws {
         phone = try #require(UDID("00008101-000123456789ABCD"))
         shop = Fixture.endpoint("com.example.shop", udid: phone)
         one = try FakeHost("lab1", registry, ManualClock())
-    }
-
-    private func running(_ body: () async throws -> Void) async throws {
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await one.service.run() }
-            defer { group.cancelAll() }
-            try await body()
-        }
-    }
-
-    private func mayCall(_ host: FakeHost, _ uid: UInt32 = 1) -> Bool {
-        guard let call = try? host.service.beginCall(of: shop, by: host.user(uid).leaseHolder) else { return false }
-        host.service.endCall(call)
-        return true
-    }
-
-    private func mayConnect(_ host: FakeHost, _ uid: UInt32 = 1) -> Bool {
-        let key = host.user(uid).leaseHolder.key
-        return host.service.connectionConflict(on: .device(phone), holderKey: key) == nil
     }
 
     /// The ways in which the holder of a lost lease learns its end.

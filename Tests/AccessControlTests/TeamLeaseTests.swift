@@ -8,39 +8,20 @@ import Testing
 @testable import AccessControl
 
 /// Leases of a phone that two hosts of a team reach.
-@Suite(.timeLimit(.minutes(1))) struct TeamLeaseTests {
+@Suite(.timeLimit(.minutes(1))) struct TeamLeaseTests: PhoneLeaseSuite {
     private let clock = ManualClock()
     private let registry = FakeClaimRegistry()
-    private let phone: UDID
+    let phone: UDID
     private let one: FakeHost
     private let two: FakeHost
-    /// The app of the phone; both hosts list it.
-    private let shop: Endpoint
+    let shop: Endpoint
+    var hosts: [FakeHost] { [one, two] }
 
     init() throws {
         phone = try #require(UDID("00008101-000123456789ABCD"))
         shop = Fixture.endpoint("com.example.shop", udid: phone)
         one = try FakeHost("lab1", registry, clock)
         two = try FakeHost("lab2", registry, clock)
-    }
-
-    private func running(_ body: () async throws -> Void) async throws {
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for host in [one, two] { group.addTask { try await host.service.run() } }
-            defer { group.cancelAll() }
-            try await body()
-        }
-    }
-
-    private func mayCall(_ host: FakeHost, _ uid: UInt32 = 1) -> Bool {
-        guard let call = try? host.service.beginCall(of: shop, by: host.user(uid).leaseHolder) else { return false }
-        host.service.endCall(call)
-        return true
-    }
-
-    private func mayConnect(_ host: FakeHost, _ uid: UInt32 = 1) -> Bool {
-        let key = host.user(uid).leaseHolder.key
-        return host.service.connectionConflict(on: .device(phone), holderKey: key) == nil
     }
 
     private func forgedClaim() throws -> TeamClaim {
