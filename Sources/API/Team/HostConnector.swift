@@ -80,7 +80,7 @@ package enum HostError: Error, Hashable, Sendable {
     /// The broker may have executed the request, and sent nothing for this number of seconds.
     case silent(HostName, seconds: Int)
     /// The entries of the host in the registry ended during the request. The broker may have executed the request.
-    case departed(HostName)
+    case wentOffline(HostName)
     /// The grant of the client names too many endpoints or tools for a request to another host.
     case callerTooLarge(HostName)
 }
@@ -89,7 +89,7 @@ extension HostError {
     /// The error of a call that the app may have executed; nil if the other broker has not received the call.
     var unknownResult: AppError? {
         switch self {
-        case .responseLost, .departed: .responseLost
+        case .responseLost, .wentOffline: .responseLost
         case .silent(_, let seconds): .timedOut(seconds: seconds, cause: problem.hint)
         case .unreachable, .absent, .callerTooLarge: nil
         }
@@ -126,7 +126,7 @@ extension HostError: CustomStringConvertible {
                 "the host \(host) has not answered for \(seconds) s; it may have executed the request",
                 hint: "see `systemctl status patchbayd` on \(host), and check the result before you try again"
             )
-        case .departed(let host):
+        case .wentOffline(let host):
             Problem(
                 .unavailable,
                 "the host \(host) went offline before its response; it may have executed the request",

@@ -33,7 +33,7 @@ package struct TeamProxy: Sendable {
             return response
         } catch let error as HostError {
             switch error {
-            case .responseLost, .silent, .departed: Self.count("lost")
+            case .responseLost, .silent, .wentOffline: Self.count("lost")
             case .unreachable, .absent, .callerTooLarge: Self.count("unreachable")
             }
             throw error

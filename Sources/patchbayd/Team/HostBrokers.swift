@@ -2,7 +2,6 @@ import API
 import Client
 import Model
 import NIOCore
-import Synchronization
 import SystemIO
 import Team
 
@@ -11,7 +10,7 @@ struct HostBrokers: Sendable {
     let members: TeamMembers
     let mirror: TeamMirror
     let client: HostClient
-    var departures = HostDepartures()
+    var presence = HostPresence()
     var phones = LastPhoneHosts()
 
     /// Returns where the broker of a host is reached, and the identity that it must prove.
@@ -53,11 +52,11 @@ extension HostBrokers: HostConnector {
             timeout: request.timeout
         )
         do {
-            let response = try await departures.whilePresent(host) {
+            let response = try await presence.whilePresent(host) {
                 try await client.send(message, to: try address(of: host))
             }
-            guard let response else { throw HostError.departed(host) }
-            return MemberResponse(response, from: host, departures)
+            guard let response else { throw HostError.wentOffline(host) }
+            return MemberResponse(response, from: host, presence)
         } catch let error as ClientError {
             throw error.hostError(host, isSent: true)
         }
@@ -68,21 +67,21 @@ extension HostBrokers: HostConnector {
 private final class MemberResponse: HostResponse {
     private let response: HostHTTPResponse
     private let host: HostName
-    private let departures: HostDepartures
-    private let departure: HostDepartures.Registration
-    private let isDeparted: SharedFlag
+    private let presence: HostPresence
+    private let registration: HostPresence.Registration
+    private let isOffline: SharedFlag
 
-    init(_ response: HostHTTPResponse, from host: HostName, _ departures: HostDepartures) {
-        (self.response, self.host, self.departures) = (response, host, departures)
-        let isDeparted = SharedFlag()
-        departure = departures.add(for: host) {
-            isDeparted.set()
+    init(_ response: HostHTTPResponse, from host: HostName, _ presence: HostPresence) {
+        (self.response, self.host, self.presence) = (response, host, presence)
+        let isOffline = SharedFlag()
+        registration = presence.onEnd(of: host) {
+            isOffline.set()
             response.close()
         }
-        self.isDeparted = isDeparted
+        self.isOffline = isOffline
     }
 
-    deinit { departures.cancel(departure) }
+    deinit { presence.cancel(registration) }
 
     var status: Int { response.status }
     var headers: [(name: String, value: String)] { response.headers }
@@ -91,23 +90,14 @@ private final class MemberResponse: HostResponse {
         do {
             let bytes = try await response.next()
             // A response that was closed has no further bytes, and is not complete.
-            if bytes == nil, isDeparted.isSet { throw HostError.departed(host) }
+            if bytes == nil, isOffline.isSet { throw HostError.wentOffline(host) }
             return bytes
         } catch let error as ClientError {
-            throw isDeparted.isSet ? .departed(host) : error.hostError(host, isSent: true)
+            throw isOffline.isSet ? .wentOffline(host) : error.hostError(host, isSent: true)
         }
     }
 
     func close() { response.close() }
-}
-
-/// A flag that two tasks share.
-private final class SharedFlag: Sendable {
-    private let value = Mutex(false)
-
-    var isSet: Bool { value.withLock { $0 } }
-
-    func set() { value.withLock { $0 = true } }
 }
 
 extension ClientError {

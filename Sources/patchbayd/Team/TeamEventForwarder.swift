@@ -47,7 +47,7 @@ struct TeamEventForwarder: Service {
             await setDevices(of: host)
         case .deviceRemoved(_, _, let host): await setDevices(of: host)
         case .hostRemoved(let name):
-            brokers.departures.report(name)
+            brokers.presence.reportEnd(of: name)
             await setHosts()
         case .host, .member, .memberRemoved: await setHosts()
         case .stale:

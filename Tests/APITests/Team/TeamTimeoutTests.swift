@@ -76,7 +76,7 @@ import Testing
     @Test func `only a request that the other broker may have executed has an unknown result`() {
         #expect(HostError.silent(lab2, seconds: 9).unknownResult?.isDelivered == true)
         #expect(HostError.responseLost(lab2).unknownResult?.isDelivered == true)
-        #expect(HostError.departed(lab2).unknownResult?.isDelivered == true)
+        #expect(HostError.wentOffline(lab2).unknownResult?.isDelivered == true)
         #expect(HostError.absent(lab2).unknownResult == nil)
         #expect(HostError.unreachable(lab2, reason: "no route").unknownResult == nil)
     }

@@ -6,7 +6,7 @@ import SystemIO
 ///
 /// A host that hangs, or has lost its network, keeps its connections. Its entries end 10 s after its last sign of life, which
 /// is earlier than the time limits of most requests.
-final class HostDepartures: Sendable {
+final class HostPresence: Sendable {
     private struct State {
         var actions: [HostName: [UInt64: @Sendable () -> Void]] = [:]
         var lastNumber: UInt64 = 0
@@ -21,13 +21,13 @@ final class HostDepartures: Sendable {
     private let state = Mutex(State())
 
     /// Runs the actions of a host whose entries have ended, each once.
-    func report(_ host: HostName) {
+    func reportEnd(of host: HostName) {
         let actions = state.withLock { $0.actions.removeValue(forKey: host) ?? [:] }
         for action in actions.values { action() }
     }
 
     /// Registers an action for the end of a host's entries.
-    func add(for host: HostName, _ action: @escaping @Sendable () -> Void) -> Registration {
+    func onEnd(of host: HostName, _ action: @escaping @Sendable () -> Void) -> Registration {
         state.withLock { state in
             state.lastNumber += 1
             state.actions[host, default: [:]][state.lastNumber] = action
@@ -49,9 +49,9 @@ final class HostDepartures: Sendable {
         _ host: HostName,
         _ request: @escaping @Sendable () async throws -> Value
     ) async throws -> Value? {
-        let departure = Promise<Void>()
-        let registration = add(for: host) { departure.complete(.success(())) }
+        let end = Promise<Void>()
+        let registration = onEnd(of: host) { end.complete(.success(())) }
         defer { cancel(registration) }
-        return try await withCancellation(when: { try await departure.value() }, request)
+        return try await withCancellation(when: { try await end.value() }, request)
     }
 }

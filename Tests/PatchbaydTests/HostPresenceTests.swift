@@ -7,8 +7,8 @@ import Testing
 @testable import patchbayd
 
 /// Requests to a host whose entries end.
-@Suite(.timeLimit(.minutes(1))) struct HostDepartureTests {
-    private let departures = HostDepartures()
+@Suite(.timeLimit(.minutes(1))) struct HostPresenceTests {
+    private let presence = HostPresence()
     private let lab2: HostName
     private let lab3: HostName
 
@@ -19,8 +19,8 @@ import Testing
 
     @Test func `a request that waits for a host ends when the entries of that host do`() async throws {
         let (begun, continuation) = AsyncStream.makeStream(of: Void.self)
-        let request = Task { [departures, lab2] in
-            try await departures.whilePresent(lab2) { () async throws -> Int in
+        let request = Task { [presence, lab2] in
+            try await presence.whilePresent(lab2) { () async throws -> Int in
                 continuation.yield()
                 // Only a cancellation ends this.
                 return try await Promise<Int>().value()
@@ -28,21 +28,21 @@ import Testing
         }
         for await _ in begun { break }
 
-        departures.report(lab3)
-        departures.report(lab2)
+        presence.reportEnd(of: lab3)
+        presence.reportEnd(of: lab2)
 
         #expect(try await request.value == nil)
     }
 
     @Test func `a request that ends before is not affected, and leaves nothing behind`() async throws {
         let ran = Mutex(0)
-        #expect(try await departures.whilePresent(lab2) { 7 } == 7)
-        let cancelled = departures.add(for: lab2) { ran.withLock { $0 += 1 } }
-        _ = departures.add(for: lab2) { ran.withLock { $0 += 10 } }
-        departures.cancel(cancelled)
+        #expect(try await presence.whilePresent(lab2) { 7 } == 7)
+        let cancelled = presence.onEnd(of: lab2) { ran.withLock { $0 += 1 } }
+        _ = presence.onEnd(of: lab2) { ran.withLock { $0 += 10 } }
+        presence.cancel(cancelled)
 
-        departures.report(lab2)
-        departures.report(lab2)
+        presence.reportEnd(of: lab2)
+        presence.reportEnd(of: lab2)
 
         #expect(ran.withLock { $0 } == 10)
     }
