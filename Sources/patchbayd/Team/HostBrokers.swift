@@ -26,10 +26,14 @@ struct HostBrokers: Sendable {
     /// - Throws: `DialError`, `CancellationError`, `SocketError`.
     func openStream(to target: TunnelTarget, on host: HostName, for caller: TeamCaller) async throws -> Connection {
         guard let value = caller.headerValue else { throw Self.dialError(.callerTooLarge(host)) }
-        let address: MemberAddress
-        do { address = try self.address(of: host) } catch { throw Self.dialError(error) }
         do {
-            return try await client.openStream(to: target, at: address, headers: [(TeamCaller.header, value)])
+            let stream = try await presence.whilePresent(host) {
+                try await client.openStream(to: target, at: address(of: host), headers: [(TeamCaller.header, value)])
+            }
+            guard let stream else { throw HostError.unreachable(host, reason: "it went offline before its response") }
+            return stream
+        } catch let error as HostError {
+            throw Self.dialError(error)
         } catch ClientError.refused(let problem) {
             let failure = DialError(ClientError.refused(problem))
             throw DialError(failure.reason, "on the host \(host): \(SanitizedText("\(failure)", limit: 1_000))")

@@ -83,6 +83,29 @@ import Testing
         }
     }
 
+    @Test func `a new stream to a broker that hangs is refused when the entries of its host end`() async throws {
+        try await RunningTeam.withApp { team, _ in
+            team.lab2.daemon.freeze()
+            let start = ContinuousClock.now
+
+            let answer = try await Program.run(
+                "curl",
+                [
+                    "-sS", "--unix-socket", team.lab1.socket, "-H", "Connection: Upgrade", "-H",
+                    "Upgrade: patchbay-stream/1", "http://localhost/v1/streams?endpoint=shop.lab2",
+                ],
+                in: team.scratch,
+                within: .seconds(60)
+            ).joined()
+
+            #expect(answer.contains("the broker of the host lab2 is unreachable"), "\(answer)")
+            // The entries end 10 s after the last sign of life.
+            #expect(ContinuousClock.now - start < .seconds(14), "\(ContinuousClock.now - start)")
+            print("frozen host: a new stream was refused after \(ContinuousClock.now - start): \(answer)")
+            team.lab2.daemon.thaw()
+        }
+    }
+
     @Test(.needs(.root)) func `a grant for one host reaches the endpoints of that host alone`() async throws {
         try await RunningTeam.withApp { team, app in
             _ = try await team.lab1.ask("add", "own", "127.0.0.1:\(app.port)", "--kind", "appreveal")
