@@ -1,6 +1,7 @@
 import JSON
 import Logging
 import ServiceLifecycle
+import SystemIO
 import TestSupport
 import Testing
 
@@ -125,6 +126,57 @@ import Testing
             for message in recorder.messages {
                 #expect(message["params"]?["_meta"]?["io.modelcontextprotocol/subscriptionId"] == "sub")
             }
+        }
+    }
+
+    /// Returns a server that answers a subscription to `a:late` only after `isBack` is completed.
+    private static func late(until isBack: Promise<Void>) -> ScriptedServer {
+        ScriptedServer { request throws(RPCError) in
+            if request.params["uri"] == "a:late" { try? await isBack.value() }
+            return [:]
+        }
+    }
+
+    private static var twoResources: MCPHTTPRequest {
+        TransportFixture.stateless(
+            "subscriptions/listen",
+            ["notifications": ["resourceSubscriptions": ["a:1", "a:late"]]]
+        )
+    }
+
+    @Test func `an app that does not answer delays the acknowledgement for half a second, and later changes are told`()
+        async throws
+    {
+        let (clock, isBack) = (ManualClock(), Promise<Void>())
+        let fixture = TransportFixture(Self.late(until: isBack), clock: clock)
+
+        try await fixture.serving(Self.twoResources) { recorder in
+            await clock.waitForSleeper()
+            #expect(recorder.messages.isEmpty)
+            clock.advance(by: ChangeStreamHandler.acknowledgementDelay)
+            await recorder.wait(for: "acknowledged")
+            #expect(
+                recorder.messages.first?["params"]?["notifications"]?["resourceSubscriptions"] == ["a:1", "a:late"]
+            )
+            isBack.complete(.success(()))
+            // What changed between the acknowledgement and the subscription is not known.
+            await recorder.wait(for: "resources/updated")
+
+            #expect(recorder.messages.compactMap { $0["params"]?["uri"]?.string } == ["a:late"])
+        }
+    }
+
+    @Test func `a subscription that the app accepts at once is told of no change that did not happen`() async throws {
+        let isBack = Promise<Void>()
+        isBack.complete(.success(()))
+        let fixture = TransportFixture(Self.late(until: isBack), clock: ManualClock())
+
+        try await fixture.serving(Self.twoResources) { recorder in
+            await recorder.wait(for: "acknowledged")
+            fixture.server.publish(.resource("a:1"))
+            await recorder.wait(for: "resources/updated")
+
+            #expect(recorder.messages.compactMap { $0["params"]?["uri"]?.string } == ["a:1"])
         }
     }
 

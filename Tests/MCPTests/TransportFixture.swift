@@ -121,10 +121,14 @@ struct TransportFixture: Sendable {
     let sessions: SessionStore
     let keepAliveTimer = KeepAliveTimer(clock: ManualClock())
 
-    init(_ server: ScriptedServer = ScriptedServer(), key: SessionIDSigner = SessionIDSigner()) {
+    init(
+        _ server: ScriptedServer = ScriptedServer(),
+        key: SessionIDSigner = SessionIDSigner(),
+        clock: any Clock<Duration> = ContinuousClock()
+    ) {
         self.server = server
         sessions = SessionStore(key: key)
-        transport = StreamableHTTPTransport(server, sessions: sessions, keepAliveTimer: keepAliveTimer)
+        transport = StreamableHTTPTransport(server, sessions: sessions, keepAliveTimer: keepAliveTimer, clock: clock)
     }
 
     static func call(

@@ -28,6 +28,9 @@ struct ChangeStream: Sendable {
     /// Ends the stream without a final message, because another stream replaces it.
     func stop() { continuation.finish() }
 
+    /// Adds a change to those of the server.
+    func send(_ change: ServerChange) { continuation.yield(.change(change)) }
+
     /// Streams the changes until the end.
     ///
     /// - Parameters:

@@ -1,12 +1,20 @@
 import AccessControl
 import JSON
 import Model
+import SystemIO
 
 /// Serves streams of changes: `subscriptions/listen` in 2026-07-28, and GET streams in the session protocols.
 struct ChangeStreamHandler: Sendable {
     let server: any MCPServer
     let sessions: SessionStore
     let keepAliveTimer: KeepAliveTimer
+    let clock: any Clock<Duration>
+
+    /// The longest time for which the acknowledgement of a subscription waits for the app. An app that is offline is
+    /// waited for much longer.
+    static let acknowledgementDelay = Duration.milliseconds(500)
+    /// The number of resources to which an app is asked to subscribe at the same time.
+    private static let concurrentSubscriptions = 4
 
     /// Serves `subscriptions/listen` (MCP 2026-07-28).
     func streamSubscription<Writer: MCPResponseBodyWriter & ~Copyable>(
@@ -24,8 +32,15 @@ struct ChangeStreamHandler: Sendable {
         }
         // Subscribed before the acknowledgement is sent, so that no change is missed in between.
         let changes = server.changes(for: principal)
-        await subscribe(subscription.resourceURIs, of: principal)
-        try await ChangeStream(keepAliveTimer).run(
+        let changeStream = ChangeStream(keepAliveTimer)
+        let (isAcknowledged, subscribed) = (SharedFlag(), Promise<Void>())
+        async let _: Void = subscribe(subscription.resourceURIs, of: principal, completing: subscribed) { uri in
+            // The resource may have changed between the acknowledgement and the subscription.
+            if isAcknowledged.isSet { changeStream.send(.resource(uri)) }
+        }
+        _ = try await withTimeout(Self.acknowledgementDelay, clock: clock) { try await subscribed.value() }
+        isAcknowledged.set()
+        try await changeStream.run(
             for: httpRequest,
             to: &writer,
             changes: changes,
@@ -91,10 +106,28 @@ struct ChangeStreamHandler: Sendable {
     }
 
     /// Asks the app for updates of these resources. Failures are ignored: the client then gets no updates.
-    private func subscribe(_ uris: Set<String>, of principal: Principal) async {
-        for uri in uris.sorted() where !Task.isCancelled {
-            _ = try? await server.answer(MCPRequest("resources/subscribe", ["uri": .string(uri)]), of: principal)
+    ///
+    /// - Parameters:
+    ///   - uris: The resources.
+    ///   - principal: The subscriber.
+    ///   - completion: Completed when the app has been asked for all of them.
+    ///   - onSubscription: Called for each resource to which the app has subscribed the client.
+    private func subscribe(
+        _ uris: Set<String>,
+        of principal: Principal,
+        completing completion: Promise<Void>? = nil,
+        onSubscription: @escaping @Sendable (String) -> Void = { _ in }
+    ) async {
+        await withTaskGroup(of: Void.self) { group in
+            for (index, uri) in uris.sorted().enumerated() where !Task.isCancelled {
+                if index >= Self.concurrentSubscriptions { await group.next() }
+                group.addTask {
+                    let request = MCPRequest("resources/subscribe", ["uri": .string(uri)])
+                    if (try? await server.answer(request, of: principal)) != nil { onSubscription(uri) }
+                }
+            }
         }
+        completion?.complete(.success(()))
     }
 }
 

@@ -19,11 +19,13 @@ package struct StreamableHTTPTransport: Sendable {
     ///   - sessions: The session state; all transports of a broker may share one store.
     ///   - keepAliveTimer: Keeps idle streams open.
     ///   - artifacts: The artifacts that results refer to. They can be read at every URL.
+    ///   - clock: Measures how long an acknowledgement waits.
     package init(
         _ server: any MCPServer,
         sessions: SessionStore,
         keepAliveTimer: KeepAliveTimer,
-        artifacts: (any ArtifactReader)? = nil
+        artifacts: (any ArtifactReader)? = nil,
+        clock: any Clock<Duration> = ContinuousClock()
     ) {
         parser = RequestParser(signer: sessions.key, endedSessions: sessions.endedSessions)
         runner = RequestRunner(
@@ -32,7 +34,12 @@ package struct StreamableHTTPTransport: Sendable {
             keepAliveTimer: keepAliveTimer,
             artifacts: artifacts.map(ArtifactResources.init)
         )
-        streamHandler = ChangeStreamHandler(server: server, sessions: sessions, keepAliveTimer: keepAliveTimer)
+        streamHandler = ChangeStreamHandler(
+            server: server,
+            sessions: sessions,
+            keepAliveTimer: keepAliveTimer,
+            clock: clock
+        )
         self.sessions = sessions
     }
 
