@@ -137,7 +137,7 @@ struct EndpointPairTool: BrokerTool {
         let source =
             apps.requiresSecret(endpoint)
             ? "give the token of the app's current launch here as code"
-            : "the app logs \"Session URL: …\" at each launch; give the newest here as code"
+            : "the app logs a URL with appreveal_session_token at each launch; give the newest here as code"
         return "\(source), or ask the person to type: patchbay secret set \(endpoint.id)"
     }
 
