@@ -105,10 +105,10 @@ enum EndpointRoutes {
         let host: String?
 
         init(_ request: APIRequest) throws {
-            app = request.httpRequest.uri.queryParameters.get("app")
-            host = request.httpRequest.uri.queryParameters.get("host")?.lowercased()
+            app = request.query("app")
+            host = request.query("host")?.lowercased()
             if let name = host.flatMap({ HostName($0) }) { try request.require([name]) }
-            let text = request.httpRequest.uri.queryParameters.get("state")
+            let text = request.query("state")
             state = text.flatMap(Endpoint.State.init(rawValue:))
             if let text, state == nil {
                 throw Problem(

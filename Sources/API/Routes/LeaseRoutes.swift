@@ -11,7 +11,7 @@ enum LeaseRoutes {
 
     @Sendable static func list(_ request: APIRequest) async throws -> Response {
         let (leases, principal) = (request.services.leases, request.principal)
-        if let id = request.httpRequest.uri.queryParameters.get("endpoint") {
+        if let id = request.query("endpoint") {
             let endpoint = try await request.endpoint(try request.endpointID(id))
             let lease = try await request.whileConnected { try await leases.lease(of: endpoint, for: principal) }
             return try request.json(ListResponse(lease.map { [$0] } ?? []))

@@ -96,12 +96,11 @@ enum StreamRoutes {
 extension APIRequest {
     /// Returns the target of a stream. Throws unless the query names one target.
     fileprivate func streamTarget() throws -> TunnelTarget {
-        let parameters = httpRequest.uri.queryParameters
-        switch (parameters["endpoint"], parameters["device"], try query("port", as: UInt16.self)) {
+        switch (query("endpoint"), query("device"), try query("port", as: UInt16.self)) {
         case (let text?, nil, nil):
-            return .endpoint(try endpointID(String(text)))
+            return .endpoint(try endpointID(text))
         case (nil, let text?, let port?) where port > 0:
-            guard let udid = UDID(String(text)) else {
+            guard let udid = UDID(text) else {
                 throw Problem(.notFound, "\"\(SanitizedText(text))\" is not a UDID", hint: "patchbay devices")
             }
             return .device(udid: udid, port: port)

@@ -54,11 +54,19 @@ struct APIRequest: Sendable {
 
     /// Returns a number of the query; nil if the parameter is absent.
     func query<Number: FixedWidthInteger>(_ name: String, as type: Number.Type) throws -> Number? {
-        guard let text = httpRequest.uri.queryParameters.get(name) else { return nil }
+        guard let text = query(name) else { return nil }
         guard let number = Number(text) else {
             throw Problem(.badRequest, "the query's \(name) must be a whole number, not \"\(SanitizedText(text))\"")
         }
         return number
+    }
+
+    /// Returns a text of the query; nil if the parameter is absent.
+    func query(_ name: String) -> String? { httpRequest.uri.queryParameters.get(name) }
+
+    /// Throws if the query has a parameter that the route does not have.
+    func requireKnownParameters() throws(Problem) {
+        try QueryParameterCheck.check(httpRequest.uri.queryParameters.map { String($0.key) }, of: route)
     }
 
     /// Decodes the body, which must be one JSON document.

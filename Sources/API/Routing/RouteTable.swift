@@ -221,6 +221,7 @@ enum RouteTable {
                     throw Problem(.notFound, "there is nothing at \(request.uri.path)", hint: "remove the trailing /")
                 }
                 try await authorize(apiRequest, to: route, pendingResponse: context.pendingResponse)
+                if route.path.hasPrefix("/v1/") { try apiRequest.requireKnownParameters() }
                 if let response = try await apiRequest.forward(from: route) { return response }
                 if route.method != .get, route.requestSchema == nil, route.path.hasPrefix("/v1/") {
                     try await apiRequest.requireNoMembers()

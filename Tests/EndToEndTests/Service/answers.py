@@ -3,127 +3,20 @@
 usage: answers.py SOCKET UDID; prints one line per response, `ok` or `WRONG`, and exits with 1 if one was wrong.
 """
 
-import http.client
 import http.server
 import json
-import re
-import socket
 import subprocess
 import sys
 import threading
 
-from jsonschema import Draft202012Validator, FormatChecker
 from openapi_spec_validator import validate
 
-path, udid = sys.argv[1:]
-wrong = 0
-used = set()
+sys.dont_write_bytecode = True
+from openapi_check import document, expect, used, wrong
 
-
-class Connection(http.client.HTTPConnection):
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(10)
-        self.sock.connect(path)
-
-
-def call(method, target, body=None, media="application/json", more={}):
-    connection = Connection("localhost")
-    data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-    connection.request(method, target, data, ({"Content-Type": media} if data is not None else {}) | more)
-    answer = connection.getresponse()
-    kind = answer.getheader("Content-Type")
-    if (answer.status == 405) != bool(answer.getheader("Allow")):
-        sys.exit(f"WRONG: {answer.status} comes with Allow: {answer.getheader('Allow')} (RFC 9110, section 15.5.6)")
-    # An event stream ends with its connection, which also removes ephemeral objects.
-    content = answer.read1(65536) if kind == "text/event-stream" else answer.read()
-    connection.close()
-    return answer.status, kind, content
-
-
-document = json.loads(call("GET", "/openapi.json")[2])
+udid = sys.argv[2]
 validate(document)
 print("ok: a valid OpenAPI", document["openapi"], "document")
-
-
-def closed(schema):
-    """Returns the schema without additional members, so that undocumented members are errors."""
-    if isinstance(schema, list):
-        return [closed(part) for part in schema]
-    if not isinstance(schema, dict):
-        return schema
-    strict = {key: closed(part) for key, part in schema.items()}
-    if "properties" in schema and schema.get("type") == "object":
-        strict.setdefault("additionalProperties", False)
-    return strict
-
-
-components = {"schemas": closed(document["components"]["schemas"])}
-
-
-def complaint(schema, content):
-    validator = Draft202012Validator({**schema, "components": components}, format_checker=FormatChecker())
-    return "; ".join(f"{error.json_path}: {error.message[:200]}" for error in validator.iter_errors(json.loads(content)))
-
-
-def mistyped(value):
-    """Yields the body with an unknown member in each of its objects, and with each member misspelt."""
-    if isinstance(value, list):
-        for index, element in enumerate(value):
-            yield from (value[:index] + [other] + value[index + 1:] for other in mistyped(element))
-    if isinstance(value, dict):
-        yield value | {"zzz": 1}
-        for name, member in value.items():
-            yield {key + key[-1] * (key == name): other for key, other in value.items()}
-            yield from (value | {name: other} for other in mistyped(member) if name != "arguments")
-
-
-def refuse_mistyped(method, target, body, more):
-    """Sends the body of a successful request with mistyped members, each of which must be refused by name."""
-    global wrong
-    for other in mistyped({} if body is None else body):
-        got, _, content = call(method, target, other, more=more)
-        if got != 400 or "there is no member" not in json.loads(content)["detail"]:
-            wrong += 1
-            print("WRONG", got, method, target[:80], "accepts", other, content[:200])
-
-
-def expect(status, method, target, body=None, media="application/json", more={}):
-    """Makes one call and validates its status, media type and document against the operation."""
-    global wrong
-    if status < 400 and method != "GET" and target.startswith("/v1/") and not isinstance(body, bytes):
-        refuse_mistyped(method, target, body, more)
-    got, kind, content = call(method, target, body, media, more)
-    plain = target.split("?")[0]
-    route = max(
-        (p for p in document["paths"] if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", p), plain)),
-        key=lambda p: p.count("/") * 10 - p.count("{"), default=None,
-    )
-    operation = document["paths"].get(route, {}).get(method.lower())
-    if operation:
-        used.add((method, route))
-        answers = operation["responses"]
-        described = answers.get(str(got)) or answers["default"]
-        if got < 400 and str(got) not in answers:
-            described = {"content": {}}
-    else:
-        described = {"content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}}
-    kinds = described.get("content", {})
-    said = []
-    if got != status:
-        said.append(f"{got} instead of {status}: {content[:300]!r}")
-    if kind not in kinds and (kinds or content) and "*/*" not in kinds:
-        said.append(f"it is {kind}, and described is {list(kinds) or 'nothing'}")
-    schema = kinds.get(kind, {}).get("schema")
-    if schema and complaint(schema, content):
-        said.append(complaint(schema, content))
-    if kind == "application/problem+json" and json.loads(content).get("status") != got:
-        said.append("the problem names another status")
-    wrong += bool(said)
-    print("WRONG" if said else "ok", status, method, target[:80], *said)
-    if "*/*" in kinds:
-        return content
-    return json.loads(content) if content and not kind.startswith("text/") else None
 
 
 def tunnel(local, port=9876, **more):
@@ -411,8 +304,11 @@ for method, target in (("GET", "/nothing"), ("GET", "/v1/endpoints/none"), ("GET
 expect(404, "PATCH", "/v1/advertisements/a99", {"txt": []})
 for method, target in (("PUT", "/v1/endpoints"), ("DELETE", "/health"), ("POST", "/v1/status")):
     expect(405, method, target)
-for target in ("/v1/endpoints?state=asleep", "/v1/endpoints?since=yesterday", "/v1/endpoints?since=1&waitSeconds=x"):
+for target in ("/v1/endpoints?state=asleep", "/v1/endpoints?since=yesterday", "/v1/endpoints?since=1&waitSeconds=x",
+               "/v1/tunnels?endpoint=lab", "/v1/endpoints?state=online&state=offline"):
     expect(400, "GET", target)
+mistyped = expect(400, "GET", "/v1/leases?endpiont=lab")
+assert mistyped["detail"] == 'there is no query parameter "endpiont"; did you mean "endpoint"?', mistyped
 for target in ("/v1/endpoints", "/v1/tunnels", "/v1/tunnels/all", "/v1/tunnels/ephemeral", "/v1/advertisements", "/v1/advertisements/ephemeral"):
     expect(400, "POST", target, b"{")
     expect(400, "POST", target, b"{}")
@@ -436,7 +332,7 @@ for id in (lab, shop):
 
 written = {(method.upper(), route) for route, operations in document["paths"].items() for method in operations}
 for method, route in sorted(written - used):
-    wrong += 1
+    wrong.append(route)
     print("WRONG", method, route, "was not asked")
 for method, route in sorted(written):
     print("route", method, route)
