@@ -6,8 +6,9 @@ import Testing
 @Suite(.needs(.python), .serialized, .timeLimit(.minutes(3))) struct AccessEndTests {
     private static let script = String(#filePath.dropLast("AccessEndTests.swift".count)) + "access_end.py"
 
-    /// A way to lose the access, and the number of connections that carry bytes before: three for each client.
-    private static let ways = [("rm", 6), ("reload", 6), ("registrar", 6), ("revoke", 3), ("expire", 3)]
+    /// A way to lose the access, and the number of connections that carry bytes before: three for each client. After a
+    /// denial it is the number of those that are tried.
+    private static let ways = [("rm", 6), ("reload", 6), ("registrar", 6), ("revoke", 3), ("expire", 3), ("deny", 3)]
 
     @Test(arguments: ways)
     func `when the access to an app has ended, no call reaches it, and no connection to it is open`(

@@ -6,11 +6,13 @@
   registrar   an owner revokes the grant with which the app registered itself
   revoke      an owner revokes the grant of the client
   expire      the grant of the client expires
+  deny        an owner denies the access that the client has asked for
 
   access_end.py WAY SOCKET PORT PID CONFIGURATION
 
 The uses: calls in progress and in the queue over the HTTP API and at the app's MCP server, a connection of a tunnel, a
-connection of a tunnel that ends with its request, and a stream. The first four ways end the uses of an owner, too.
+connection of a tunnel that ends with its request, and a stream. The first four ways end the uses of an owner, too. A denial
+ends no use: each one is tried with what the client has after it.
 Prints what happens after the end was answered.
 """
 
@@ -25,7 +27,7 @@ import threading
 import time
 
 sys.dont_write_bytecode = True
-from api_client import ask, head, pair, tcp, unix
+from api_client import CLIENT, ask, head, pair, tcp, unix
 
 WAY, PATH, PORT, BROKER, CONFIGURATION = sys.argv[1:]
 CALLS = 24
@@ -159,9 +161,34 @@ def shared(port):
     id = owner("POST", "/v1/endpoints", static)["id"]
     return id, {
         "rm": lambda _: owner("DELETE", f"/v1/endpoints/{id}"),
+        "deny": lambda _: None,
         "revoke": lambda grant: owner("DELETE", f"/v1/grants/{grant}"),
         "expire": lambda grant: wait_until("expired", lambda: owner("GET", f"/v1/grants/{grant}").get("endReason")),
     }[WAY]
+
+
+def denied(id):
+    """Asks for access, lets an owner deny it, and tries every use with all that the client then has."""
+    wanted = {"name": "test", "permissions": {"scopes": ["registry.read", "endpoint.call", "tunnel.open"], "selector": "all"}}
+    asked = owner("POST", "/v1/access-requests", wanted)
+    owner("POST", f"/v1/access-requests/{asked['request']['userCode']}/deny")
+    poll = {"deviceCode": asked["deviceCode"], "client": CLIENT}
+    states = [ask(unix(PATH), "POST", "/v1/access-requests/poll", poll)[:2] for _ in range(2)]
+    assert states[0] == (200, {"state": "denied"}) and states[1][0] == 401, states
+    spec = {"local": "tcp:127.0.0.1:0", "target": {"endpoint": id}, "noRebind": True, "persistent": False}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "tap"}}
+    calls = [("POST", f"/v1/endpoints/{id}/call", {"tool": "tap"}), ("POST", f"/e/{id}/mcp", message)]
+    connections = [("POST", "/v1/tunnels", spec), ("POST", "/v1/tunnels/ephemeral", [spec]),
+                   ("GET", f"/v1/streams?endpoint={id}", None)]
+    accepted = {"calls": 0, "connections": 0}
+    for token in (None, asked["deviceCode"]):
+        for kind, uses in (("calls", calls), ("connections", connections)):
+            for method, target, document in uses:
+                status = ask(tcp(PORT), method, target, document, token)[0]
+                accepted[kind] += status != 401
+    listed = owner("GET", "/v1/tunnels")["tunnels"]
+    print(f"{len(flooded)} of {len(connections)} connections carry bytes, {accepted['connections'] + len(listed)} are open")
+    print(f"{len(arrivals)} calls reach the app, {accepted['calls']} wait")
 
 
 def begin(connect, token, id):
@@ -204,6 +231,8 @@ def main():
     app.daemon_threads = True
     threading.Thread(target=app.serve_forever, daemon=True).start()
     id, end = shared(app.server_port)
+    if WAY == "deny":
+        return denied(id)
     terms = {"grantLifetimeSeconds": 6} if WAY == "expire" else {}
     grant, token = pair(PATH, PORT, ("registry.read", "endpoint.call", "tunnel.open"), **terms)
     clients = [begin(lambda: tcp(PORT), token, id)]
