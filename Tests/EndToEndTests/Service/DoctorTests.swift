@@ -3,22 +3,28 @@ import Glibc
 import TestSupport
 import Testing
 
-/// `patchbay doctor` with a real broker, usbmuxd and libusbmuxd.
-@Suite(.needs(.usbmuxd, .python)) struct DoctorTests {
-    private struct Report: Decodable {
-        struct Check: Decodable {
-            let name: String
-            let verdict: String
-            let detail: String
-            let hint: String?
-        }
-        let checks: [Check]
+/// What `patchbay doctor --json` prints.
+struct DoctorReport: Decodable {
+    struct Check: Decodable {
+        let name: String
+        let verdict: String
+        let detail: String
+        let hint: String?
     }
 
-    private func checks(_ name: String, of broker: RunningBroker) async throws -> [Report.Check] {
+    let checks: [Check]
+
+    init(of broker: RunningBroker) async throws {
         let doctor = try await broker.start("doctor", "--json")
         _ = try await doctor.exitStatus()
-        let report = try JSONDecoder().decode(Report.self, from: Data(doctor.output.joined().utf8))
+        self = try JSONDecoder().decode(Self.self, from: Data(doctor.output.joined().utf8))
+    }
+}
+
+/// `patchbay doctor` with a real broker, usbmuxd and libusbmuxd.
+@Suite(.needs(.usbmuxd, .python)) struct DoctorTests {
+    private func checks(_ name: String, of broker: RunningBroker) async throws -> [DoctorReport.Check] {
+        let report = try await DoctorReport(of: broker)
         #expect(report.checks.allSatisfy { $0.verdict == "ok" || $0.hint != nil || $0.name == "access" })
         return report.checks.filter { $0.name == name }
     }
