@@ -4,7 +4,12 @@ import Testing
 /// The certificates of a team at real etcd nodes.
 @Suite(.needs(.etcd, .openssl)) struct TeamCertificateTests {
     /// Starts lab1 with a new team, whose etcd does not run yet.
-    private func createTeam(etcd url: String, in scratch: ScratchFolder) async throws -> RunningBroker {
+    ///
+    /// - Returns: The broker of lab1, and the messages of the command.
+    private func createTeam(
+        etcd urls: String...,
+        in scratch: ScratchFolder
+    ) async throws -> (lab1: RunningBroker, log: String) {
         let lab1 = try await RunningBroker(
             in: scratch,
             named: "lab1",
@@ -14,15 +19,30 @@ import Testing
                 addresses = ["127.0.0.1"]
                 """
         )
-        let creation = try await lab1.start("team", "init", "lab", "--etcd", url, "--host", "lab1")
+        let servers = urls.flatMap { ["--etcd", $0] }
+        let creation = try await lab1.start(["team", "init", "lab", "--host", "lab1"] + servers)
         #expect(try await creation.exitStatus() == .exited(75), "\(creation.log)")
-        return lab1
+        return (lab1, creation.log)
+    }
+
+    @Test func `without any etcd server, the command names each server and its reason`() async throws {
+        try await withScratchFolder { scratch in
+            let urls = try FreePorts.take(3).map { "https://127.0.0.1:\($0)" }
+
+            let (lab1, log) = try await createTeam(etcd: urls[0], urls[1], urls[2], in: scratch)
+
+            for url in urls { #expect(log.contains("\(url): Connection refused"), "\(log)") }
+            #expect(log.matches(of: /Connection refused/).count == 3, "\(log)")
+            // A later command says the same.
+            let status = try await lab1.ask("team").joined(separator: "\n")
+            for url in urls { #expect(status.contains(url), "\(status)") }
+        }
     }
 
     @Test func `etcd nodes accept each other, and no host, as a node`() async throws {
         try await withScratchFolder { scratch in
             let ports = try FreePorts.take(6)
-            let lab1 = try await createTeam(etcd: "https://127.0.0.1:\(ports[0])", in: scratch)
+            let (lab1, _) = try await createTeam(etcd: "https://127.0.0.1:\(ports[0])", in: scratch)
             let folder = scratch.file("etcd-certificates")
             var nodes: [EtcdServer] = []
             for index in 0..<3 {
@@ -56,7 +76,7 @@ import Testing
     @Test func `a host cannot be the etcd of its team`() async throws {
         try await withScratchFolder { scratch in
             let ports = try FreePorts.take(2)
-            let lab1 = try await createTeam(etcd: "https://127.0.0.1:\(ports[0])", in: scratch)
+            let (lab1, _) = try await createTeam(etcd: "https://127.0.0.1:\(ports[0])", in: scratch)
             let (authority, host) = ("\(lab1.state)/team/ca.pem", "\(lab1.state)/team/host.pem")
             let node = EtcdServer(
                 "etcd1",
