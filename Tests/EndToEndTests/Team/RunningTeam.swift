@@ -17,13 +17,18 @@ final class RunningTeam {
     let apiPorts: [UInt16]
     private let etcdNamespace: NetworkNamespace?
 
-    static func configuration(api: UInt16, team: String, probing port: UInt16? = nil) -> String {
+    static func configuration(
+        api: UInt16,
+        team: String,
+        probing port: UInt16? = nil,
+        publishing published: UInt16? = nil
+    ) -> String {
         """
         [api]
         port = \(api)
         [team]
         listen = "\(team)"
-        addresses = ["\(team.split(separator: ":")[0])"]
+        addresses = ["\(team.split(separator: ":")[0])\(published.map { ":\($0)" } ?? "")"]
         """ + (port.map { "\n[devices]\nprobe_ports = [\($0)]\n" } ?? "")
     }
 
@@ -34,6 +39,7 @@ final class RunningTeam {
     ///   - ownPhones: The phones of `lab1`.
     ///   - phones: The phones of `lab2`.
     ///   - port: The port of an app on the phones, which both brokers probe.
+    ///   - published: The port that `lab2` publishes; nil for that of its team listener.
     ///   - network: The hosts; nil to run all on loopback.
     /// - Throws: `TestSupportError`.
     init(
@@ -41,6 +47,7 @@ final class RunningTeam {
         ownPhones: UsbmuxdFixture? = nil,
         phones: UsbmuxdFixture? = nil,
         probing port: UInt16? = nil,
+        publishing published: UInt16? = nil,
         network: TeamNetwork? = nil
     ) async throws {
         self.scratch = scratch
@@ -61,7 +68,12 @@ final class RunningTeam {
             named: "lab2",
             phones: phones,
             namespace: hosts[1].namespace,
-            configuration: Self.configuration(api: ports[3], team: addresses[1], probing: port)
+            configuration: Self.configuration(
+                api: ports[3],
+                team: addresses[1],
+                probing: port,
+                publishing: published
+            )
         )
         etcdNamespace = etcdHosts[0].namespace
         etcd = try await Self.startEtcd(on: etcdHosts, ports: Array(ports[4...]), for: lab1, in: scratch)
