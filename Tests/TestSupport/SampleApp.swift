@@ -7,7 +7,7 @@ package final class SampleApp: Sendable {
     package let port: UInt16
     /// The token that the app requires, new at each launch; nil if none is required.
     package let token: String?
-    /// The session URL that the app logs at its launch, as AppReveal does; nil without a token.
+    /// The line with the session URL that the app logs at its launch, as AppReveal does; nil without a token.
     package let sessionURL: String?
     /// The launch ID in its health response and advert; empty if there is none.
     package let boot: String
@@ -52,7 +52,7 @@ package final class SampleApp: Sendable {
             throw TestSupportError("the sample app said “\(line)” where its port should be")
         }
         self.port = port
-        sessionURL = program.output.first { $0.contains("[AppReveal] Session URL") }
+        sessionURL = program.output.first { $0.contains("appreveal_session_token=") }
         self.token = sessionURL.flatMap { $0.split(separator: "=").last.map(String.init) }
     }
 

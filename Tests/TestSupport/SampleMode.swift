@@ -6,4 +6,5 @@ package enum SampleMode: String, Sendable, CaseIterable {
     case android
     case flutter
     case windows
+    case tauri
 }

@@ -50,6 +50,8 @@ class Habits:
     escapes_slashes: bool = False
     unreadable: tuple = (400, -32700)
     other_method: dict | None = None
+    # The line of the log with the session URL.
+    line: str = "[AppReveal] Session URL: %s"
 
 
 HABITS = {
@@ -62,12 +64,16 @@ HABITS = {
                   closes=True, minds_origin=True, escapes_slashes=True),
     # NanoHTTPD: keeps the connection open and compresses if the client accepts it.
     "android": Habits("0.10.1", {"auth": "session-token", "discovery": "android-nsd"}, zips=True, idle=5, unreadable=(500, -32603),
-                      other_method={"error": "Only POST is supported"}),
+                      other_method={"error": "Only POST is supported"},
+                      line="11-22 04:43:23.123  4711  4733 I AppReveal: Session URL: %s"),
     # dart:io: chunked encoding without a length.
     "flutter": Habits("0.10.1", {"auth": "session-token", "discovery": "dart-mdns"}, unauthorized=-32001, chunks=True),
     # HttpListener.
     "windows": Habits("0.10.1", {"auth": "session-token", "discovery": "optional-provider"}, unauthorized=-32001, pings=True,
                       minds_origin=True),
+    # Rust, on loopback.
+    "tauri": Habits("0.10.1", {"auth": "session-token", "discovery": "optional-mdns"}, minds_origin=True,
+                    line="[AppReveal] Tauri MCP listening at %s"),
     # Made with an official SDK.
     "mcp": Habits("1.0.0", {}, name="shop-tools", path="/mcp", noted=202, wants_token=False, pings=True),
 }
@@ -324,7 +330,7 @@ habits = HABITS[options.mode]
 random.shuffle(TOOLS)
 server = Server((options.address, options.port), App)
 if habits.wants_token:
-    print("[AppReveal] Session URL: http://127.0.0.1:%d/?appreveal_session_token=%s" % (server.server_port, options.token),
-          flush=True)
+    url = "http://127.0.0.1:%d/?appreveal_session_token=%s" % (server.server_port, options.token)
+    print(habits.line % url, flush=True)
 print("listening on", server.server_port, flush=True)
 server.serve_forever()

@@ -29,6 +29,7 @@ struct AppPhone {
     func launch(
         _ bundle: String,
         mode: SampleMode = .ios,
+        token: String? = nil,
         boot: String = "",
         isNamed: Bool = false,
         at position: Int = 0
@@ -36,6 +37,7 @@ struct AppPhone {
         try await SampleApp(
             bundle,
             mode: mode,
+            token: token,
             boot: boot,
             isNamed: isNamed,
             address: address,
