@@ -4,7 +4,8 @@
 Common to all: POST works at any path, GET only at /health, a notification gets 204 instead of 202, there are no sessions and no
 streams, the protocol version is always 2025-06-18, and the order of the tools differs between launches. HABITS has the differences.
 Prints "listening on PORT" when it is ready, and before that, if it requires a token, the session URL in AppReveal's format. Then
-prints "request: …" for each request, and "call: TOOL" with the requested format for each tool call.
+prints "request: …" for each request, and "call: TOOL" with the requested format for each tool call. A call with the argument
+`stall` is answered with so many bytes, and then no more ("stalled").
 
 The mode "mcp" is any other MCP server, which answers only at /mcp. `--role NAME` as the first argument plays another kind of app
 (ROLES), and the other arguments are those of its script.
@@ -142,7 +143,26 @@ class App(http.server.BaseHTTPRequestHandler):
             return self.reply(status, answer(None, error={"code": code, "message": "Parse error"}))
         if number is None:
             return self.reply(habits.noted)
+        stalled = ((request.get("params") or {}).get("arguments") or {}).get("stall")
+        if stalled:
+            return self.stall(int(stalled))
         self.reply(200, self.call(number, method, request.get("params") or {}))
+
+    def stall(self, size):
+        """Sends the first half of an answer of twice this size, and then nothing while the client stays."""
+        self.close_connection = True
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(2 * size))
+        self.end_headers()
+        self.wfile.write(b'{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"' + b"x" * size)
+        self.wfile.flush()
+        say("stalled")
+        try:
+            self.connection.settimeout(60)
+            self.connection.recv(1)
+        except OSError:
+            pass
 
     def call(self, number, method, params):
         if method == "initialize":

@@ -12,16 +12,22 @@ struct AppPhone {
     /// The ports that the broker probes.
     let ports: [UInt16]
     let rig: UsbmuxdFixture
+    let options: PhoneOptions
     private let scratch: ScratchFolder
 
     init(in scratch: ScratchFolder) async throws {
         self.scratch = scratch
         address = PhoneOptions.loopback
-        ports = [9_876, 8_765]
+        ports = [9_876, 8_765, 9_877]
         rig = try await UsbmuxdFixture(in: scratch)
         var options = PhoneOptions.usual
         options.address = address
-        broker = try await RunningBroker(in: scratch, phones: rig, configuration: "[api]\ntcp = false\n")
+        self.options = options
+        broker = try await RunningBroker(
+            in: scratch,
+            phones: rig,
+            configuration: "[api]\ntcp = false\n[devices]\nprobe_ports = \(ports)\n"
+        )
         try await rig.attach(Self.udid, options)
     }
 

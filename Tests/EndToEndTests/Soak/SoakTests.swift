@@ -21,11 +21,12 @@ import Testing
     @Test func `every stream is complete or ends with an error while phones and usbmuxd come and go`() async throws {
         try await withScratchFolder { scratch in
             let rig = try await UsbmuxdFixture(in: scratch)
-            for udid in [Phones.one, Phones.two] { try await rig.attach(udid, Phones.options(of: udid)) }
+            let phones = [Phones.one, Phones.two].map { (udid: $0, options: Phones.options(of: $0)) }
+            for phone in phones { try await rig.attach(phone.udid, phone.options) }
             let broker = try await RunningBroker(in: scratch, phones: rig)
             let results = SoakResults()
             let paths = try await Self.paths(through: broker, results, in: scratch)
-            var faults = FaultSchedule(on: rig, seed: Self.seed)
+            var faults = FaultSchedule(on: rig, phones: phones, seed: Self.seed)
 
             try await Self.run(paths, results, &faults, for: Self.warming)
             let before = try await Self.footprintAtRest(of: broker, in: scratch)
