@@ -5,6 +5,7 @@ import Hummingbird
 import HummingbirdCore
 import JSON
 import Logging
+import MCP
 import Model
 import NIOCore
 import Registry
