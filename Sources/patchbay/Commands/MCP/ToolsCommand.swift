@@ -125,14 +125,14 @@ enum ToolTable {
 
     private static func arguments(of tool: JSONObject) -> [Argument] {
         let schema = tool["inputSchema"]
+        let node = JSONSchemaNode(schema ?? .null)
         let required = schema?["required"]?.array ?? []
         return (schema?["properties"]?.object?.members ?? []).map { property in
-            let types = property.value["type"]?.array ?? property.value["type"].map { [$0] } ?? []
             let choices = property.value["enum"]?.array?.map { text($0) } ?? []
             return Argument(
                 name: SanitizedText(property.name).text,
-                type: choices.isEmpty
-                    ? types.map { text($0) }.joined(separator: " or ") : choices.joined(separator: " or "),
+                type: (choices.isEmpty ? node.member(property.name)?.types?.names ?? [] : choices)
+                    .joined(separator: " or "),
                 isRequired: required.contains(.string(property.name)),
                 about: text(property.value["description"])
             )
