@@ -75,10 +75,13 @@ struct ListSanitizer {
         return .object(argument)
     }
 
-    /// Removes the invalid hints of annotations, and icons without an address.
+    /// Removes the invalid hints of annotations, and invalid icons.
     private static func withValidParts(_ json: JSON) -> JSON {
         guard var annotations = json.object else {
-            return .array(json.array?.filter { $0["src"]?.string != nil } ?? [])
+            let icons = json.array?.filter { icon in
+                icon["src"]?.string != nil && icon.object?.members.allSatisfy { isValid($0.name, $0.value) } == true
+            }
+            return .array(icons ?? [])
         }
         annotations.removeMembers(unless: isValid)
         return .object(annotations)
@@ -88,8 +91,11 @@ struct ListSanitizer {
     private static func isValid(_ name: String, _ value: JSON) -> Bool {
         switch name {
         case "title", "description", "mimeType", "lastModified": value.string != nil
-        case "annotations", "execution", "_meta": value.object != nil
+        case "annotations", "_meta": value.object != nil
+        case "execution":
+            value.object.map { [nil, "required", "optional", "forbidden"].contains($0["taskSupport"]) } ?? false
         case "icons": value.array != nil
+        case "sizes": value.array?.allSatisfy { $0.string != nil } ?? false
         case "size": value.number != nil
         case "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint": value.bool != nil
         case "audience": value.array?.allSatisfy { $0 == "user" || $0 == "assistant" } ?? false

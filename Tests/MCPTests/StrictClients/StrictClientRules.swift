@@ -34,9 +34,11 @@ enum StrictClientRules {
             problems.append("\(member) is no text")
         }
         if let meta = entry["_meta"], meta.object == nil { problems.append("_meta is no object") }
-        if let icons = entry["icons"], icons.array?.allSatisfy({ $0["src"]?.string != nil }) != true {
-            problems.append("icons are invalid")
+        for icon in entry["icons"]?.array ?? [] {
+            let hasSizes = icon["sizes"].map { $0.array?.allSatisfy { $0.string != nil } == true } ?? true
+            if icon["src"]?.string == nil || !hasSizes { problems.append("an icon is invalid") }
         }
+        if let icons = entry["icons"], icons.array == nil { problems.append("icons are no list") }
         return problems
     }
 
@@ -71,6 +73,11 @@ enum StrictClientRules {
         }
         for member in ["annotations", "execution"] where tool[member].map({ $0.object == nil }) == true {
             problems.append("\(member) is no object")
+        }
+        if let support = tool["execution"]?["taskSupport"],
+            !["required", "optional", "forbidden"].contains(support)
+        {
+            problems.append("taskSupport is unknown")
         }
         for hint in tool["annotations"]?.object?.members ?? [] {
             let isValid =

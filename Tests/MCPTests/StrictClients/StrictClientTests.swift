@@ -52,7 +52,8 @@ import Testing
             ["name": "line\nbreak"], ["name": .string(String(repeating: "n", count: 200))], ["name": "php"],
             [
                 "name": "hints", "annotations": ["title": 5, "readOnlyHint": "yes"],
-                "icons": [["src": 5], ["src": "x"]],
+                "icons": [["src": 5], ["src": "x"], ["src": "y", "sizes": "48x48"]],
+                "execution": ["taskSupport": "maybe"],
             ],
         ],
         "prompts/list": [
