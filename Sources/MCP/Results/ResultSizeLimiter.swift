@@ -13,6 +13,9 @@ import Model
 package struct ResultSizeLimiter: Sendable {
     /// The maximum size in a result of one text, of the structured content, and of all images together: 1 MiB.
     package static let limit = 1 << 20
+    /// The maximum size of a result as JSON text: 1 MiB less 16 KiB for the rest of the message. The MCP Python SDK 2.3
+    /// refuses a larger server-sent event (`DEFAULT_MAX_SSE_EVENT_SIZE` of `streamable_http.py`).
+    static let messageLimit = limit - (16 << 10)
     /// The number of leading characters of a linked text that remain in the result.
     private static let previewLength = 2_000
     /// The maximum edge of an image that is not decoded here. Model APIs reject longer ones.
@@ -43,7 +46,9 @@ package struct ResultSizeLimiter: Sendable {
         onLooseBase64: () -> Void = {}
     ) async -> JSONObject {
         let blocks = result["content"]?.array ?? []
-        guard blocks.contains(where: Self.hasBase64) || JSON.object(result).approximateSize > Self.limit else {
+        // Escapes may double the size of a text.
+        guard blocks.contains(where: Self.hasBase64) || JSON.object(result).approximateSize > Self.messageLimit / 2
+        else {
             return result
         }
         var budget = Budget(maxPixels: maxPixels, format: format, principal: principal)
@@ -71,7 +76,34 @@ package struct ResultSizeLimiter: Sendable {
             }
         }
         if result["content"] != nil { limited["content"] = .array(content) }
-        return limited
+        return await fitMessage(limited, for: principal)
+    }
+
+    /// Links the largest blocks without an image until the result fits a message, and then the structured content.
+    ///
+    /// The structured content usually repeats a text. It is the last one, because clients compare it with a schema.
+    private func fitMessage(_ result: JSONObject, for principal: Principal) async -> JSONObject {
+        var result = result
+        var content = result["content"]?.array ?? []
+        while JSON.object(result).approximateSize > Self.messageLimit / 2,
+            JSON.object(result).bytes.count > Self.messageLimit
+        {
+            let texts = content.indices.filter { content[$0]["type"] != "image" }
+            if let largest = texts.max(by: { content[$0].approximateSize < content[$1].approximateSize }),
+                content[largest].approximateSize > Self.previewLength * 4
+            {
+                content.replaceSubrange(largest...largest, with: await linked(content[largest], for: principal))
+            } else if let structured = result["structuredContent"],
+                let link = await link(structured.bytes, mimeType: "application/json", for: principal)
+            {
+                result["structuredContent"] = nil
+                content.append(link.block(because: "the structured content, \(link.size) bytes"))
+            } else {
+                break
+            }
+            if result["content"] != nil { result["content"] = .array(content) }
+        }
+        return result
     }
 
     /// Returns whether a result has images, which are resized one after another.
@@ -103,7 +135,7 @@ package struct ResultSizeLimiter: Sendable {
         let format: ImageFormat?
         let principal: Principal
         /// The remaining size for images.
-        var remainingImageBytes = ResultSizeLimiter.limit
+        var remainingImageBytes = ResultSizeLimiter.messageLimit
         var replacers: [Base64Replacer] = []
         var hasLooseBase64 = false
 
@@ -210,9 +242,13 @@ package struct ResultSizeLimiter: Sendable {
     // MARK: Everything else
 
     private func limitBlock(_ block: JSON, for principal: Principal) async -> [JSON] {
-        guard block["type"] != "image", block.approximateSize > Self.limit, var object = block.object else {
-            return [block]
-        }
+        guard block["type"] != "image", block.approximateSize > Self.limit else { return [block] }
+        return await linked(block, for: principal)
+    }
+
+    /// Replaces a block by a link, and a text by its beginning and a link.
+    private func linked(_ block: JSON, for principal: Principal) async -> [JSON] {
+        guard var object = block.object else { return [block] }
         if object["type"] == "text", let text = object["text"]?.string {
             let isJSON = text.first == "{" || text.first == "["
             let link = await link(

@@ -243,6 +243,24 @@ import Testing
         }
     }
 
+    /// The MCP Python SDK 2.3 refuses a server-sent event of more than 1 MiB.
+    @Test(arguments: ["x", "\""]) func `a text and its copy in the structured content fit 1 MiB together`(
+        letter: String
+    ) async throws {
+        let text = String(repeating: letter, count: 700_000)
+        let result: JSONObject = [
+            "content": [["type": "text", "text": .string(text)]], "structuredContent": ["result": .string(text)],
+        ]
+
+        try await limited(result) { limited, store in
+            #expect(JSON.object(limited).bytes.count < 1 << 20)
+            let copy = await fetch(content(limited)[1], store)
+            #expect(copy?.bytes == Array(text.utf8))
+            // An escaped text is twice as long.
+            #expect((limited["structuredContent"] != nil) == (letter == "x"))
+        }
+    }
+
     @Test func `large binary and structured content become links`() async throws {
         let film = [UInt8](repeating: 3, count: 2 << 20)
         let tree = JSON.array((0..<200_000).map { .number(JSONNumber($0)) })
