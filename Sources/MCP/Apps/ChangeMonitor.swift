@@ -51,11 +51,34 @@ final class ChangeMonitor: Sendable {
         if change == .tools { refreshTools(of: id, isAnnounced: true) }
     }
 
-    /// Notifies subscribers of everything that may have changed while an app's stream was not open.
+    /// Notifies subscribers of what has changed while an app's stream was not open, and of what may have changed if that
+    /// is unknown.
+    ///
+    /// The lists of tools and prompts are read and compared, because a notification without a change is harmful:
+    /// semantic-kernel waits for itself after each (`ChangeStreamHandler.streamSession`).
     private func notifyOfMissedChanges(of id: EndpointID) {
         guard let session = pool.session(of: id) else { return }
-        for change in session.server?.announcedChanges ?? [] { handle(change, from: id) }
+        for change in session.server?.announcedChanges ?? [] {
+            switch change {
+            case .tools: compareList(CachedApp.tools, of: id, change)
+            case .prompts: compareList("prompts/list", of: id, change)
+            case .resources, .resource: handle(change, from: id)
+            }
+        }
         for uri in session.subscriptions.uris { changeNotifier.notify(id, .resource(uri)) }
+    }
+
+    /// Reads a list; the catalog publishes a difference. A list that cannot be read or compared may have changed.
+    ///
+    /// `ChangeStreamState` limits the rate, because this follows the opening of a stream.
+    private func compareList(_ method: String, of id: EndpointID, _ change: ServerChange) {
+        tasks.scheduleRequest(of: id) { [self] in
+            do { _ = try await catalog.freshList(method, of: id, for: .broker, wait: .zero) } catch {
+                return notify(change, of: id)
+            }
+            // A list that is too large is not stored.
+            if await catalog.cachedList(method, of: id) == nil { notify(change, of: id) }
+        }
     }
 
     /// Publishes a change of a list now, or at the end of the interval since the last one.

@@ -98,7 +98,7 @@ import Testing
         async throws
     {
         let streams = Mutex(0)
-        let app = Self.subscribable { request in
+        let app = Self.subscribable(tools: { streams.withLock { $0 > 2 } ? [["name": "new"]] : [] }) { request in
             let number = streams.withLock { count in
                 count += 1
                 return count
@@ -114,18 +114,46 @@ import Testing
         let shop = try #require(await fixture.appear(kind: .mcp))
         let server = AppMCPServer(shop.id, proxy: fixture.proxy)
         try await fixture.run {
+            _ = try await server.answer(MCPRequest("tools/list"), of: fixture.owner)
             _ = try await server.answer(MCPRequest("resources/subscribe", ["uri": "a:1"]), of: fixture.owner)
 
             try await Self.expect([.tools, .resource("a:1")], of: server, for: fixture.owner)
         }
     }
 
-    @Test func `the end of a launch opens the stream again at once`() async throws {
-        let app = Self.subscribable { _ in .open([]) }
+    /// semantic-kernel waits for itself after each notification of a list.
+    @Test func `a stream that is opened again tells of a list of tools only if it differs`() async throws {
+        let streams = Mutex(0)
+        let app = Self.subscribable { _ in
+            let isFirst = streams.withLock { count in
+                count += 1
+                return count == 1
+            }
+            return isFirst ? .raw("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n") : .open([])
+        }
         let fixture = AppProxyFixture(app)
         let shop = try #require(await fixture.appear(kind: .mcp))
         let server = AppMCPServer(shop.id, proxy: fixture.proxy)
         try await fixture.run {
+            _ = try await server.answer(MCPRequest("tools/list"), of: fixture.owner)
+            _ = try await server.answer(MCPRequest("resources/subscribe", ["uri": "a:1"]), of: fixture.owner)
+
+            var changes = server.changes(for: fixture.owner).makeAsyncIterator()
+            #expect(await changes.next() == .resource("a:1"))
+        }
+    }
+
+    @Test func `the end of a launch opens the stream again at once`() async throws {
+        let launches = Mutex(0)
+        let app = Self.subscribable(tools: { launches.withLock { $0 > 1 } ? [["name": "new"]] : [] }) { _ in
+            launches.withLock { $0 += 1 }
+            return .open([])
+        }
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear(kind: .mcp))
+        let server = AppMCPServer(shop.id, proxy: fixture.proxy)
+        try await fixture.run {
+            _ = try await server.answer(MCPRequest("tools/list"), of: fixture.owner)
             let changes = server.changes(for: fixture.owner)
             try await eventually("the change stream is open") { app.open == 1 }
 
@@ -189,6 +217,7 @@ import Testing
 
     /// An app with sessions, subscriptions and announced tools, whose GET stream is scripted.
     private static func subscribable(
+        tools: @escaping @Sendable () -> JSON = { [] },
         _ stream: @escaping @Sendable (ScriptedApp.Request) -> ScriptedApp.Reply
     ) -> ScriptedApp {
         ScriptedApp { request in
@@ -200,7 +229,7 @@ import Testing
                     "capabilities": ["resources": ["subscribe": true], "tools": ["listChanged": true]],
                 ])
             case "resources/subscribe": .result([:])
-            case "tools/list": .result(["tools": []])
+            case "tools/list": .result(["tools": tools()])
             case let method where method.hasPrefix("notifications/"): .http(202, [], "")
             default: .error(-32_601, "no")
             }
