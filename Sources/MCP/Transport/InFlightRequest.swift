@@ -98,8 +98,8 @@ struct InFlightRequest: Sendable {
     /// - Parameters:
     ///   - httpRequest: The HTTP request.
     ///   - writer: Writes the response.
-    ///   - opening: The first event of a stream. With an opening, the stream starts after half a second, so that the
-    ///     client can resume the call if the broker is killed. The clients of the Python SDK give up otherwise.
+    ///   - opening: The first event of a stream. With an opening, the stream starts after 100 ms, so that the client
+    ///     can resume the call if the broker is killed. The clients of the Python SDK give up otherwise.
     ///   - work: Returns the response. Cancelled when the request ends early.
     /// - Throws: If the client has disconnected.
     func run<Writer: MCPResponseBodyWriter & ~Copyable>(

@@ -11,7 +11,7 @@ package final class KeepAliveTimer: Service {
     private static let ticksPerKeepAlive = 3
     /// The time between two ticks for streams that begin soon. The first keep-alive is sent at the second tick, so that
     /// quick calls need none.
-    static let soonInterval = Duration.milliseconds(250)
+    static let soonInterval = Duration.milliseconds(50)
     private static let ticksPerSoonKeepAlive = 2
 
     private struct Subscriber {

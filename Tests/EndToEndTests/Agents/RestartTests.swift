@@ -25,7 +25,7 @@ import Testing
             }
             let calls = try clients.map { ($0, try $0.begin("wait", #"{"seconds": 20}"#)) }
             try await eventually("the app has them") { app.program.output.count { $0 == "call: wait" } == 3 }
-            // The stream of a call begins after half a second at the latest.
+            // The stream of a call begins after 100 ms at the latest.
             try await Task.sleep(for: .seconds(1))
 
             try await broker.restart(isKilled: true)
