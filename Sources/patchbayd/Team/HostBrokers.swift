@@ -2,6 +2,7 @@ import API
 import Client
 import Model
 import NIOCore
+import Synchronization
 import SystemIO
 import Team
 
@@ -27,10 +28,20 @@ struct HostBrokers: Sendable {
     func openStream(to target: TunnelTarget, on host: HostName, for caller: TeamCaller) async throws -> Connection {
         guard let value = caller.headerValue else { throw Self.dialError(.callerTooLarge(host)) }
         do {
-            let stream = try await presence.whilePresent(host) {
-                try await client.openStream(to: target, at: address(of: host), headers: [(TeamCaller.header, value)])
+            let opened = OpenedStream()
+            let isOpen = try await presence.whilePresent(host) {
+                opened.set(
+                    try await client.openStream(
+                        to: target,
+                        at: address(of: host),
+                        headers: [(TeamCaller.header, value)]
+                    )
+                )
+                return true
             }
-            guard let stream else { throw HostError.unreachable(host, reason: "it went offline before its response") }
+            guard isOpen == true, let stream = opened.take() else {
+                throw HostError.unreachable(host, reason: "it went offline before its response")
+            }
             return stream
         } catch let error as HostError {
             throw Self.dialError(error)
@@ -65,6 +76,18 @@ extension HostBrokers: HostConnector {
             throw error.hostError(host, isSent: true)
         }
     }
+}
+
+/// A stream that a child task has opened. The result of a task cannot be noncopyable.
+private final class OpenedStream: Sendable {
+    private let stream = Mutex<Connection?>(nil)
+
+    func set(_ opened: consuming Connection) {
+        var opened = Optional(opened)
+        stream.withLock { $0 = opened.take() }
+    }
+
+    func take() -> Connection? { stream.withLock { $0.take() } }
 }
 
 /// The response of another host's broker, with the errors of the API.
