@@ -117,9 +117,11 @@ struct LaunchSchedule {
         var calls: [Program] = []
         for _ in 0..<3 {
             let seen = app.running.program.transcript.soFar.count
-            calls.append(
-                try await phone.broker.start("call", app.id.text, "wait", "stall=6000000", "--timeout", "\(timeout)s")
-            )
+            // The schema of the tool does not mention this argument.
+            let words = [
+                "call", app.id.text, "wait", "--json-args", #"{"stall": 6000000}"#, "--timeout", "\(timeout)s",
+            ]
+            calls.append(try await phone.broker.start(words))
             try await app.running.program.waitForLine("stalled", from: seen)
         }
         let start = ContinuousClock.now
