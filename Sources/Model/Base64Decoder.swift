@@ -13,8 +13,14 @@ package enum Base64Decoder {
     /// - Parameter text: The base64, or a data URL.
     /// - Returns: The bytes, and whether the text is standard base64; nil for any other text.
     package static func decode(_ text: String) -> (data: Data, isStandard: Bool)? {
-        if let data = Data(base64Encoded: text) { return (data, true) }
+        if let data = Data(base64Encoded: text), isComplete(text.utf8, data.count) { return (data, true) }
         return loose(Array(text.utf8)[...]).map { ($0, false) }
+    }
+
+    /// Returns whether padding is at the end only. Foundation accepts it elsewhere, and then decodes fewer bytes.
+    private static func isComplete(_ text: String.UTF8View, _ size: Int) -> Bool {
+        let padding = text.reversed().prefix { $0 == UInt8(ascii: "=") }.count
+        return text.count % 4 == 0 && size == text.count / 4 * 3 - padding
     }
 
     private static func loose(_ text: ArraySlice<UInt8>) -> Data? {
@@ -42,6 +48,7 @@ package enum Base64Decoder {
             letters.removeLast()
             padding += 1
         }
+        guard !letters.contains(UInt8(ascii: "=")) else { return nil }
         letters += repeatElement(UInt8(ascii: "="), count: (4 - letters.count % 4) % 4)
         return Data(base64Encoded: Data(letters))
     }

@@ -20,14 +20,22 @@ enum Base64Promises {
 
     private static func read(_ text: String) throws(Violation) {
         guard let (data, isStandard) = Base64Decoder.decode(text) else {
-            return try promise("standard base64 is read", Data(base64Encoded: text) == nil)
+            return try promise("standard base64 is read", !Self.isStandard(Array(text.utf8)))
         }
         try promise("nothing is added", data.count <= text.utf8.count)
-        try promise("only standard base64 is called so", isStandard == (Data(base64Encoded: text) != nil))
+        try promise("only standard base64 is called so", isStandard == Self.isStandard(Array(text.utf8)))
         let again = Base64Decoder.decode(data.base64EncodedString())
         try promise("what was read has one standard form", again?.data == data && again?.isStandard == true)
         let type = ImageType(of: data)
         try promise("a type is found by the beginning", type == nil || !data.isEmpty)
+    }
+
+    /// A second implementation of the rule: groups of four letters, with padding at the end (RFC 4648, section 4).
+    private static func isStandard(_ text: [UInt8]) -> Bool {
+        let alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8
+        let letters = text.prefix { alphabet.contains($0) }
+        let padding = text[letters.count...]
+        return text.count % 4 == 0 && padding.count <= 2 && padding.allSatisfy { $0 == UInt8(ascii: "=") }
     }
 
     /// Writes bytes in one of the forms of servers.
