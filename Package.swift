@@ -56,7 +56,8 @@ func program(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 
 /// The modules with fuzzed parsers.
 let fuzzed: [Target.Dependency] = [
-    "AccessControl", "API", "DebugLink", "Devices", "Discovery", "JSON", "Model", "Profiles", "TOML", httpTypes,
+    "AccessControl", "API", "Compression", "DebugLink", "Devices", "Discovery", "JSON", "Model", "Profiles", "TOML",
+    httpTypes,
 ]
 
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
@@ -94,6 +95,7 @@ let package = Package(
         .systemLibrary(name: "CImages", providers: [.apt(["libpng-dev", "libturbojpeg0-dev", "libyuv-dev"])]),
         .systemLibrary(name: "CQRencode", providers: [.apt(["libqrencode-dev"])]),
         .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
+        .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
         .target(name: "CVersion", exclude: ["stamp"]),
 
         // Domain types, JSON, and system I/O.
@@ -123,10 +125,12 @@ let package = Package(
         // Servers and clients.
         module("QR", ["CQRencode"]),
         module("Images", ["CImages", "Model", "SystemIO"]),
+        module("Compression", ["CZlib"]),
         module(
             "MCP",
             [
-                "AccessControl", "Images", "JSON", "Model", "Profiles", "Registry", "SystemIO", "Tunnels", crypto,
+                "AccessControl", "Compression", "Images", "JSON", "Model", "Profiles", "Registry", "SystemIO",
+                "Tunnels", crypto,
                 logging, lifecycle, metrics,
             ]
         ),
@@ -200,6 +204,7 @@ let package = Package(
         tests("TOMLTests", ["TOML"]),
         tests("ProfilesTests", ["JSON", "Model", "Profiles", "TOML"]),
         tests("ImagesTests", ["CImages", "Images"]),
+        tests("CompressionTests", ["Compression"]),
         tests("SystemIOTests", ["CLinux", "Model", "SystemIO", "TestSupport", logging]),
         tests("DiscoveryTests", ["Discovery", "Model", "TestSupport", logging]),
         tests("DevicesTests", ["CLinux", "Devices", "Model", "SystemIO", "TestSupport", logging, lifecycle]),
