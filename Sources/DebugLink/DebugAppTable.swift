@@ -229,6 +229,8 @@ package actor DebugAppTable {
     }
 
     private static func parse(_ state: ArraySlice<UInt8>) async throws(DebugLinkError) -> JSON {
-        do throws(JSONError) { return try await JSON.parse(state) { $0 } } catch { throw .invalidState(error) }
+        do throws(JSONError) { return try await JSON.parse(state, maxDepth: JSON.maxResultDepth) } catch {
+            throw .invalidState(error)
+        }
     }
 }

@@ -1,22 +1,35 @@
 /// Parses one JSON text (RFC 8259) from bytes.
 ///
-/// Strict where parsers disagree, because differences can be exploited. Duplicate names and trailing data are errors,
-/// and the maximum depth is 128. A lone surrogate (section 8.2) becomes U+FFFD, because Swift strings cannot contain
-/// surrogates.
+/// Strict where parsers disagree, because differences can be exploited: duplicate names and trailing data are errors. With
+/// `isRepairing` it repairs what `JSONRepair` lists, in the same pass, so each text has one reading. A lone surrogate
+/// (section 8.2) becomes U+FFFD, because Swift strings cannot contain surrogates. A byte order mark is skipped (8.1).
 struct JSONParser: ~Copyable {
-    private static let maxDepth = 128
+    private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
     /// The number of members from which names are looked up by hash.
     private static let hashLookupThreshold = 16
 
     private let bytes: UnsafeBufferPointer<UInt8>
+    private let maxDepth: Int
+    private let isRepairing: Bool
     private var offset = 0
     private var depth = 0
+    /// The repairs so far, in the order of the text.
+    private(set) var repairs = JSONRepairs()
 
-    init(_ bytes: UnsafeBufferPointer<UInt8>) { self.bytes = bytes }
+    init(_ bytes: UnsafeBufferPointer<UInt8>, maxDepth: Int, isRepairing: Bool = false) {
+        self.bytes = bytes
+        self.maxDepth = maxDepth
+        self.isRepairing = isRepairing
+    }
 
     mutating func parse() throws(JSONError) -> JSON {
+        if bytes.starts(with: Self.byteOrderMark) {
+            offset = Self.byteOrderMark.count
+            repairs.record(.byteOrderMark)
+        }
         let value = try value()
         skipSpace()
+        if isRepairing { skipTrailingZeros() }
         guard offset == bytes.count else { throw error(.unexpected) }
         return value
     }
@@ -24,55 +37,81 @@ struct JSONParser: ~Copyable {
     private mutating func value() throws(JSONError) -> JSON {
         skipSpace()
         switch try peek() {
-        case UInt8(ascii: "{"): return .object(try nested { (parser) throws(JSONError) in try parser.object() })
-        case UInt8(ascii: "["): return .array(try nested { (parser) throws(JSONError) in try parser.array() })
+        case UInt8(ascii: "{"): return try isTooDeep() ? .null : .object(object())
+        case UInt8(ascii: "["): return try isTooDeep() ? .null : .array(array())
         case UInt8(ascii: "\""): return .string(try string())
-        case UInt8(ascii: "t"): return try literal("true", value: .bool(true))
-        case UInt8(ascii: "f"): return try literal("false", value: .bool(false))
-        case UInt8(ascii: "n"): return try literal("null", value: .null)
-        default: return .number(try number())
+        default: return try isRepairing && depth > 0 ? repairedScalar() : scalar()
         }
     }
 
-    private mutating func nested<Value>(
-        _ body: (inout JSONParser) throws(JSONError) -> Value
-    ) throws(JSONError) -> Value {
-        guard depth < Self.maxDepth else { throw error(.tooDeep) }
-        depth += 1
-        offset += 1
-        let value = try body(&self)
-        depth -= 1
-        return value
+    /// Parses a value without quotes or brackets.
+    private mutating func scalar() throws(JSONError) -> JSON {
+        switch try peek() {
+        case UInt8(ascii: "t"): try literal("true", value: .bool(true))
+        case UInt8(ascii: "f"): try literal("false", value: .bool(false))
+        case UInt8(ascii: "n"): try literal("null", value: .null)
+        default: .number(try number())
+        }
+    }
+
+    /// Returns whether the array or object here exceeds the depth. Then skips it if repairs are allowed.
+    private mutating func isTooDeep() throws(JSONError) -> Bool {
+        if depth < maxDepth { return false }
+        guard isRepairing else { throw error(.tooDeep) }
+        try skipNested()
+        repairs.record(.tooDeep)
+        return true
     }
 
     private mutating func object() throws(JSONError) -> JSONObject {
+        depth += 1
+        offset += 1
+        defer { depth -= 1 }
         var members: [JSONObject.Member] = []
-        // Bytes, because a set of strings treats é and e with an accent as equal.
-        var names: Set<[UInt8]> = []
+        // Bytes, because a dictionary of strings treats é and e with an accent as equal.
+        var indexes: [[UInt8]: Int] = [:]
         if try skip(if: UInt8(ascii: "}")) { return JSONObject(unique: []) }
         repeat {
             skipSpace()
             let start = offset
             guard try peek() == UInt8(ascii: "\"") else { throw error(.unexpected) }
             let name = try string()
-            let isNew: Bool
+            let earlier: Int?
             if members.count < Self.hashLookupThreshold {
-                isNew = !members.contains { $0.isCalled(name) }
+                earlier = members.firstIndex { $0.isCalled(name) }
             } else {
-                if names.isEmpty { names = Set(members.map { Array($0.name.utf8) }) }
-                isNew = names.insert(Array(name.utf8)).inserted
+                if indexes.isEmpty {
+                    for (index, member) in members.enumerated() { indexes[Array(member.name.utf8)] = index }
+                }
+                earlier = indexes.updateValue(members.count, forKey: Array(name.utf8))
             }
-            guard isNew else { throw JSONError(reason: .duplicateName, offset: start) }
             try expect(UInt8(ascii: ":"))
-            members.append(.init(name: name, value: try value()))
+            let known = repairs.count
+            let value = try value()
+            if repairs.count != known { repairs.prepend(name, from: known) }
+            if let earlier {
+                guard isRepairing else { throw JSONError(reason: .duplicateName, offset: start) }
+                repairs.record(.duplicateName)
+                members[earlier].value = value
+                if !indexes.isEmpty { indexes[Array(name.utf8)] = earlier }
+            } else {
+                members.append(.init(name: name, value: value))
+            }
         } while try hasNextElement(until: UInt8(ascii: "}"))
         return JSONObject(unique: members)
     }
 
     private mutating func array() throws(JSONError) -> [JSON] {
+        depth += 1
+        offset += 1
+        defer { depth -= 1 }
         var elements: [JSON] = []
         if try skip(if: UInt8(ascii: "]")) { return elements }
-        repeat { elements.append(try value()) } while try hasNextElement(until: UInt8(ascii: "]"))
+        repeat {
+            let known = repairs.count
+            elements.append(try value())
+            if repairs.count != known { repairs.prepend("\(elements.count - 1)", from: known) }
+        } while try hasNextElement(until: UInt8(ascii: "]"))
         return elements
     }
 
@@ -132,14 +171,14 @@ struct JSONParser: ~Copyable {
     private mutating func run() throws(JSONError) -> String {
         let start = offset
         while let byte = next(), byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") {
-            guard byte >= 0x20 else { throw error(.unexpected) }
+            if byte < 0x20 { try repair(.syntax, or: .unexpected) }
             offset += 1
         }
         guard offset < bytes.count else { throw error(.unexpectedEnd) }
-        guard let text = String(validating: bytes[start..<offset], as: UTF8.self) else {
-            throw JSONError(reason: .invalidUTF8, offset: start)
-        }
-        return text
+        if let text = String(validating: bytes[start..<offset], as: UTF8.self) { return text }
+        guard isRepairing else { throw JSONError(reason: .invalidUTF8, offset: start) }
+        repairs.record(.invalidUTF8)
+        return String(decoding: bytes[start..<offset], as: UTF8.self)
     }
 
     private mutating func escaped() throws(JSONError) -> Unicode.Scalar {
@@ -152,11 +191,18 @@ struct JSONParser: ~Copyable {
         case UInt8(ascii: "n"): return "\n"
         case UInt8(ascii: "r"): return "\r"
         case UInt8(ascii: "t"): return "\t"
-        case UInt8(ascii: "u"): return try escapedUnit()
-        default:
-            offset -= 1
-            throw error(.unexpected)
+        case UInt8(ascii: "u"):
+            let start = offset
+            do throws(JSONError) { return try escapedUnit() } catch {
+                guard isRepairing else { throw error }
+                offset = start
+            }
+        default: break
         }
+        // The backslash stays, so nothing of a path such as C:\Users is lost.
+        offset -= 1
+        try repair(.syntax, or: .unexpected)
+        return "\\"
     }
 
     private mutating func escapedUnit() throws(JSONError) -> Unicode.Scalar {
@@ -206,8 +252,12 @@ struct JSONParser: ~Copyable {
     }
 
     private mutating func hasNextElement(until end: UInt8) throws(JSONError) -> Bool {
-        if try skip(if: UInt8(ascii: ",")) { return true }
-        try expect(end)
+        guard try skip(if: UInt8(ascii: ",")) else {
+            try expect(end)
+            return false
+        }
+        guard isRepairing, try skip(if: end) else { return true }
+        repairs.record(.syntax)
         return false
     }
 
@@ -219,4 +269,65 @@ struct JSONParser: ~Copyable {
     }
 
     private func error(_ reason: JSONError.Reason) -> JSONError { JSONError(reason: reason, offset: offset) }
+}
+
+/// The repairs that need more than another branch.
+extension JSONParser {
+    /// Records a repair, or throws without repairs.
+    private mutating func repair(_ kind: JSONRepair.Kind, or reason: JSONError.Reason) throws(JSONError) {
+        guard isRepairing else { throw error(reason) }
+        repairs.record(kind)
+    }
+
+    /// Parses a value without quotes or brackets. Another word, such as `NaN`, becomes null.
+    private mutating func repairedScalar() throws(JSONError) -> JSON {
+        let start = offset
+        var failure = error(.unexpected)
+        do throws(JSONError) {
+            let value = try scalar()
+            if !isInWord { return value }
+        } catch { failure = error }
+        offset = start
+        while isInWord { offset += 1 }
+        guard offset > start else { throw failure }
+        repairs.record(.notJSON(String(decoding: bytes[start..<min(offset, start + 32)], as: UTF8.self)))
+        return .null
+    }
+
+    /// Indicates whether the next byte can be part of a word such as `-nan(ind)`: visible ASCII without JSON's own signs.
+    private var isInWord: Bool {
+        guard let byte = next() else { return false }
+        return switch byte {
+        case 0...0x20, 0x7F..., UInt8(ascii: ","), UInt8(ascii: ":"), UInt8(ascii: "["), UInt8(ascii: "]"),
+            UInt8(ascii: "{"), UInt8(ascii: "}"), UInt8(ascii: "\""), UInt8(ascii: "\\"):
+            false
+        default: true
+        }
+    }
+
+    /// Skips an array or object. Only the nesting and the ends of strings are read.
+    private mutating func skipNested() throws(JSONError) {
+        var open = 0
+        repeat {
+            switch try peek() {
+            case UInt8(ascii: "{"), UInt8(ascii: "["): open += 1
+            case UInt8(ascii: "}"), UInt8(ascii: "]"): open -= 1
+            case UInt8(ascii: "\""):
+                offset += 1
+                while case let byte = try peek(), byte != UInt8(ascii: "\"") {
+                    offset += 1
+                    if byte == UInt8(ascii: "\\"), next() != nil { offset += 1 }
+                }
+            default: break
+            }
+            offset += 1
+        } while open > 0
+    }
+
+    /// Skips the zero bytes that C programs send after the text.
+    private mutating func skipTrailingZeros() {
+        guard next() == 0, bytes[offset...].allSatisfy({ $0 == 0 }) else { return }
+        offset = bytes.count
+        repairs.record(.syntax)
+    }
 }

@@ -23,6 +23,9 @@ package struct JSONPointer: Hashable, Sendable {
     /// Returns the pointer to a member or an element of this value.
     package func appending(_ token: String) -> JSONPointer { JSONPointer(tokens: tokens + [token]) }
 
+    /// Returns the pointer to a value inside this value. A long path is cut.
+    func appending(contentsOf path: [String]) -> JSONPointer { JSONPointer(tokens: tokens + path.prefix(16)) }
+
     /// Returns the value in a document; nil if there is none. `-` and indexes with leading zeros name no element.
     package func value(in document: JSON) -> JSON? {
         tokens.reduce(document as JSON?) { value, token in

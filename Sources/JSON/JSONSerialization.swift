@@ -1,11 +1,20 @@
 extension JSON {
+    /// The maximum depth of a text from a client or a file.
+    package static let maxDepth = 128
+    /// The maximum depth of a text from the server of an app. View trees of 300 levels are ordinary.
+    package static let maxResultDepth = 512
+    /// The maximum depth of a text from a broker, which wraps the results of apps.
+    package static let maxBrokerDepth = 544
+
     /// Parses one JSON text.
     ///
-    /// - Parameter bytes: One JSON text without trailing data.
+    /// - Parameters:
+    ///   - bytes: One JSON text without trailing data.
+    ///   - maxDepth: The maximum number of arrays and objects inside each other.
     /// - Throws: `JSONError`.
-    package init(parsing bytes: some Sequence<UInt8>) throws(JSONError) {
-        let parsed = bytes.withContiguousStorageIfAvailable { Result(parsing: $0) }
-        self = try (parsed ?? Array(bytes).withUnsafeBufferPointer { Result(parsing: $0) }).get()
+    package init(parsing bytes: some Sequence<UInt8>, maxDepth: Int = JSON.maxDepth) throws(JSONError) {
+        let parsed = bytes.withContiguousStorageIfAvailable { Result(parsing: $0, maxDepth) }
+        self = try (parsed ?? Array(bytes).withUnsafeBufferPointer { Result(parsing: $0, maxDepth) }).get()
     }
 
     /// - Throws: `JSONError`.
@@ -75,8 +84,8 @@ extension JSON {
 }
 
 extension Result where Success == JSON, Failure == JSONError {
-    fileprivate init(parsing bytes: UnsafeBufferPointer<UInt8>) {
-        var parser = JSONParser(bytes)
+    fileprivate init(parsing bytes: UnsafeBufferPointer<UInt8>, _ maxDepth: Int) {
+        var parser = JSONParser(bytes, maxDepth: maxDepth)
         do throws(JSONError) { self = .success(try parser.parse()) } catch { self = .failure(error) }
     }
 }
@@ -88,21 +97,35 @@ extension JSON {
     /// Parses a text of any size without blocking the thread that the task prefers.
     ///
     /// - Throws: `JSONError`.
-    package static func parse(_ bytes: [UInt8]) async throws(JSONError) -> JSON { try await parse(bytes[...]) { $0 } }
-
-    /// Parses a text and applies a change to the value on the same thread.
     package static func parse(
-        _ bytes: ArraySlice<UInt8>,
-        _ change: @escaping @Sendable (JSON) -> JSON
+        _ bytes: some Collection<UInt8> & Sendable,
+        maxDepth: Int = JSON.maxDepth
     ) async throws(JSONError) -> JSON {
-        guard bytes.count > inlineParseLimit else { return change(try JSON(parsing: bytes)) }
+        try await offloaded(bytes.count) { () throws(JSONError) in try JSON(parsing: bytes, maxDepth: maxDepth) }
+    }
+
+    /// Parses the text of a server with repairs, and applies a change to the value on the same thread.
+    package static func repair<Value: Sendable>(
+        _ bytes: ArraySlice<UInt8>,
+        _ change: @escaping @Sendable (RepairedJSON) -> Value
+    ) async throws(JSONError) -> Value {
+        try await offloaded(bytes.count) { () throws(JSONError) in change(try RepairedJSON(bytes)) }
+    }
+
+    /// Runs a parser, for a large text on another thread.
+    private static func offloaded<Value: Sendable>(
+        _ count: Int,
+        _ parse: @escaping @Sendable () throws(JSONError) -> Value
+    ) async throws(JSONError) -> Value {
+        guard count > inlineParseLimit else { return try parse() }
         // A separate task is needed: `withTaskExecutorPreference` does not switch threads when an actor's turn came
         // through the task executor (Swift 6.3). That thread is an event loop's.
-        return try await withTaskGroup(of: Result<JSON, JSONError>.self) { group in
+        return try await withTaskGroup(of: Result<Value, JSONError>.self) { group in
             group.addTask(executorPreference: globalConcurrentExecutor) {
-                Result { () throws(JSONError) in change(try JSON(parsing: bytes)) }
+                Result { () throws(JSONError) in try parse() }
             }
-            var parsed = Result<JSON, JSONError>.success(.null)
+            // The group has one task.
+            var parsed = Result<Value, JSONError>.failure(JSONError(reason: .unexpectedEnd, offset: 0))
             for await result in group { parsed = result }
             return parsed
         }.get()
@@ -114,7 +137,7 @@ package struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
     package enum Reason: String, Sendable {
         case unexpected = "unexpected character"
         case unexpectedEnd = "unexpected end"
-        case tooDeep = "arrays and objects are nested more than 128 levels deep"
+        case tooDeep = "arrays and objects are nested too deep"
         case duplicateName = "duplicate name in an object"
         case invalidUTF8 = "a string is not valid UTF-8"
     }

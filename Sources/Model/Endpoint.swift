@@ -80,8 +80,8 @@ package struct Endpoint: Hashable, Sendable, Codable, Identifiable {
     package var capabilities: [String]?
     /// `EndpointAbilities.limits`.
     package var limits: [String]?
-    /// What Patchbay repaired in the messages of the server. Nil if nothing was repaired, in the registry, and for an
-    /// endpoint of another host.
+    /// The repairs in the messages of the server. Nil if there are none, in the registry, and for an endpoint of another
+    /// host.
     package var deviations: [ServerDeviation]?
     /// The host whose broker reaches the endpoint. Nil without a team, and in the registry for an endpoint of this
     /// broker.

@@ -11,7 +11,7 @@ package struct ServerDeviation: Hashable, Sendable, Codable {
         case contentType = "sends answers with a wrong content type"
         case byteOrderMark = "begins answers with a byte order mark"
         case foreignText = "sends text between its messages"
-        case missingVersion = "sends messages without \"jsonrpc\": \"2.0\""
+        case invalidRPC = "sends messages that are not quite JSON-RPC 2.0"
         case duplicateNames = "repeats a name in an object"
         case invalidSyntax = "sends values that are not JSON"
         case invalidUTF8 = "sends text that is not UTF-8"
@@ -20,7 +20,7 @@ package struct ServerDeviation: Hashable, Sendable, Codable {
         case looseBase64 = "sends content whose base64 is not standard"
     }
 
-    /// What the server does: the raw value of a `Kind`. A newer broker may send further texts.
+    /// The deviation: the raw value of a `Kind`. A newer broker may send further texts.
     package let text: String
     /// The number of repairs since the launch of the app.
     package let count: Int

@@ -85,6 +85,12 @@ package struct SSEDecoder: Sendable {
         return events
     }
 
+    /// Ends the stream, for a peer that leaves out the empty line after its last event.
+    package mutating func finish() throws(EventTooLarge) -> [ServerSentEvent] {
+        if !line.isEmpty { _ = try endLine() }
+        return endEvent().map { [$0] } ?? []
+    }
+
     private mutating func endLine() throws(EventTooLarge) -> ServerSentEvent? {
         if isFirstLine, line.starts(with: [0xEF, 0xBB, 0xBF]) { line.removeFirst(3) }
         isFirstLine = false

@@ -88,7 +88,13 @@ package struct ProfileChecker: Sendable {
         )
         guard let response = reply.response else { return result(.failed, nil, "no HTTP response") }
         do {
-            let answer = try profile.result(of: tool, arguments: arguments, response: ProfileResponse(response))
+            var repairs = JSONRepairs()
+            let answer = try profile.result(
+                of: tool,
+                arguments: arguments,
+                response: ProfileResponse(response),
+                repairs: &repairs
+            )
             guard case .content(let content) = answer, content["isError"] == true else {
                 return result(.answered, response.status, nil)
             }

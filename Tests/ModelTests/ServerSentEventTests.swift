@@ -36,6 +36,15 @@ import Testing
         #expect(whole.count == 2)
     }
 
+    @Test(arguments: ["data: x", "data: x\n", "data: x\r\n"])
+    func `the last event counts without its empty line when the stream ends`(text: String) throws {
+        var decoder = SSEDecoder()
+
+        #expect(try decoder.append(text.utf8).isEmpty)
+        #expect(try decoder.finish().map(\.text) == ["x"])
+        #expect(try decoder.finish().isEmpty)
+    }
+
     @Test func `comments and unknown fields are ignored`() throws {
         #expect(try events(":\n: keep-alive\n\nfoo: bar\ndata: x\n\n").map(\.text) == ["x"])
     }

@@ -119,7 +119,8 @@ enum OpenAPISchemas {
           "authCode":{"type":"string","description":"a secret; absent if none is stored for this launch"}}},
         "StaticEndpoint":{"type":"object","required":["name","kind","address","port"],"additionalProperties":false,"properties":{
           "name":{"type":"string"},"kind":{"type":"string"},"address":{"type":"string"},
-          "port":{"$ref":"#/components/schemas/Port"},"app":{"type":"string"}}},
+          "port":{"$ref":"#/components/schemas/Port"},"app":{"type":"string"},
+          "path":{"type":"string","description":"the path of an MCP server; default: /mcp and then /"}}},
         "Device":{"type":"object","required":["udid","transport","attachedAt"],"properties":{
           "udid":{"$ref":"#/components/schemas/UDID"},"transport":{"enum":["usb","network"]},
           "productID":{"type":"integer"},"locationID":{"type":"integer"},

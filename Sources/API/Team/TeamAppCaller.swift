@@ -98,7 +98,7 @@ package struct TeamAppCaller: AppCaller {
     ) async throws(AppError) -> JSON {
         do {
             let bytes = try await proxy.bytes(of: request, to: host, for: principal)
-            return try await JSON.parse(bytes[...]) { $0 }
+            return try await JSON.parse(bytes, maxDepth: JSON.maxBrokerDepth)
         } catch let problem as Problem {
             throw .refused(by: host, problem)
         } catch let error as HostError {

@@ -82,7 +82,7 @@ extension TeamProxy {
     static func error(in response: any HostResponse, from host: HostName, isMCP: Bool) async throws -> JSON? {
         if isSuccess(response) { return nil }
         let bytes = try await body(of: response, from: host)
-        let document = isMCP ? try? JSON(parsing: bytes) : nil
+        let document = isMCP ? try? JSON(parsing: bytes, maxDepth: JSON.maxBrokerDepth) : nil
         guard let document, var error = document["error"]?.object, let message = error["message"]?.string else {
             throw problem(bytes, response.status, of: host)
         }

@@ -73,7 +73,7 @@ package struct ToolClient: Sendable {
     }
 
     private func json(_ bytes: [UInt8], of request: OutgoingRequest) throws(ClientError) -> JSON {
-        do throws(JSONError) { return try JSON(parsing: bytes) } catch {
+        do throws(JSONError) { return try JSON(parsing: bytes, maxDepth: JSON.maxBrokerDepth) } catch {
             throw invalidResponse(to: request, error.description)
         }
     }

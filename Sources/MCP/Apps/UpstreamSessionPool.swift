@@ -47,7 +47,7 @@ final class UpstreamSessionPool: Sendable {
     /// The calls and change streams in progress.
     let endpointTasks = EndpointTasks()
     private let largeResponses = LargeResponseBudget()
-    /// What was repaired in the messages of the apps.
+    /// The repairs in the messages of the apps.
     let deviations = ServerDeviations()
     private let entries = Mutex<[EndpointID: Entry]>([:])
     private let handlers = Mutex(Handlers())

@@ -1,5 +1,6 @@
 import AccessControl
 import JSON
+import Model
 
 /// The app's response to one message.
 struct UpstreamResponse: Sendable {
@@ -15,6 +16,10 @@ struct UpstreamResponse: Sendable {
     var reservation: LargeResponseReservation?
     /// The text of an error status without a JSON-RPC answer, with the time after which the app may be asked again.
     var refusal: String?
+    /// The value of `Location`.
+    var location: String?
+    /// The target of a redirect.
+    var redirect: RedirectTarget?
 }
 
 extension UpstreamResponse {
@@ -42,8 +47,7 @@ extension UpstreamResponse {
     func rejection(by routes: [AuthorizedRoute]) -> AppError? {
         switch status {
         case 401: .tokenRequired(routes.contains { $0.secret != nil } ? .rejected : .missing)
-        case 300..<400: .invalidResponse("a redirect, which is not followed")
-        default: nil
+        default: redirect.map { .invalidResponse("a redirect to \($0), which is not followed") }
         }
     }
 

@@ -61,7 +61,7 @@ package struct ProfileResponse: Hashable, Sendable {
 
     var isSuccess: Bool { (200..<300).contains(status) }
 
-    package var json: JSON? { try? JSON(parsing: body) }
+    package var json: JSON? { try? RepairedJSON(body).json }
 
     /// The media type without parameters, in lower case.
     var mediaType: String? {

@@ -13,19 +13,26 @@ package enum ProfileResult: Hashable, Sendable {
 extension Profile {
     /// Converts the response to a call. An error of the server becomes a result with `isError`.
     ///
+    /// - Parameters:
+    ///   - tool: The called tool.
+    ///   - arguments: Its arguments.
+    ///   - response: The response.
+    ///   - repairs: Gets what was repaired in the JSON of the response.
+    /// - Returns: The result of the tool.
     /// - Throws: `ProfileError.invalidResponse` if the response is not what the profile describes.
     package func result(
         of tool: ProfileTool,
         arguments: JSONObject,
-        response: ProfileResponse
+        response: ProfileResponse,
+        repairs: inout JSONRepairs
     ) throws(ProfileError) -> ProfileResult {
         guard response.isSuccess else {
             let body = String(decoding: response.body, as: UTF8.self)
             let message = errorPointer.flatMap { response.text(at: $0) } ?? body
             return .content(Self.error("HTTP status \(response.status)", message))
         }
-        guard tool.isRPC else { return try tool.result.result(of: response.body, arguments) }
-        let json = try ResultFormat.json(response.body)
+        guard tool.isRPC else { return try tool.result.result(of: response.body, arguments, &repairs) }
+        let json = try ResultFormat.json(response.body, &repairs)
         if let error = json["error"], !error.isNull {
             let code = error["code"]?.int.map { " \($0)" } ?? ""
             return .content(Self.error("error\(code)", error["message"]?.string ?? ""))
@@ -47,14 +54,17 @@ extension Profile {
 
 extension ResultFormat {
     /// Converts the body of a response.
-    func result(of body: [UInt8], _ arguments: JSONObject) throws(ProfileError) -> ProfileResult {
+    func result(
+        of body: [UInt8],
+        _ arguments: JSONObject,
+        _ repairs: inout JSONRepairs
+    ) throws(ProfileError) -> ProfileResult {
         switch self {
-        case .json, .base64Image, .text(.some): return try result(of: Self.json(body), arguments)
+        case .json, .base64Image, .text(.some): return try result(of: Self.json(body, &repairs), arguments)
         case .text(nil):
-            guard let text = String(validating: body, as: UTF8.self) else {
-                throw .invalidResponse(reason: "something that is not text in UTF-8")
-            }
-            return .content(["content": [Self.textBlock(text)]])
+            guard !body.contains(0) else { throw .invalidResponse(reason: "something that is not text in UTF-8") }
+            // Bytes that are not UTF-8 become U+FFFD.
+            return .content(["content": [Self.textBlock(String(decoding: body, as: UTF8.self))]])
         case .image:
             return .content(["content": [try Self.imageBlock(body, Data(body).base64EncodedString())]])
         case .video:
@@ -86,8 +96,12 @@ extension ResultFormat {
         }
     }
 
-    static func json(_ body: [UInt8]) throws(ProfileError) -> JSON {
-        do { return try JSON(parsing: body) } catch {
+    static func json(_ body: [UInt8], _ repairs: inout JSONRepairs) throws(ProfileError) -> JSON {
+        do {
+            let parsed = try RepairedJSON(body)
+            repairs = parsed.repairs
+            return parsed.json
+        } catch {
             throw .invalidResponse(reason: "invalid JSON (\(error.reason.rawValue), at byte \(error.offset))")
         }
     }

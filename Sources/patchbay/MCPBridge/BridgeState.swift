@@ -133,9 +133,9 @@ struct ResponseDeduplicator {
     mutating func receive(_ bytes: [UInt8], isLast: Bool) -> (() -> JSON?)? {
         if isLast {
             hasResponse = true
-            return { try? JSON(parsing: bytes) }
+            return { try? JSON(parsing: bytes, maxDepth: JSON.maxBrokerDepth) }
         }
-        let json = try? JSON(parsing: bytes)
+        let json = try? JSON(parsing: bytes, maxDepth: JSON.maxBrokerDepth)
         if let json, json["method"] == nil, json["id"] == id { hasResponse = true }
         // The broker acknowledges a subscription again when the bridge renews the subscription after a restart.
         if json?["method"] == "notifications/subscriptions/acknowledged" {

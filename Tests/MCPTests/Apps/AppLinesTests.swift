@@ -207,12 +207,20 @@ import Testing
         #expect(await Self.text(result) == "back")
     }
 
-    @Test(arguments: [
-        ("[1]", "JSON-RPC"), ("log: started", "JSON"), ("{", "JSON"),
-    ])
-    func `an invalid line is reported, and the stream is closed`(line: String, word: String)
+    @Test(arguments: ["[1]", "log: started"]) func `a line of a log among the messages is skipped`(line: String)
         async throws
     {
+        let response = #"{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"fine"}]}}"#
+        let app = ScriptedLines.legacy { _ in .lines([line, response]) }
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear(kind: .mcp, source: .bonjour))
+
+        #expect(Self.text(await fixture.call(Self.call(of: shop), of: fixture.owner)) == "fine")
+        #expect(app.dials == 1)
+    }
+
+    @Test(arguments: [("{", "JSON"), (#"{"id":1}"#, "JSON-RPC")])
+    func `a damaged message is reported, and the stream is closed`(line: String, word: String) async throws {
         let app = ScriptedLines.legacy { Self.argument($0) == "x" ? .lines([line]) : Self.says("fine") }
         let fixture = AppProxyFixture(app)
         let shop = try #require(await fixture.appear(kind: .mcp, source: .bonjour))

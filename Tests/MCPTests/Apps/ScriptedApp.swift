@@ -27,6 +27,8 @@ final class ScriptedApp: Dialer {
         case http(Int, [String], String)
         /// These bytes, then the end of the stream.
         case raw(String)
+        /// A response with these headers and this body, then the end of the stream.
+        case bytes([String], [UInt8])
         /// An event stream with these messages and the result.
         case stream([JSON], then: JSON)
         /// An event stream that stays open until the client closes it.
@@ -158,6 +160,11 @@ final class ScriptedApp: Dialer {
                 while Self.write(" ", to: stream.number) { usleep(20_000) }
                 return
             }
+            if case .bytes(let headers, let body) = reply {
+                let head = ["HTTP/1.1 200 OK", "Content-Length: \(body.count)", "Connection: close"] + headers
+                Self.write(Array("\(head.joined(separator: "\r\n"))\r\n\r\n".utf8) + body, to: stream.number)
+                return
+            }
             guard let text = Self.text(of: reply, to: request, keepsConnection) else {
                 if case .silence = reply { _ = Self.read(stream.number) }
                 return
@@ -187,9 +194,11 @@ final class ScriptedApp: Dialer {
     }
 
     @discardableResult
-    private static func write(_ text: String, to number: CInt) -> Bool {
-        let bytes = Array(text.utf8)
-        return send(number, bytes, bytes.count, CInt(MSG_NOSIGNAL)) == bytes.count
+    private static func write(_ text: String, to number: CInt) -> Bool { write(Array(text.utf8), to: number) }
+
+    @discardableResult
+    private static func write(_ bytes: [UInt8], to number: CInt) -> Bool {
+        send(number, bytes, bytes.count, CInt(MSG_NOSIGNAL)) == bytes.count
     }
 
     private static func read(_ number: CInt, rejectsLines: Bool = false) -> Request? {
@@ -232,7 +241,7 @@ final class ScriptedApp: Dialer {
             return "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
                 + "\(String(events.utf8.count, radix: 16))\r\n\(events)\r\n0\r\n\r\n"
         case .raw(let text): return text
-        case .drop, .silence, .open, .asking, .later, .trickle: return nil
+        case .drop, .silence, .open, .asking, .later, .trickle, .bytes: return nil
         }
     }
 

@@ -118,7 +118,7 @@ import Testing
 
         #expect(try await Self.answer(.raw(stream + pings + answer)).outcome == .success(["x": 1]))
         await #expect(throws: AppError.self) {
-            _ = try await Self.answer(.raw(stream + "data: no JSON\n\n" + answer))
+            _ = try await Self.answer(.raw(stream + "data: {\"id\":\n\n" + answer))
         }
     }
 

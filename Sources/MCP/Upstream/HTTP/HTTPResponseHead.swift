@@ -1,3 +1,6 @@
+import Compression
+import Model
+
 /// The head of an HTTP/1.1 response, as far as it is used here.
 struct HTTPResponseHead: Hashable, Sendable {
     let status: Int
@@ -34,6 +37,13 @@ struct HTTPResponseHead: Hashable, Sendable {
 }
 
 extension HTTPResponseHead {
+    /// Creates the decoder of the body.
+    ///
+    /// - Throws: `ContentError` for an unknown content coding.
+    func contentDecoder(limit: Int) throws(ContentError) -> ContentDecoder {
+        try ContentDecoder(values(of: "content-encoding"), limit: limit)
+    }
+
     /// Parses a response head.
     ///
     /// - Parameter bytes: The status line and the header fields, without the empty line.
@@ -109,6 +119,19 @@ enum HTTPParseError: Error, Hashable, Sendable {
 extension HTTPParseError {
     /// The error for the caller of a request with this response.
     var appError: AppError { self == .unfinished ? .responseLost : .invalidResponse("\(self)") }
+}
+
+extension ContentError {
+    /// The error for the caller of a request with this body.
+    var appError: AppError {
+        switch self {
+        case .unknownCoding(let name):
+            .invalidResponse("the content coding \(SanitizedText(name, limit: 40)), which was not asked for")
+        case .damaged: .invalidResponse("a body that is no valid gzip or deflate")
+        case .unfinished: .responseLost
+        case .tooLarge(let limit): HTTPParseError.tooLarge(limit: limit).appError
+        }
+    }
 }
 
 extension HTTPParseError: CustomStringConvertible {

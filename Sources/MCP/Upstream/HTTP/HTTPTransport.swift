@@ -35,14 +35,20 @@ struct HTTPTransport: UpstreamTransport {
                 limits: limits,
                 clock: pool.clock,
                 watch: pool.watch,
-                redactor: handler.redactor,
+                decoder: ServerMessageDecoder(redactor: handler.redactor, record: { [pool] in pool.record($0) }),
                 pause: handler.pause,
                 reserve: { [pool] in try await pool.reserve($0, for: $1, over: $2, within: $3) },
                 opened: message.opened
             ) { handler.handle($0) }
             do {
-                let response = try await roundTrip.run(request.bytes, over: connection, by: message.admission)
+                var response = try await roundTrip.run(request.bytes, over: connection, by: message.admission)
                 await pool.add(PooledConnection(connection, rest: roundTrip.rest, since: pool.watch.elapsed))
+                response.redirect = RedirectTarget(
+                    status: response.status,
+                    location: response.location,
+                    host: UpstreamHTTPRequest.host(of: route.route),
+                    current: path
+                )
                 return response
             } catch let failure as AppError where isPooled && failure == .unwritten {
                 // The app closed the pooled connection; a new one shows whether the app is reachable.

@@ -1,13 +1,12 @@
+import Compression
 import JSON
 import Model
 import SystemIO
 
 /// Sends one message to an app over a connection and reads until its response.
 ///
-/// The response is JSON or an event stream, as the app chooses. Redirects are not followed, because their target is not
-/// approved.
+/// The response is JSON or an event stream, as the app chooses.
 struct UpstreamRoundTrip {
-    private static let eventStream = "text/event-stream"
     /// Reserves the bytes of a large response, see `ConnectionPool.reserve`.
     typealias Reserve =
         @Sendable (Int, LargeResponseReservation?, UpstreamConnection, _ limit: Duration) async throws ->
@@ -18,7 +17,7 @@ struct UpstreamRoundTrip {
     private let limits: ResponseLimits
     private let clock: any Clock<Duration>
     private let watch: ElapsedTimer
-    private let redactor: TokenRedactor
+    private let decoder: ServerMessageDecoder
     /// Receives messages before the response: notifications and the app's requests.
     private let onMessage: @Sendable (RPCMessage) -> Void
     private let reserve: Reserve
@@ -29,9 +28,7 @@ struct UpstreamRoundTrip {
 
     private var parser = HTTPResponseParser()
     private var head: HTTPResponseHead?
-    private var body: [UInt8] = []
-    private var events = SSEDecoder()
-    private var size = 0
+    private var body: ResponseBody?
     private var reservation: LargeResponseReservation?
     private var outcome: Result<JSON, RPCError>?
     private var isComplete = false
@@ -47,7 +44,7 @@ struct UpstreamRoundTrip {
         limits: ResponseLimits,
         clock: any Clock<Duration>,
         watch: ElapsedTimer? = nil,
-        redactor: TokenRedactor = TokenRedactor([]),
+        decoder: ServerMessageDecoder = ServerMessageDecoder(redactor: TokenRedactor([]), record: { _ in }),
         pause: @escaping @Sendable () -> ClientRequestForwarder.Pause = { ClientRequestForwarder.Pause() },
         reserve: @escaping Reserve = { _, _, _, _ in nil },
         opened: (@Sendable () -> Void)? = nil,
@@ -60,7 +57,7 @@ struct UpstreamRoundTrip {
         self.pause = pause
         self.opened = opened
         self.reserve = reserve
-        self.redactor = redactor
+        self.decoder = decoder
         self.watch = watch ?? ElapsedTimer(clock)
     }
 
@@ -82,12 +79,8 @@ struct UpstreamRoundTrip {
             throw AppError.responseLost
         } catch let error as HTTPParseError {
             throw error.appError
-        } catch let error as JSONError {
-            throw AppError.invalidResponse(
-                "invalid JSON (\(error.reason.rawValue), at byte \(error.offset))"
-            )
-        } catch let error as RPCError {
-            throw AppError.invalidResponse("invalid JSON-RPC (\(error.message))")
+        } catch let error as ContentError {
+            throw error.appError
         }
     }
 
@@ -123,33 +116,38 @@ struct UpstreamRoundTrip {
             switch event {
             case .head(let head):
                 self.head = head
-                if head.status == 200, head.mediaType == Self.eventStream { opened?() }
+                body = try ResponseBody(head, limit: limits.bytes)
+                if head.status == 200, body?.isEventStream == true { opened?() }
             case .body(let part):
-                size += part.count
-                guard size <= limits.bytes else { throw HTTPParseError.tooLarge(limit: limits.bytes) }
-                if head?.mediaType == Self.eventStream {
-                    try await feed(events: part, from: connection)
-                } else {
-                    body += part
-                    try await hold(body.count, from: connection)
+                try body?.append(part)
+                while !isComplete, let events = try body?.next() {
+                    try await handle(events)
+                    if body?.isEventStream == true, outcome != nil { isComplete = true }
+                    if !isComplete { try await hold(body?.heldBytes ?? 0, from: connection) }
                 }
             case .end: isComplete = true
             }
         }
-        if head?.mediaType != Self.eventStream { lastActivity = watch.elapsed }
+        if body?.isEventStream != true { lastActivity = watch.elapsed }
     }
 
-    private mutating func feed(events part: ArraySlice<UInt8>, from connection: UpstreamConnection) async throws {
+    private mutating func handle(_ events: [ServerSentEvent]) async throws {
         // A comment keeps the stream alive without activity of the app; a message is activity.
-        for event in try events.append(part) where !event.data.isEmpty {
-            do {
-                try handle(await parse(event.data))
-                lastActivity = watch.elapsed
-            } catch  where event.name != "message" {
-                // MCP's messages have the standard type. An event of another type, such as `ping`, is none.
-            }
+        for event in events where !event.data.isEmpty {
+            guard let messages = try await messages(of: event) else { continue }
+            handle(messages)
+            lastActivity = watch.elapsed
         }
-        if outcome != nil { isComplete = true } else { try await hold(events.count, from: connection) }
+    }
+
+    /// Returns nil for an event that is no message of MCP, such as `ping`, or a text without JSON.
+    private func messages(of event: ServerSentEvent) async throws -> [RPCMessage]? {
+        do { return try await decoder.messages(in: event.data[...]) } catch {
+            guard event.name == "message" else { return nil }
+            guard !ServerMessageDecoder.isMessage(event.data) else { throw error }
+            decoder.record(.foreignText)
+            return nil
+        }
     }
 
     /// Reserves the bytes in memory. The time of a wait is not silence of the app.
@@ -160,10 +158,8 @@ struct UpstreamRoundTrip {
         lastActivity += watch.elapsed - start
     }
 
-    private mutating func handle(_ json: JSON) throws {
-        // JSON-RPC batches: 2025-03-26 allows them in responses.
-        for json in json.array ?? [json] {
-            let message = try RPCMessage(json)
+    private mutating func handle(_ messages: [RPCMessage]) {
+        for message in messages {
             if case .response(let answered, let outcome) = message {
                 // A response without an ID answers an unreadable request, which is the only one on this stream. The
                 // first of two responses counts.
@@ -174,27 +170,29 @@ struct UpstreamRoundTrip {
         }
     }
 
-    private func parse(_ bytes: [UInt8]) async throws(JSONError) -> JSON {
-        try await JSON.parse(bytes[...]) { [redactor] in redactor.redact($0) }
-    }
-
     private mutating func makeResponse() async throws -> UpstreamResponse {
         guard let head else { throw AppError.responseLost }
         let isSuccess = (200..<300).contains(head.status)
-        if head.mediaType != Self.eventStream, !body.isEmpty {
+        if outcome == nil, let last = try body?.finish() {
+            // An event that is cut off is no message.
+            try? await handle(last)
+        }
+        let (isEventStream, text) = (body?.isEventStream == true, body?.text ?? [])
+        if !isEventStream, !text.isEmpty {
             do {
-                try handle(await parse(body))
+                handle(try await decoder.messages(in: text[...]))
             } catch {
                 // An error status may come with a text for people; a success must be valid JSON.
                 if isSuccess, id != nil { throw error }
             }
         }
+        if outcome != nil { for deviation in body?.deviations ?? [] { decoder.record(deviation) } }
         reservation?.complete()
         if isSuccess, id != nil, outcome == nil {
-            guard head.mediaType != Self.eventStream else { throw AppError.responseLost }
+            guard !isEventStream else { throw AppError.responseLost }
             throw AppError.invalidResponse("status \(head.status) and no answer in the body")
         }
-        let refusal = id != nil && outcome == nil && head.status >= 400 ? refusal(with: head) : nil
+        let refusal = id != nil && outcome == nil && head.status >= 400 ? refusal(with: head, text) : nil
         if (500..<600).contains(head.status), let refusal {
             throw AppError.invalidResponse("status \(head.status)\(refusal)")
         }
@@ -202,16 +200,18 @@ struct UpstreamRoundTrip {
             status: head.status,
             sessionID: head["mcp-session-id"].flatMap { HeaderEncoding.isVisibleASCII($0) ? $0 : nil },
             outcome: outcome,
-            size: size,
+            size: body?.size ?? 0,
             reservation: reservation,
-            refusal: refusal
+            refusal: refusal,
+            location: head["location"].map(decoder.redactor.redact)
         )
     }
 
     /// Returns the server's own text for an error status, which is the only available detail, and `Retry-After` (RFC
     /// 9110, section 10.2.3).
-    private func refusal(with head: HTTPResponseHead) -> String {
-        let text = SanitizedText(redactor.redact(String(decoding: body.prefix(8_192), as: UTF8.self)), limit: 200)
+    private func refusal(with head: HTTPResponseHead, _ body: [UInt8]) -> String {
+        let said = String(decoding: body.prefix(8_192), as: UTF8.self)
+        let text = SanitizedText(decoder.redactor.redact(said), limit: 200)
         let pause = SanitizedText(head["retry-after"] ?? "", limit: 40)
         let unit = pause.text.allSatisfy(\.isNumber) ? " s" : ""
         return (text.isEmpty ? "" : ", \"\(text)\"") + (pause.isEmpty ? "" : ", Retry-After: \(pause)\(unit)")

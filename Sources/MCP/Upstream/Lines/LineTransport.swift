@@ -42,6 +42,8 @@ actor LineTransport: UpstreamTransport {
     private var followers = 0
     /// The reason why the stream ended.
     private var end: AppError?
+    /// Indicates whether the server has sent a message. Before that, other text shows that it speaks another protocol.
+    private var hasSpoken = false
     private var redactor: TokenRedactor
     private let pool: ConnectionPool
     /// The bytes of a large line.
@@ -193,14 +195,13 @@ actor LineTransport: UpstreamTransport {
     }
 
     private func handle(_ line: ArraySlice<UInt8>) async {
-        do {
-            let json = try await JSON.parse(line) { [redactor] in redactor.redact($0) }
-            // JSON-RPC batches: 2025-03-26 allows them in responses.
-            for json in json.array ?? [json] { handle(try RPCMessage(json), size: line.count) }
-        } catch let error as JSONError {
-            finish(.invalidResponse("invalid JSON (\(error.reason.rawValue), at byte \(error.offset))"))
+        let decoder = ServerMessageDecoder(redactor: redactor) { [pool] in pool.record($0) }
+        do throws(AppError) {
+            for message in try await decoder.messages(in: line) { handle(message, size: line.count) }
+            hasSpoken = true
         } catch {
-            finish(.invalidResponse("invalid JSON-RPC (\(error))"))
+            // A line of a log among the messages is skipped. A damaged message may be the response that a request awaits.
+            if !hasSpoken || ServerMessageDecoder.isMessage(line) { finish(error) } else { pool.record(.foreignText) }
         }
         wakeAll()
     }

@@ -62,6 +62,9 @@ actor ProfileClient {
         authentication = Self.newAuthentication(profile)
     }
 
+    /// Records that a deviation of the server was repaired.
+    nonisolated func record(_ deviation: ServerDeviation.Kind) { pool.record(deviation) }
+
     private static func newAuthentication(_ profile: Profile) -> ProfileAuthentication {
         ProfileAuthentication(profile, newToken: ProfileToken(SessionIDSigner.randomText()))
     }

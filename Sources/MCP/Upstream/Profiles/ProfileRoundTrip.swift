@@ -1,3 +1,4 @@
+import Compression
 import Model
 import Profiles
 import SystemIO
@@ -19,6 +20,7 @@ struct ProfileRoundTrip {
     private let watch: ElapsedTimer
     private var parser = HTTPResponseParser()
     private var head: HTTPResponseHead?
+    private var content: ContentDecoder?
     private var body: [UInt8] = []
     private var reservation: LargeResponseReservation?
     private var isComplete = false
@@ -42,12 +44,16 @@ struct ProfileRoundTrip {
             let early = try await connection.sendRequest(bytes, by: admission, within: limits.total, clock: clock)
             if let early { try await feed(early, from: connection) }
             while !isComplete { try await readMore(from: connection) }
+            if let rest = try content?.finish() { body += rest }
         } catch is UpstreamConnection.Failure {
             throw AppError.responseLost
         } catch let error as HTTPParseError {
             throw error.appError
+        } catch let error as ContentError {
+            throw error.appError
         }
         guard let head else { throw AppError.responseLost }
+        if content?.isCoded == true { pool.record(.contentCoding) }
         reservation?.complete()
         let content = ProfileResponse(status: head.status, contentType: head["content-type"], body: body)
         return Response(content: content, reservation: reservation)
@@ -69,18 +75,20 @@ struct ProfileRoundTrip {
         parser.append(bytes)
         while !isComplete, let event = try parser.next() {
             switch event {
-            case .head(let head): self.head = head
+            case .head(let head):
+                self.head = head
+                content = try head.contentDecoder(limit: limits.bytes)
             case .body(let part):
-                guard body.count + part.count <= limits.bytes else {
-                    throw HTTPParseError.tooLarge(limit: limits.bytes)
+                try content?.append(part)
+                while let decoded = try content?.next() {
+                    body += decoded
+                    reservation = try await pool.reserve(
+                        body.count,
+                        for: reservation,
+                        over: connection,
+                        within: limits.total - watch.elapsed
+                    )
                 }
-                body += part
-                reservation = try await pool.reserve(
-                    body.count,
-                    for: reservation,
-                    over: connection,
-                    within: limits.total - watch.elapsed
-                )
             case .end: isComplete = true
             }
         }

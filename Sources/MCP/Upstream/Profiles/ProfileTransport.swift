@@ -98,12 +98,15 @@ struct ProfileTransport: UpstreamTransport {
         _ subject: String
     ) async throws -> JSONObject {
         let result: ProfileResult
-        do { result = try profile.result(of: tool, arguments: arguments, response: response) } catch {
+        var repairs = JSONRepairs()
+        do { result = try profile.result(of: tool, arguments: arguments, response: response, repairs: &repairs) } catch
+        {
             guard case .invalidResponse(let reason) = error else { throw error.appError }
             throw AppError.invalidResponse("\(reason) to \(subject)")
         }
+        for repair in repairs.first { client.record(repair.kind.deviation) }
         switch result {
-        case .content(let content): return content
+        case .content(let content): return repairs.note.map { content.withNote($0) } ?? content
         case .video(let bytes):
             let principal = attempt.admission?.principal ?? .broker
             do throws(ArtifactError) {

@@ -1,22 +1,23 @@
-import Model
 import Synchronization
 
 /// Counts what was repaired in the messages of apps' servers, by endpoint, since the launch of each app.
 ///
 /// The counts are for people who fix the server. They change no decision.
-final class ServerDeviations: Sendable {
+package final class ServerDeviations: Sendable {
     private let counts = Mutex<[EndpointID: [ServerDeviation.Kind: Int]]>([:])
 
+    package init() {}
+
     /// Records that a deviation was repaired.
-    func record(_ kind: ServerDeviation.Kind, of id: EndpointID) {
+    package func record(_ kind: ServerDeviation.Kind, of id: EndpointID) {
         counts.withLock { $0[id, default: [:]][kind, default: 0] += 1 }
     }
 
     /// Forgets the counts of an app that was launched again or removed.
-    func removeAll(of id: EndpointID) { counts.withLock { $0[id] = nil } }
+    package func removeAll(of id: EndpointID) { counts.withLock { $0[id] = nil } }
 
     /// Returns the endpoints with the deviations of their servers.
-    func described(_ endpoints: [Endpoint]) -> [Endpoint] {
+    package func described(_ endpoints: [Endpoint]) -> [Endpoint] {
         let counts = counts.withLock { $0 }
         guard !counts.isEmpty else { return endpoints }
         return endpoints.map { endpoint in
