@@ -55,7 +55,7 @@ final class ClientSessions: Sendable {
         let client = ClientSessionPool.Key(endpoint: endpoint.id, holder: principal.holder, client: clientRequester.key)
         let parameters = ClientSessionParameters(
             path: path,
-            protocolVersion: clientRequester.protocolVersion,
+            protocolVersion: min(clientRequester.protocolVersion, connected.server.newestVersion),
             capabilities: clientRequester.capabilities
         )
         let (isFirst, checkedOut) = try pool.withLock { sessions throws(AppError) in

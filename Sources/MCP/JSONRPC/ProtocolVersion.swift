@@ -14,6 +14,9 @@ package enum ProtocolVersion: String, Sendable, CaseIterable, Comparable {
     /// The version that `initialize` offers to a client that asks for an unknown version or for a stateless one.
     package static let latestWithHandshake = v2025_11_25
 
+    /// The versions with a handshake, for messages.
+    static let supported = allCases.filter { !$0.isStateless }.map(\.rawValue).joined(separator: ", ")
+
     package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
 

@@ -15,6 +15,8 @@ struct ServerInfo: Hashable, Sendable {
     }
 
     let protocolVersion: ProtocolVersion
+    /// The version as the server wrote it. It may be one that Patchbay does not know.
+    let versionText: String
     let transport: Transport
     /// The session ID; nil in stateless mode or for a server without sessions.
     let sessionID: String?
@@ -26,11 +28,12 @@ struct ServerInfo: Hashable, Sendable {
     ///
     /// - Throws: `AppError.invalidResponse`.
     init(handshake result: JSON, at transport: Transport, sessionID: String?) throws(AppError) {
-        guard let version = result["protocolVersion"]?.string.flatMap(ProtocolVersion.init), !version.isStateless
-        else {
-            throw .invalidResponse("an unsupported MCP version")
+        let text = result["protocolVersion"]?.string ?? ""
+        guard let version = ProtocolVersion.negotiated(text) else {
+            let name = text.isEmpty ? "no MCP version" : "the MCP version \(SanitizedText(text, limit: 40))"
+            throw .invalidResponse("\(name); Patchbay supports \(ProtocolVersion.supported)")
         }
-        protocolVersion = version
+        (protocolVersion, versionText) = (version, text)
         self.transport = transport
         self.sessionID = sessionID
         info = result["serverInfo"]?.object ?? [:]
@@ -42,13 +45,16 @@ struct ServerInfo: Hashable, Sendable {
     init?(discovery result: JSON, at transport: Transport) {
         let versions = result["supportedVersions"]?.array?.compactMap(\.string) ?? []
         guard versions.contains(ProtocolVersion.v2026_07_28.rawValue) else { return nil }
-        protocolVersion = .v2026_07_28
+        (protocolVersion, versionText) = (.v2026_07_28, ProtocolVersion.v2026_07_28.rawValue)
         self.transport = transport
         sessionID = nil
         info = result["_meta"]?["io.modelcontextprotocol/serverInfo"]?.object ?? [:]
         capabilities = result["capabilities"]?.object ?? [:]
         instructions = result["instructions"]?.string
     }
+
+    /// The newest version with a handshake that the server may accept.
+    var newestVersion: ProtocolVersion { min(protocolVersion, .latestWithHandshake) }
 
     /// The names of MCP's server capabilities that the server has. Names of its own are free text and left out.
     var capabilityNames: [String] {
@@ -57,7 +63,7 @@ struct ServerInfo: Hashable, Sendable {
 
     /// Returns the headers of a later message to the server.
     func headers(for method: String, _ params: JSONObject) -> [(name: String, value: String)] {
-        var headers = [(name: "MCP-Protocol-Version", value: protocolVersion.rawValue)]
+        var headers = [(name: "MCP-Protocol-Version", value: versionText)]
         if let sessionID { headers.append((name: "Mcp-Session-Id", value: sessionID)) }
         guard protocolVersion.isStateless else { return headers }
         headers.append((name: "Mcp-Method", value: method))
@@ -88,8 +94,12 @@ extension ServerInfo {
     /// Patchbay's identity in requests to apps. The identity of the client is not disclosed.
     static let clientInfo: JSONObject = ["name": "patchbay", "version": .string(Version.text)]
 
+    /// The IDs of a session's requests are higher than those of its handshake, which may be answered late. All are whole
+    /// numbers: some servers accept no text.
+    static let lastHandshakeID = 10
+
     /// Distinguishes stateless servers from session-mode servers.
-    static let discoveryRequest = RPCRequest(id: .text("discover"), method: "server/discover", params: discovery)
+    static let discoveryRequest = RPCRequest(id: .number(JSONNumber(1)), method: "server/discover", params: discovery)
 
     private static let discovery: JSONObject = [
         "_meta": [
@@ -101,11 +111,21 @@ extension ServerInfo {
 
     /// Builds the `initialize` request. A shared session declares no client capabilities; a client session declares
     /// those of its client.
-    static func handshake(for client: ClientSessionParameters? = nil) -> RPCRequest {
+    ///
+    /// - Parameters:
+    ///   - client: The client of a client session.
+    ///   - version: The version to ask with.
+    ///   - refusals: The number of versions that the server has refused.
+    /// - Returns: The request. Its ID differs for each version.
+    static func handshake(
+        for client: ClientSessionParameters? = nil,
+        version: ProtocolVersion = .latestWithHandshake,
+        refusals: Int = 0
+    ) -> RPCRequest {
         let params: JSONObject = [
-            "protocolVersion": .string((client?.protocolVersion ?? .latestWithHandshake).rawValue),
+            "protocolVersion": .string(version.rawValue),
             "capabilities": .object(client?.capabilities.json ?? [:]), "clientInfo": .object(clientInfo),
         ]
-        return RPCRequest(id: .text("initialize"), method: "initialize", params: params)
+        return RPCRequest(id: .number(JSONNumber(2 + refusals)), method: "initialize", params: params)
     }
 }

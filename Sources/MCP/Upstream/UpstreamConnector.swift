@@ -30,6 +30,8 @@ final class UpstreamConnector: Sendable {
         var profileClient: (launch: Launch, client: ProfileClient)?
         /// The launch for which the server gave no session, so that client sessions are not tried again.
         var launchWithoutSessions: Launch?
+        /// The server of the last handshake, which the next handshake with the same launch begins with.
+        var known: (launch: Launch, server: ServerInfo)?
         /// The time of the last response, and the number of requests in flight.
         var lastResponse: Duration?
         var inFlightCount = 0
@@ -110,9 +112,11 @@ final class UpstreamConnector: Sendable {
                 return earlier
             }
             await invalidate()
+            let known = state.withLock { $0.known }
             let handshake = UpstreamHandshake(
                 pool: pool,
                 routes: routes,
+                known: known?.launch == launch ? known?.server : nil,
                 clientParameters: clientParameters,
                 logLevel: logLevel,
                 limits: limits,
@@ -136,7 +140,7 @@ final class UpstreamConnector: Sendable {
             throw AppError.mismatch(route, found: found)
         }
         recordResponse()
-        state.withLock { $0.connected = connected }
+        state.withLock { ($0.connected, $0.known) = (connected, (launch, connected.server)) }
         if let lines = connected.transport as? LineTransport { closeWhenUnused(lines) }
         await onConnect(connected.server)
         return connected
@@ -180,7 +184,9 @@ final class UpstreamConnector: Sendable {
         var message =
             server.protocolVersion.isStateless
             ? UpstreamMessage(.request(ServerInfo.discoveryRequest), to: server)
-            : UpstreamMessage(.request(ServerInfo.handshake(for: clientParameters)))
+            : UpstreamMessage(
+                .request(ServerInfo.handshake(for: clientParameters, version: server.protocolVersion))
+            )
         message.limits = limits
         let response = try await connected.transport.exchange(message, by: routes, handler: handler)
         if let failure = response.rejection(by: routes) { throw failure }

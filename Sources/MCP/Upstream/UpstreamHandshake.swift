@@ -1,15 +1,22 @@
 import AccessControl
 import JSON
 import Model
+import SystemIO
 
 /// Detects the protocol version and the transport of an app's server.
 ///
 /// The requests sent here have no side effects in the app.
 struct UpstreamHandshake: Sendable {
+    /// The maximum number of redirects of one request.
+    private static let redirectLimit = 3
+    /// A server that closes the stream within this time has refused the first method. A person who refuses is slower.
+    private static let refusalLimit = Duration.seconds(1)
     private static let noHTTP = AppError.invalidResponse("\(HTTPParseError.notHTTP)")
 
     let pool: ConnectionPool
     let routes: [AuthorizedRoute]
+    /// The server of an earlier handshake with the same launch: its path and version are tried first.
+    var known: ServerInfo?
     /// The parameters of a client session at a known server; nil for the shared session.
     var clientParameters: ClientSessionParameters?
     /// The client's minimum log level, if set.
@@ -107,12 +114,28 @@ extension UpstreamHandshake {
     ///
     /// - Throws: `AppError`; `noHTTP` if the server does not speak HTTP.
     private func connectOverHTTP(_ paths: [String]) async throws -> (ServerInfo, any UpstreamTransport) {
-        for path in paths {
-            let transport = HTTPTransport(path: path, pool: pool)
-            if let server = try await discover(over: transport) { return (server, transport) }
-            if let server = try await initialize(over: transport) { return (server, transport) }
+        var failure = AppError.notMCP
+        if let known, !known.protocolVersion.isStateless, case .http(let path) = known.transport {
+            var transport = HTTPTransport(path: path, pool: pool)
+            if let server = try? await initialize(over: &transport) { return (server, transport) }
         }
-        throw AppError.notMCP
+        for path in paths {
+            var transport = HTTPTransport(path: path, pool: pool)
+            do {
+                if let server = try await connect(over: &transport) { return (server, transport) }
+            } catch let redirect as UnfollowedRedirect { failure = redirect.failure }
+        }
+        throw failure
+    }
+
+    private func connect(over transport: inout HTTPTransport) async throws -> ServerInfo? {
+        var isDiscoveryLost = false
+        do { if let server = try await discover(over: &transport) { return server } } catch AppError.responseLost {
+            isDiscoveryLost = true
+        }
+        let server = try await initialize(over: &transport)
+        if isDiscoveryLost, server != nil { pool.record(.refusedDiscovery) }
+        return server
     }
 
     /// Opens a session for one client at a known server.
@@ -120,14 +143,17 @@ extension UpstreamHandshake {
         _ parameters: ClientSessionParameters,
         of id: EndpointID
     ) async throws -> (ServerInfo, any UpstreamTransport) {
-        let transport = HTTPTransport(path: parameters.path, pool: pool)
+        var transport = HTTPTransport(path: parameters.path, pool: pool)
         do {
-            guard let server = try await initialize(over: transport) else { throw AppError.notMCP }
+            guard let server = try await initialize(over: &transport) else { throw AppError.notMCP }
             if let logLevel {
-                let request = RPCRequest(id: .text("level"), method: "logging/setLevel", params: ["level": logLevel])
-                _ = try await send(UpstreamMessage(.request(request), to: server), over: transport)
+                let id = RPCID.number(JSONNumber(ServerInfo.lastHandshakeID))
+                let request = RPCRequest(id: id, method: "logging/setLevel", params: ["level": logLevel])
+                _ = try await send(UpstreamMessage(.request(request), to: server), over: &transport)
             }
             return (server, transport)
+        } catch let redirect as UnfollowedRedirect {
+            throw redirect.failure
         } catch let failure as AppError where Self.allowsOtherTransport(failure) {
             throw Self.failure(after: failure, of: id)
         }
@@ -136,20 +162,19 @@ extension UpstreamHandshake {
     /// Sends `server/discover`.
     ///
     /// - Returns: Nil if the server does not support stateless mode, or is not at this path.
-    private func discover(over transport: HTTPTransport) async throws -> ServerInfo? {
+    private func discover(over transport: inout HTTPTransport) async throws -> ServerInfo? {
         var message = UpstreamMessage(.request(ServerInfo.discoveryRequest))
         message.headers = [
             ("MCP-Protocol-Version", ProtocolVersion.v2026_07_28.rawValue), ("Mcp-Method", "server/discover"),
         ]
-        let response = try await send(message, over: transport)
+        let response = try await send(message, over: &transport)
         guard case .success(let result)? = response?.outcome else { return nil }
         return ServerInfo(discovery: result, at: .http(path: transport.path))
     }
 
-    private func initialize(over transport: HTTPTransport) async throws -> ServerInfo? {
-        let message = UpstreamMessage(.request(ServerInfo.handshake(for: clientParameters)))
-        guard let response = try await send(message, over: transport), case .success(let result)? = response.outcome
-        else { return nil }
+    private func initialize(over transport: inout HTTPTransport) async throws -> ServerInfo? {
+        let response = try await negotiate { [self] in try await send(UpstreamMessage(.request($0)), over: &transport) }
+        guard let response, case .success(let result)? = response.outcome else { return nil }
         let server = try ServerInfo(
             handshake: result,
             at: .http(path: transport.path),
@@ -164,21 +189,67 @@ extension UpstreamHandshake {
         return server
     }
 
-    /// Sends one request of the handshake.
+    /// Sends `initialize`, with older versions after a server has refused one.
     ///
-    /// - Returns: Nil if the response is not MCP.
-    private func send(_ message: UpstreamMessage, over transport: HTTPTransport) async throws -> UpstreamResponse? {
-        do {
-            let response = try await transport.exchange(message, by: routes, handler: handler)
-            if case .tokenRequired(let what)? = response.rejection(by: routes) {
-                throw AppError.tokenRequired(what)
+    /// - Returns: The last response; nil if it is not MCP.
+    private func negotiate(
+        _ send: (RPCRequest) async throws -> UpstreamResponse?
+    ) async throws -> UpstreamResponse? {
+        var negotiation = VersionNegotiation(
+            from: clientParameters?.protocolVersion ?? known?.newestVersion ?? .latestWithHandshake
+        )
+        while true {
+            let request = ServerInfo.handshake(
+                for: clientParameters,
+                version: negotiation.version,
+                refusals: negotiation.refusals
+            )
+            guard let response = try await send(request) else { return nil }
+            if negotiation.shouldAskAgain(after: response) { continue }
+            guard case .success(let result)? = response.outcome else { return response }
+            if negotiation.refusals > 0 { pool.record(.refusedVersion) }
+            if ProtocolVersion(rawValue: result["protocolVersion"]?.string ?? "") == nil {
+                pool.record(.unknownVersion)
             }
             return response
+        }
+    }
+
+    /// Sends one request of the handshake. A redirect to another path of the same origin changes the path of the
+    /// transport.
+    ///
+    /// - Returns: Nil if the response is not MCP.
+    /// - Throws: `AppError`, `UnfollowedRedirect`, `CancellationError`.
+    private func send(
+        _ message: UpstreamMessage,
+        over transport: inout HTTPTransport
+    ) async throws -> UpstreamResponse? {
+        do {
+            var redirects = 0
+            while true {
+                let response = try await transport.exchange(message, by: routes, handler: handler)
+                if case .path(let path)? = response.redirect, path != transport.path, redirects < Self.redirectLimit {
+                    redirects += 1
+                    transport = HTTPTransport(path: path, pool: pool)
+                    pool.record(.redirect)
+                    continue
+                }
+                if let failure = response.rejection(by: routes) {
+                    guard response.redirect != nil else { throw failure }
+                    throw UnfollowedRedirect(failure: failure)
+                }
+                return response
+            }
         } catch let failure as AppError {
             guard case .invalidResponse = failure, failure != Self.noHTTP else { throw failure }
             return nil
         }
     }
+}
+
+/// A redirect to another origin, or too many redirects. The server may speak MCP at another path.
+private struct UnfollowedRedirect: Error {
+    let failure: AppError
 }
 
 /// Lines.
@@ -188,38 +259,49 @@ extension UpstreamHandshake {
     /// - Returns: Nil if the server does not answer with messages in lines.
     /// - Throws: `AppError`; `responseLost` and `timedOut` if no response shows which protocol the server speaks.
     private func connectOverLines() async throws -> (ServerInfo, any UpstreamTransport)? {
+        let start = pool.watch.elapsed
+        let isKnown = known?.transport == .lines && known?.protocolVersion.isStateless == false
+        do { return try await connectOverLines(discovers: !isKnown) } catch AppError.responseLost
+            where !isKnown && pool.watch.elapsed - start < Self.refusalLimit
+        {
+            let connected = try await connectOverLines(discovers: false)
+            if connected != nil { pool.record(.refusedDiscovery) }
+            return connected
+        }
+    }
+
+    private func connectOverLines(discovers: Bool) async throws -> (ServerInfo, any UpstreamTransport)? {
         let (connection, _, _) = try await pool.open(routes, mayReuse: false)
         let transport = LineTransport(connection, of: pool, handler: handler)
-        return try await initialize(over: transport).map { ($0, transport) }
+        return try await initialize(over: transport, discovers: discovers).map { ($0, transport) }
     }
 
     /// MCP 2026-07-28, stdio, backward compatibility: any error or silence indicates an earlier version.
-    private func initialize(over transport: LineTransport) async throws -> ServerInfo? {
+    private func initialize(over transport: LineTransport, discovers: Bool) async throws -> ServerInfo? {
         var hasResponded = false
-        let response: UpstreamResponse
+        let response: UpstreamResponse?
         do {
-            do {
-                let discovered = try await send(ServerInfo.discoveryRequest, over: transport, limits: .discovery)
-                hasResponded = true
-                if case .success(let result)? = discovered.outcome,
-                    let server = ServerInfo(discovery: result, at: .lines)
-                {
-                    return server
-                }
-            } catch AppError.timedOut {}
+            if discovers {
+                do {
+                    let discovered = try await send(ServerInfo.discoveryRequest, over: transport, limits: .discovery)
+                    hasResponded = true
+                    if case .success(let result)? = discovered.outcome,
+                        let server = ServerInfo(discovery: result, at: .lines)
+                    {
+                        return server
+                    }
+                } catch AppError.timedOut {}
+            }
             // An MCP server may first ask a person to confirm the connection.
-            response = try await send(
-                ServerInfo.handshake(),
-                over: transport,
-                limits: hasResponded ? limits : .handshake
-            )
+            let limits = hasResponded ? limits : .handshake
+            response = try await negotiate { try await send($0, over: transport, limits: limits) }
         } catch AppError.invalidResponse where !hasResponded {
             return nil
         } catch AppError.responseLost where hasResponded {
             // Not retried at the poll interval, because that would ask the person each time.
             throw AppError.invalidResponse("the end of the connection during the handshake")
         }
-        guard case .success(let result)? = response.outcome else { return nil }
+        guard case .success(let result)? = response?.outcome else { return nil }
         let server = try ServerInfo(handshake: result, at: .lines, sessionID: nil)
         let done = UpstreamMessage(.notification(RPCNotification(method: "notifications/initialized")))
         _ = try await transport.exchange(done, by: routes, handler: handler)

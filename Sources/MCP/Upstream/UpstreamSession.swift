@@ -37,7 +37,7 @@ actor UpstreamSession {
         perHolderLimit: UpstreamSession.perHolderLimit,
         queueLimit: UpstreamSession.queueLimit
     )
-    private var lastID = 0
+    private var lastID = ServerInfo.lastHandshakeID
     /// The client's minimum log level, if set.
     private var logLevel: JSON?
 
@@ -59,10 +59,8 @@ actor UpstreamSession {
         self.id = id
         self.timeouts = timeouts
         self.clock = clock
-        self.tasks = tasks
-        self.onChange = onChange
-        isClientSession = clientParameters != nil
-        watch = ElapsedTimer(clock)
+        (self.tasks, self.onChange) = (tasks, onChange)
+        (isClientSession, watch) = (clientParameters != nil, ElapsedTimer(clock))
         sessionStream = SessionStream(clock: clock, tasks: tasks)
         connector = UpstreamConnector(
             over: ConnectionPool(
