@@ -9,8 +9,21 @@ package struct StaticEndpoint: Hashable, Sendable, Codable {
     package let port: UInt16
     /// The bundle identifier of the app, which grants for an app match.
     package let app: String?
+    /// The path of an MCP server, such as `/api/mcp`. Nil means `/mcp` and `/`.
+    package let path: String?
 
-    package init(name: String, kind: EndpointKind, address: String, port: UInt16, app: String? = nil) {
+    /// The maximum length of a path in bytes.
+    private static let pathLimit = 128
+
+    package init(
+        name: String,
+        kind: EndpointKind,
+        address: String,
+        port: UInt16,
+        app: String? = nil,
+        path: String? = nil
+    ) {
+        self.path = path
         self.name = name
         self.kind = kind
         self.address = address
@@ -36,7 +49,17 @@ package struct StaticEndpoint: Hashable, Sendable, Codable {
         if port == 0 {
             errors.append(("port", "port 0 is not reachable; give the port on which the server listens"))
         }
+        if let path, !Self.isPath(path) {
+            errors.append(("path", "the path must begin with / and have at most \(Self.pathLimit) characters of a URL"))
+        } else if path != nil, kind != .mcp {
+            errors.append(("path", "only an endpoint of the kind mcp has a path"))
+        }
         return errors
+    }
+
+    private static func isPath(_ text: String) -> Bool {
+        text.hasPrefix("/") && text.utf8.count <= pathLimit
+            && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "#") }
     }
 
     /// Returns whether the text has the characters of a numeric address. The socket call validates the address.

@@ -163,7 +163,21 @@ import Testing
         #expect(try add.endpoint() == StaticEndpoint(name: "Lab", kind: .mcp, address: address, port: 9876))
     }
 
-    @Test(arguments: ["9876", "127.0.0.1", "example.com:80", "127.0.0.1:0", "tcp:127.0.0.1:80", "unix:/x", "::1:80"])
+    @Test(arguments: [
+        ("http://127.0.0.1:8000/api/mcp", "/api/mcp", UInt16(8_000)), ("http://127.0.0.1/mcp/?x=1", "/mcp/?x=1", 80),
+        ("http://[fd00::7]:8000/", "/", 8_000),
+    ])
+    func `a URL with a path is an MCP server`(text: String, path: String, port: UInt16) throws {
+        let add = try #require(try Patchbay.parseAsRoot(["add", "Lab", text]) as? AddCommand)
+        let endpoint = try add.endpoint()
+
+        #expect((endpoint.path, endpoint.port, endpoint.kind) == (path, port, .mcp))
+    }
+
+    @Test(arguments: [
+        "9876", "127.0.0.1", "https://127.0.0.1:80/mcp", "http://example.com/mcp", "example.com:80", "127.0.0.1:0",
+        "tcp:127.0.0.1:80", "unix:/x", "::1:80",
+    ])
     func `any other address is rejected for a static endpoint`(text: String) throws {
         let add = try #require(try Patchbay.parseAsRoot(["add", "Lab", text]) as? AddCommand)
 
@@ -206,6 +220,16 @@ import Testing
                               x         (empty)
                 """
         )
+    }
+
+    @Test func `show names what was repaired`() {
+        var endpoint = SampleEndpoints.endpoint("com.example.shop", on: "Test iPhone")
+        endpoint.deviations = [ServerDeviation(.textIDs, count: 3), ServerDeviation(.redirect, count: 1)]
+
+        let text = ShowCommand.text(endpoint, now: SampleEndpoints.date, isColoured: false)
+
+        #expect(text.contains("  repaired    this server: answers ids as text (3 times)\n"))
+        #expect(text.contains("              this server: redirects MCP requests to another path (once)\n"))
     }
 
     @Test func `status starts with the problems and their hints`() {

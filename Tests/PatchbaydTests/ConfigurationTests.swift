@@ -143,7 +143,7 @@ import Testing
                 "10:1: [[endpoint]] number 1: name must be a text in quotes, but is 3",
                 "11:1: [[endpoint]] number 1: kind: there is no kind \"aprevel\"; did you mean \"appreveal\"? "
                     + "The kinds are app-debug, appreveal, dart-vm, debug, mcp, openagents, tcp",
-                "12:1: [[endpoint]] number 1: host: there is no such key; the keys are name, kind, address, port, app",
+                "12:1: [[endpoint]] number 1: host: there is no such key; the keys are name, kind, address, port, app, path",
                 "13:1: tunnel: there is no such key; did you mean \"tunnels\"?",
             ],
             "\(lines)"

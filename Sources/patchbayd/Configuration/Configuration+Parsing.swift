@@ -249,7 +249,7 @@ extension StaticEndpoint {
     ///   - kinds: The kinds that exist; nil accepts every kind.
     ///   - errors: Gets each error.
     fileprivate init?(_ table: TOMLTable, kinds: [EndpointKind]?, errors: inout TOMLErrorCollector) {
-        errors.attempt { () throws(TOMLError) in try table.allow(["name", "kind", "address", "port", "app"]) }
+        errors.attempt { () throws(TOMLError) in try table.allow(["name", "kind", "address", "port", "app", "path"]) }
         let name = errors.value { () throws(TOMLError) in try table.requiredText("name") }
         let kind = errors.value { () throws(TOMLError) in
             let kind = try table.text("kind").map { EndpointKind($0) } ?? .tcp
@@ -261,19 +261,23 @@ extension StaticEndpoint {
         }
         let port = errors.value { () throws(TOMLError) in try table.required("port", TOMLTable.portShape, \.port) }
         let app = errors.value { () throws(TOMLError) in try table.text("app") }
+        let path = errors.value { () throws(TOMLError) in try table.text("path") }
         // A key with an error gets a valid value, so that the other keys are checked too.
         self.init(
             name: name ?? "-",
             kind: kind ?? .tcp,
             address: address ?? "localhost",
             port: port ?? 1,
-            app: app ?? nil
+            app: app ?? nil,
+            path: path ?? nil
         )
         let problems = validationErrors
         for problem in problems {
             errors.attempt { () throws(TOMLError) in throw table.error(problem.key, saying: problem.message) }
         }
-        guard problems.isEmpty, name != nil, kind != nil, address != nil, port != nil, app != nil else { return nil }
+        guard problems.isEmpty, name != nil, kind != nil, address != nil, port != nil, app != nil, path != nil else {
+            return nil
+        }
     }
 }
 

@@ -83,6 +83,7 @@ struct ConfigurationKey: Sendable {
             "kind": .string(endpoint.kind.text),
         ]
         if let app = endpoint.app { object["app"] = .string(app) }
+        if let path = endpoint.path { object["path"] = .string(path) }
         return object
     }
 }

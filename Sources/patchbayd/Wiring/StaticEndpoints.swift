@@ -124,6 +124,7 @@ actor StaticEndpoints: StaticEndpointStore {
             app: SanitizedText(endpoint.app ?? endpoint.name, limit: 155),
             appIsBundleID: endpoint.app != nil,
             name: SanitizedText(endpoint.name),
+            txt: TXTRecord(items: endpoint.path.map { [Array("path=\($0)".utf8)] } ?? []),
             routes: [.network(NetworkRoute(address: address, port: endpoint.port))]
         )
     }

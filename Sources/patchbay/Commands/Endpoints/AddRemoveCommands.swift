@@ -7,20 +7,26 @@ struct AddCommand: AsyncParsableCommand {
         commandName: "add",
         abstract: "Add a static endpoint by address.",
         discussion: """
-            The address is numeric or localhost. The endpoint is stored until `patchbay rm`. The broker connects once, \
-            and the command shows a failure.
+            The address is numeric or localhost. A URL with a path is an MCP server. The endpoint is stored until \
+            `patchbay rm`. The broker connects once, and the command shows a failure.
 
               patchbay add Simulator 127.0.0.1:9876 --kind appreveal
+              patchbay add Tools http://127.0.0.1:8000/api/mcp
               patchbay add Lab '[fd00::7]:8080'
             """
     )
 
     @Argument(help: ArgumentHelp("Set the display name.", valueName: "name"))
     var name: String
-    @Argument(help: ArgumentHelp("Set the server's address: ADDRESS:PORT.", valueName: "address:port"))
+    @Argument(help: ArgumentHelp("Set the server's address: ADDRESS:PORT or a URL.", valueName: "address:port"))
     var address: String
-    @Option(help: ArgumentHelp("Set the protocol: appreveal, mcp, tcp… or the name of a profile.", valueName: "kind"))
-    var kind = "tcp"
+    @Option(
+        help: ArgumentHelp(
+            "Set the protocol: appreveal, mcp, tcp… or the name of a profile. (default: tcp; mcp for a URL with a path)",
+            valueName: "kind"
+        )
+    )
+    var kind: String?
     @Option(help: ArgumentHelp("Set the app's bundle identifier.", valueName: "app"))
     var app: String?
     @OptionGroup var format: JSONOption
@@ -39,13 +45,27 @@ struct AddCommand: AsyncParsableCommand {
     func endpoint() throws(CLIError) -> StaticEndpoint {
         let isName = !name.isEmpty && SanitizedText(name).text == name
         let example = "patchbay add \"\(isName ? name : "Simulator")\" 127.0.0.1:9876"
-        guard case .tcp(let host?, let port)? = ListenAddress(address), !address.hasPrefix("tcp:") else {
+        let isURL = address.lowercased().hasPrefix("http://")
+        let rest = isURL ? address.dropFirst("http://".count) : address[...]
+        let authority = isURL ? rest.prefix { $0 != "/" } : rest
+        let path = authority.endIndex < rest.endIndex ? String(rest[authority.endIndex...]) : nil
+        let place =
+            isURL && !authority.hasSuffix("]") && authority.last?.isNumber == true && !authority.contains(":")
+            ? "\(authority):80" : String(authority)
+        guard case .tcp(let host?, let port)? = ListenAddress(place), !address.hasPrefix("tcp:") else {
             throw .usage(
-                "\"\(SanitizedText(address))\" is not ADDRESS:PORT with a port from 1 to 65535",
+                "\"\(SanitizedText(address))\" is not ADDRESS:PORT with a port from 1 to 65535, or such a URL with http",
                 try: example
             )
         }
-        let endpoint = StaticEndpoint(name: name, kind: EndpointKind(kind), address: host, port: port, app: app)
+        let endpoint = StaticEndpoint(
+            name: name,
+            kind: EndpointKind(kind ?? (path == nil ? "tcp" : "mcp")),
+            address: host,
+            port: port,
+            app: app,
+            path: path
+        )
         if let problem = endpoint.validationError { throw .usage(problem.message, try: example) }
         return endpoint
     }
