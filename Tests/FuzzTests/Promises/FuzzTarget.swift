@@ -2,10 +2,13 @@
 enum FuzzTarget: String, Sendable, CaseIterable {
     case base64
     case debug
+    case events
     case head
+    case inflate
     case json
     case name
     case profile
+    case repair
     case token
     case txt
     case usbmux
@@ -17,10 +20,13 @@ enum FuzzTarget: String, Sendable, CaseIterable {
         switch self {
         case .base64: try Base64Promises.check(input)
         case .debug: try DebugPromises.check(input)
+        case .events: try EventPromises.check(input)
         case .head: try HeadPromises.check(input)
+        case .inflate: try InflatePromises.check(input)
         case .json: try JSONPromises.check(input)
         case .name: try NamePromises.check(input)
         case .profile: try ProfilePromises.check(input)
+        case .repair: try RepairPromises.check(input)
         case .token: try TokenPromises.check(input)
         case .txt: try TXTPromises.check(input)
         case .usbmux: try UsbmuxPromises.check(input)

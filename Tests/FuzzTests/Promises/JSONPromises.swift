@@ -13,7 +13,9 @@ enum JSONPromises {
     }
 
     private static func read(_ bytes: [UInt8]) throws(Violation) {
-        let grammar = JSONGrammar(bytes)
+        // A byte order mark is not part of the grammar, and is skipped (RFC 8259, section 8.1).
+        let text = bytes.starts(with: "\u{FEFF}".utf8) ? Array(bytes.dropFirst(3)) : bytes
+        let grammar = JSONGrammar(text)
         let value: JSON
         do throws(JSONError) { value = try JSON(parsing: bytes) } catch {
             return try refused(error, grammar, bytes)
@@ -27,7 +29,7 @@ enum JSONPromises {
         try promise("what is written has no controls, and is text", isPlain(written))
         try promise(
             "what stands in between is all that is left out",
-            written == squeezed(bytes) || bytes.contains(0x5C)
+            written == squeezed(text) || bytes.contains(0x5C)
         )
         try number(value)
     }
