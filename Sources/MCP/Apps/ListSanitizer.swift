@@ -56,8 +56,8 @@ struct ListSanitizer {
                 entry["name"] = .string(listed)
                 name = listed
             }
-            entry["inputSchema"] = ToolSchemaSanitizer.inputSchema(entry["inputSchema"])
-            if let output = entry["outputSchema"] { entry["outputSchema"] = ToolSchemaSanitizer.outputSchema(output) }
+            entry["inputSchema"] = JSONSchemaSanitizer.inputSchema(entry["inputSchema"])
+            if let output = entry["outputSchema"] { entry["outputSchema"] = JSONSchemaSanitizer.outputSchema(output) }
         case "prompts/list":
             if let arguments = entry["arguments"] {
                 entry["arguments"] = arguments.array.map { .array($0.compactMap(Self.promptArgument)) }

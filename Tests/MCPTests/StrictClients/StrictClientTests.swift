@@ -142,7 +142,7 @@ import Testing
         )
 
         #expect(
-            ToolSchemaSanitizer.inputSchema(schema).text == """
+            JSONSchemaSanitizer.inputSchema(schema).text == """
                 {"type":"object","properties":{"a":{},"b":{"not":{}},"c":{"enum":["x"],"type":"string"},\
                 "d":{"type":"array","items":{}},"e":{"type":"object","properties":{},"required":["x"]}}}
                 """

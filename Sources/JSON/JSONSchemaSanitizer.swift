@@ -1,16 +1,14 @@
-import JSON
-
 /// Repairs the schemas of an app's tools so that the strictest clients accept them. The meaning of a schema stays the same.
 ///
 /// The rules come from the TypeScript SDK, which drops a list with a schema of another form, and from the APIs of models,
 /// which refuse a request with an `enum` without a type (Gemini, gemini-cli#4400), a list without `items`, or parameters
 /// without `properties` (OpenAI, openai-agents-python#449).
-enum ToolSchemaSanitizer {
+package enum JSONSchemaSanitizer {
     /// Schemas below this depth are not repaired.
     private static let maxDepth = 32
 
     /// Returns the schema of arguments, which are always an object.
-    static func inputSchema(_ schema: JSON?) -> JSON {
+    package static func inputSchema(_ schema: JSON?) -> JSON {
         var object = repaired(schema ?? [:]).object ?? [:]
         if object["type"] != "object" { object["type"] = "object" }
         if object["properties"] == nil { object["properties"] = [:] }
@@ -18,7 +16,7 @@ enum ToolSchemaSanitizer {
     }
 
     /// Returns the schema of a result; nil if it is no object. MCP 2026-07-28 allows every type.
-    static func outputSchema(_ schema: JSON) -> JSON? {
+    package static func outputSchema(_ schema: JSON) -> JSON? {
         guard var object = schema.object.map({ repaired(.object($0)) })?.object else { return nil }
         if object["type"] == nil, object["properties"] != nil { object["type"] = "object" }
         return .object(object)
