@@ -86,7 +86,7 @@ struct AppServerTests {
             #expect(third.contains("get_elements"))
             let fourth = try await client.call(5)
             #expect(!fourth.contains(#""isError":true"#))
-            #expect(apps.calls == [1, 0])
+            try await eventually("the apps tell of their calls") { apps.calls == [1, 0] }
 
             try await rig.attach(Self.phones[1], apps.options[1])
             try await eventually("both phones have the app") {
@@ -98,7 +98,7 @@ struct AppServerTests {
             try await rig.attach(Self.phones[0], apps.options[0])
             let sixth = try await client.call(7)
             #expect(!sixth.contains(#""isError":true"#))
-            #expect(apps.calls == [3, 0])
+            try await eventually("the apps tell of their calls") { apps.calls == [3, 0] }
 
             // Another session is asked, and a check takes the first phone.
             let other = try await Client(broker, capabilities: #"{"elicitation":{}}"#)
@@ -114,7 +114,7 @@ struct AppServerTests {
             )
             let seventh = try await other.program.waitForLine(#""id":2,"#)
             #expect(!seventh.contains(#""isError":true"#))
-            #expect(apps.calls == [3, 1])
+            try await eventually("the apps tell of their calls") { apps.calls == [3, 1] }
             let check = try await broker.ask("mcp", "check", "--app", "shop")
             #expect(check.last == "The server works.", "\(check)")
             #expect(check.contains { $0.contains("several phones have the app") })

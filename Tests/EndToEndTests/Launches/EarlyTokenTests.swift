@@ -44,29 +44,4 @@ import Testing
             #expect(Set(app.receivedTokens) == [token])
         }
     }
-
-    @Test(.needs(.usbmuxd), arguments: platforms)
-    func `the same for an app on a phone that was relaunched on another port`(platform: SampleMode) async throws {
-        try await withScratchFolder { scratch in
-            let phone = try await AppPhone(in: scratch)
-            let first = try await phone.launch("com.example.cam", mode: platform, isNamed: true)
-            let id = try await phone.endpoint().id
-            try await phone.broker.setSecret(try #require(first.token), of: id.text)
-            try await first.quit()
-            let unseen = try await SampleApp(mode: platform, in: scratch)
-            let line = try #require(unseen.sessionURL).replacing(":\(unseen.port)/", with: ":\(phone.ports[1])/")
-            let token = try #require(unseen.token)
-            try await unseen.quit()
-
-            try await phone.broker.setSecret(line, of: id.text)
-            let app = try await phone.launch("com.example.cam", mode: platform, token: token, isNamed: true, at: 1)
-
-            try await eventually("the app is online at its new port") {
-                try await phone.broker.endpoints().contains { $0.state == .online && $0.id == id }
-            }
-            let (isAccepted, log) = try await phone.call(id)
-            #expect(isAccepted, "\(log)\n\(phone.broker.daemon.log)")
-            #expect(Set(app.receivedTokens) == [token])
-        }
-    }
 }
