@@ -17,7 +17,7 @@ struct PortForwardTool: BrokerTool {
 
     let definition = ToolDefinition(
         name: "port_forward",
-        description: "Opens, lists or closes local TCP ports to apps.",
+        description: "Forwards local ports to apps.",
         scope: .tunnelOpen,
         required: [Self.action],
         optional: [Self.endpoint, Self.remotePort, Self.localPort, Self.tunnel],
