@@ -104,6 +104,12 @@ import Testing
         #expect(Self.names(try await Self.fromAggregateServer(fixture, shop)) == ["shop__tap"])
     }
 
+    @Test func `a list that PHP wrote as an object is a list`() async throws {
+        let app = Self.app { _ in ["tools": ["0": ["name": "a"], "2": ["name": "b"]]] }
+
+        #expect(Self.names(try await Self.tools(app, Self.fromAppServer)) == ["a", "b"])
+    }
+
     @Test func `a repeated cursor ends the list`() async throws {
         let app = Self.app { cursor in
             let name = "t\(cursor?.string ?? "")"

@@ -91,7 +91,7 @@ import Testing
                 .result(["protocolVersion": "2025-06-18", "capabilities": [:], "serverInfo": ["name": "x"]])
             case "resources/list":
                 request.body["params"]?["cursor"] == "2"
-                    ? .result(["resources": [["uri": "b:2"]]])
+                    ? .result(["resources": [["uri": "b:2", "name": "b"]]])
                     : .result(["resources": [["uri": "a:1"]], "nextCursor": "2"])
             default: .error(-32_601, "no")
             }
@@ -104,7 +104,8 @@ import Testing
             of: fixture.owner
         )
 
-        #expect(list == ["resources": [["uri": "a:1"], ["uri": "b:2"]]])
+        // A missing name is completed, because the SDKs require one.
+        #expect(list == ["resources": [["uri": "a:1", "name": "a:1"], ["uri": "b:2", "name": "b"]]])
     }
 
     @Test func `the app's own errors are passed on unchanged, and errors of Patchbay have a hint`() async throws {

@@ -73,7 +73,7 @@ import Testing
 
     private static let wrong: [(String, JSONObject, String)] = [
         ("endpoint_call", ["endpoint": "shop"], "name"),
-        ("endpoint_call", ["endpoint": "shop", "name": 1], "name"),
+        ("endpoint_call", ["endpoint": "shop", "name": true], "name"),
         ("endpoint_call", ["endpoint": "shop", "name": "x", "waitSeconds": 61], "waitSeconds"),
         ("endpoint_call", ["endpoint": "shop", "name": "x", "arguments": []], "arguments"),
         ("endpoint_call", ["endpoint": "shop", "name": "x", "arguments": "[1]"], "arguments"),
