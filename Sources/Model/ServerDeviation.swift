@@ -18,6 +18,7 @@ package struct ServerDeviation: Hashable, Sendable, Codable {
         case deepNesting = "nests values too deep"
         case damagedList = "lists tools, prompts or resources in a form that clients refuse"
         case looseBase64 = "sends content whose base64 is not standard"
+        case invalidResult = "sends results of tools that MCP's schema does not allow"
     }
 
     /// The deviation: the raw value of a `Kind`. A newer broker may send further texts.

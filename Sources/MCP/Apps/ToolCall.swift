@@ -66,7 +66,7 @@ extension RequestSender {
             throw AppError.invalidResponse("\(what) (delivered, result unknown)")
         }
         defer { response.reservation?.release() }
-        let result = try response.result()
+        let result = repaired(try response.result(), of: id)
         let (turn, hasTurn) = try await imageTurn(
             for: result,
             of: id,
@@ -80,6 +80,13 @@ extension RequestSender {
             for: principal,
             onLooseBase64: { pool.deviations.record(.looseBase64, of: id) }
         )
+    }
+
+    /// Returns a result that every client accepts.
+    private func repaired(_ result: JSONObject, of id: EndpointID) -> JSONObject {
+        guard let repaired = ToolResultSanitizer.repaired(result) else { return result }
+        pool.deviations.record(.invalidResult, of: id)
+        return repaired
     }
 
     /// Waits until no other image of the app is being resized.
