@@ -152,7 +152,15 @@ import Testing
         }
     }
 
-    @Test func `a client that does not accept JSON gets 406`() async throws {
+    @Test func `a request with null for its params has none`() async throws {
+        let body: JSON = ["jsonrpc": "2.0", "id": 3, "method": "tools/list", "params": .null]
+
+        let parsed = try await Self.request(in: TransportFixture.call(body))
+
+        #expect(parsed.id == RPCID(3) && parsed.request.params == [:])
+    }
+
+    @Test func `a client that accepts neither JSON nor events gets 406`() async throws {
         let call = TransportFixture.call(TransportFixture.request("tools/list"), headers: ["Accept": ["text/html"]])
 
         let (status, json) = try await Self.rejection(of: call)

@@ -32,7 +32,8 @@ package enum RPCMessage: Hashable, Sendable {
     }
 
     private static func call(_ method: String, _ object: JSONObject) throws(RPCError) -> RPCMessage {
-        guard object["params"].map({ $0.object != nil }) ?? true else {
+        // Some clients serialise absent parameters as null.
+        guard object["params"].map({ $0.object != nil || $0.isNull }) ?? true else {
             throw .invalidRequest("params must be an object")
         }
         let params = object["params"]?.object
