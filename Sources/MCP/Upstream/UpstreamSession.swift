@@ -202,8 +202,9 @@ actor UpstreamSession {
             let staleness = response.staleness(of: connected.server)
             // Another server than the connected one, or a server that has lost the session.
             if staleness != nil { connector.forget(connected.server) }
-            // A tool call is repeated only if the protocol guarantees that it was not processed.
-            if !isSecond, staleness == .notProcessed || staleness == .possiblyProcessed && request.tool == nil {
+            // A tool call that may change the app is repeated only if the protocol guarantees that it was not processed.
+            let mayRepeat = request.mayRepeat(annotations)
+            if !isSecond, staleness == .notProcessed || staleness == .possiblyProcessed && mayRepeat {
                 isSecond = true
                 continue
             }
