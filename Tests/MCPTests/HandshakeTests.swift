@@ -46,6 +46,17 @@ import Testing
         #expect(json == ["jsonrpc": "2.0", "id": 1, "result": ["tools": []]])
     }
 
+    @Test(arguments: [
+        ("prompts/list", "prompts"), ("resources/list", "resources"),
+        ("resources/templates/list", "resourceTemplates"),
+    ])
+    func `a list that the server does not have is empty`(method: String, member: String) async throws {
+        let (status, json) = try await TransportFixture().json(TransportFixture.call(TransportFixture.request(method)))
+
+        #expect(status == 200)
+        #expect(json?["result"]?[member] == [])
+    }
+
     @Test func `an unknown method is an error with status 200`() async throws {
         let (status, json) = try await TransportFixture().json(
             TransportFixture.call(TransportFixture.request("no/such"))

@@ -141,7 +141,7 @@ struct RequestRunner: Sendable {
             guard Self.forwardedMethods.contains(request.method) else { throw .methodNotFound(request.method) }
             let result =
                 if let artifact = try await artifacts?.read(request, of: principal) { artifact } else {
-                    try await server.answer(request, of: principal)
+                    try await serverResult(of: request, for: principal)
                 }
             let info = parsed.mode == .stateless ? await server.description(for: principal).info : [:]
             let adapted = try adapter.adapt(result, server: info)
@@ -149,6 +149,17 @@ struct RequestRunner: Sendable {
         } catch {
             let error = adapter.adapt(error)
             return (error.response(to: parsed.id), parsed.mode.status(of: error))
+        }
+    }
+    /// Returns the server's result. A list that the server does not have is empty: several clients ask for each kind of
+    /// list, and drop a server that answers with an error (DeusData/codebase-memory-mcp#1015).
+    private func serverResult(of request: MCPRequest, for principal: Principal) async throws(RPCError) -> JSONObject {
+        do throws(RPCError) { return try await server.answer(request, of: principal) } catch {
+            guard error.code == RPCError.methodNotFound("").code, let member = ToolCatalog.members[request.method]
+            else {
+                throw error
+            }
+            return [member: []]
         }
     }
 }

@@ -173,7 +173,8 @@ def broker(client):
     # An unknown tool gets a result, because it is most often a tool of an app.
     assert client.ask("tools/call", {"name": "größe"}, status=200)["isError"] is True
     client.ask("resources/read", {"uri": "patchbay://none"}, error=-32602 if modern else -32002)
-    client.ask("prompts/list", error=-32601, status=404 if modern else 200)
+    # Some clients drop a server that has no list of a kind.
+    assert client.ask("prompts/list")["prompts"] == []
     client.ask("no/such/method", error=-32601, status=404 if modern else 200)
 
 
