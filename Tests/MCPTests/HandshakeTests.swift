@@ -57,6 +57,23 @@ import Testing
         #expect(json?["result"]?[member] == [])
     }
 
+    @Test func `a client that accepts only events gets every response as an event`() async throws {
+        let fixture = TransportFixture()
+        let body = TransportFixture.request("initialize", ["protocolVersion": "2025-06-18", "capabilities": [:]])
+
+        for (body, member) in [(body, "serverInfo"), (TransportFixture.request("tools/list"), "tools")] {
+            let call = TransportFixture.call(body, headers: ["Accept": ["text/event-stream"]])
+            let reply = try #require(try await fixture.reply(to: call))
+
+            let text = String(decoding: reply.body, as: UTF8.self)
+            #expect(reply.status == 200 && reply.headers.contains { $0.value == "text/event-stream" })
+            let data = text.split(separator: "\n").first { $0.hasPrefix("data: ") }
+            let json = try JSON(parsing: try #require(data).dropFirst(6).utf8)
+            #expect(json["result"]?[member] != nil)
+            if member == "serverInfo" { #expect(reply.headers.contains { $0.name == "Mcp-Session-Id" }) }
+        }
+    }
+
     @Test func `an unknown method is an error with status 200`() async throws {
         let (status, json) = try await TransportFixture().json(
             TransportFixture.call(TransportFixture.request("no/such"))

@@ -1,4 +1,5 @@
 import JSON
+import Model
 
 /// The parts of an HTTP request that MCP uses.
 package struct MCPHTTPRequest: Sendable {
@@ -104,10 +105,18 @@ package struct MCPHTTPResponse: Hashable, Sendable {
     }
 
     /// Creates an event stream that ends immediately.
-    init(events: [UInt8]) {
+    init(events: [UInt8], headers: [Header] = []) {
         status = 200
-        headers = Self.events
+        self.headers = Self.events + headers
         body = events
+    }
+
+    /// Returns the response as an event stream for a client that accepts nothing else. Errors stay JSON: the client reads
+    /// their status (modelcontextprotocol/python-sdk#2349).
+    func acceptable(to requestHeaders: MCPRequestHeaders) -> MCPHTTPResponse {
+        guard status == 200, !requestHeaders.acceptsJSON else { return self }
+        let others = headers.filter { $0.name != "Content-Type" }
+        return MCPHTTPResponse(events: SSEEncoder.event("message", data: body), headers: others)
     }
 
     init(_ status: Int, _ error: RPCError, to id: RPCID? = nil) {

@@ -137,16 +137,17 @@ struct InFlightRequest: Sendable {
             }
             group.cancelAll()
         }
-        try await finish(isStream: isStream, to: &writer)
+        try await finish(isStream: isStream, headers, to: &writer)
     }
 
     private func finish<Writer: MCPResponseBodyWriter & ~Copyable>(
         isStream: Bool,
+        _ headers: MCPRequestHeaders,
         to writer: inout Writer
     ) async throws {
         switch (completion.outcome, isStream) {
         case (.completed(let json, let status), false):
-            try await writer.write(MCPHTTPResponse(status, json: json))
+            try await writer.write(MCPHTTPResponse(status, json: json).acceptable(to: headers))
         case (.completed(let json, _), true):
             try await writer.send(SSEEncoder.message(json))
             try await writer.end()

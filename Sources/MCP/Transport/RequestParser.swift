@@ -22,7 +22,9 @@ struct RequestParser: Sendable {
         let headers = httpRequest.headers
         switch httpRequest.method {
         case .post:
-            guard headers.acceptsJSON else { throw .notAccepted(["application/json", "text/event-stream"]) }
+            guard headers.acceptsJSON || headers.acceptsEvents else {
+                throw .notAccepted(["application/json", "text/event-stream"])
+            }
             let json: JSON
             do { json = try await JSON.parse(httpRequest.body) } catch {
                 throw HTTPRejection(400, .parseError(error.description))

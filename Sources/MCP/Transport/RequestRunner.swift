@@ -25,7 +25,7 @@ struct RequestRunner: Sendable {
         to writer: inout Writer
     ) async throws {
         if let response = await localHandler.response(to: parsed, of: principal) {
-            return try await writer.write(response)
+            return try await writer.write(response.acceptable(to: httpRequest.headers))
         }
         if let mismatch = await headerMismatch(of: parsed, in: httpRequest.headers, for: principal) {
             return try await writer.write(MCPHTTPResponse(400, mismatch, to: parsed.id))
