@@ -7,8 +7,9 @@ package struct TOMLDocument {
     let values: JSONObject
     let positions: TOMLPositions
 
-    /// Parses TOML text; `file` is the name for error messages.
+    /// Parses TOML text; `file` is the name for error messages. Skips a byte order mark, which editors of Windows write.
     package init(parsing text: String, file: String) throws(TOMLError) {
+        let text = text.unicodeScalars.first == "\u{FEFF}" ? String(text.unicodeScalars.dropFirst()) : text
         let start = FilePosition(line: 1, column: 1)
         // TOMLKit would read the text only up to the NUL.
         guard !text.utf8.contains(0) else { throw .syntax(file: file, at: start, reason: "the file is not text") }

@@ -188,10 +188,10 @@ extension APIRequest {
         }
     }
 
-    /// Returns the body as bytes. The request must declare JSON.
+    /// Returns the body as bytes, without a byte order mark. The request must declare JSON.
     func bytes(upTo limit: Int) async throws -> [UInt8] {
         try requireJSON()
-        return Array(buffer: try await collect(upTo: limit))
+        return Array(try await collect(upTo: limit).readableBytesView.withoutByteOrderMark)
     }
 
     /// Returns a response with a JSON value that has no Swift type.
