@@ -1,4 +1,6 @@
 import Glibc
+import JSON
+import SystemIO
 
 /// Reads lines from a descriptor on demand.
 struct LineReader: Sendable {
@@ -11,7 +13,8 @@ struct LineReader: Sendable {
 
     init(_ descriptor: CInt) { self.descriptor = descriptor }
 
-    /// Returns the next non-empty line without its line break; nil at end of file.
+    /// Returns the next non-empty line without its line break; nil at end of file, or if the task is cancelled. Skips a byte
+    /// order mark at the beginning of a line.
     mutating func next() async -> [UInt8]? {
         while true {
             while let end = pending[searched...].firstIndex(of: UInt8(ascii: "\n")) {
@@ -26,6 +29,7 @@ struct LineReader: Sendable {
                 (pending, searched) = ([], 0)
                 return line.isEmpty ? nil : line
             }
+            guard await isReadable() else { return nil }
             let descriptor = descriptor
             let piece = await BlockingThread.value { Self.read(descriptor) }
             hasEnded = piece.isEmpty
@@ -33,8 +37,19 @@ struct LineReader: Sendable {
         }
     }
 
+    /// Waits for input. Returns false if the task is cancelled.
+    private func isReadable() async -> Bool {
+        do {
+            try await Poller.shared.wait(for: .readable, of: descriptor)
+            return true
+        } catch {
+            // A regular file is always readable, and epoll(7) does not support it.
+            return !(error is CancellationError)
+        }
+    }
+
     private func trimmed(_ line: ArraySlice<UInt8>) -> [UInt8] {
-        Array(line.last == UInt8(ascii: "\r") ? line.dropLast() : line)
+        Array((line.last == UInt8(ascii: "\r") ? line.dropLast() : line).withoutByteOrderMark)
     }
 
     private static func read(_ descriptor: CInt) -> [UInt8] {
@@ -52,6 +67,14 @@ actor LineWriter {
     private let descriptor: CInt
 
     init(_ descriptor: CInt) { self.descriptor = descriptor }
+
+    /// Waits until the reader has closed the pipe or the socket. Returns at once if the descriptor is neither.
+    ///
+    /// - Throws: `BrokenPipe` then; `CancellationError`.
+    nonisolated func waitForClose() async throws {
+        do { try await Poller.shared.wait(for: .hungUp, of: descriptor) } catch is SocketError { return }
+        throw BrokenPipe()
+    }
 
     /// Writes a message and a line break.
     ///

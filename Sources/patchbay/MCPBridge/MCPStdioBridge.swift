@@ -44,10 +44,27 @@ struct MCPStdioBridge: Sendable {
 
     private var state: BridgeState { connector.state }
 
-    /// Runs until the input has ended and all requests have responses.
+    /// Runs until the input has ended and all requests have responses. If the client closes the output before that, cancels
+    /// all requests, because no response can arrive any more.
     ///
     /// - Throws: `BrokenPipe`.
-    func run(_ input: consuming LineReader) async throws {
+    func run(_ input: LineReader) async throws {
+        try await withThrowingTaskGroup(of: Bool.self) { group in
+            group.addTask {
+                try await serve(input)
+                return true
+            }
+            group.addTask {
+                try await output.waitForClose()
+                return false
+            }
+            defer { group.cancelAll() }
+            while let isServed = try await group.next(), !isServed {}
+        }
+    }
+
+    private func serve(_ input: LineReader) async throws {
+        var input = input
         let (ended, end) = AsyncStream.makeStream(of: Never.self)
         try await withThrowingDiscardingTaskGroup { group in
             while let line = await input.next() {

@@ -1,6 +1,8 @@
 import Client
+import Glibc
 import JSON
 import Model
+import TestSupport
 import Testing
 
 @testable import patchbay
@@ -112,6 +114,47 @@ import Testing
             let lines = try await fixture.read(1)
             #expect(lines.first?["id"] == 2)
             #expect(fixture.server.requests.count == 2)
+        }
+    }
+
+    @Test func `a client that closes the output ends the bridge and its requests, also while the input is open`()
+        async throws
+    {
+        let server = FakeMCPServer { _ in .silence }
+        try await server.open()
+        var (input, output): ([CInt], [CInt]) = ([0, 0], [0, 0])
+        try #require(pipe(&input) == 0 && pipe(&output) == 0)
+        let reader = LineReader(input[0])
+        let bridge = MCPStdioBridge(
+            resolver: TargetResolver(.broker) { PatchbayClient(socketPath: server.path) },
+            output: LineWriter(output[1]),
+            log: { _ in }
+        )
+
+        let line = Self.call(1, "slow", modern: true) + "\n"
+        write(input[1], line, line.utf8.count)
+        async let ending: Void = bridge.run(reader)
+        try await eventually("the request is sent") { server.requests.count == 1 }
+        close(output[0])
+
+        do {
+            try await ending
+            Issue.record("the bridge ends with an error")
+        } catch is BrokenPipe {}
+        try await eventually("the request is cancelled") { server.abandoned == 1 }
+        for end in [input[0], input[1], output[1]] { close(end) }
+        try await server.shut()
+    }
+
+    @Test func `a byte order mark in front of a line is not forwarded`() async throws {
+        try await BridgeFixture.with { request in
+            FakeMCPServer.json(Self.answer(Self.id(request)))
+        } _: { fixture in
+            fixture.write("\u{FEFF}" + Self.call(1, "one", modern: true))
+
+            let lines = try await fixture.read(1)
+            #expect(lines.first?["id"] == 1)
+            #expect(fixture.server.requests.first?.contains("\u{FEFF}") == false)
         }
     }
 
