@@ -33,6 +33,9 @@ import Testing
     private static let passed = line.dropLast(64) + "*"
     private static let other = line.replacing("49213", with: "8080").replacing("0123", with: "9999")
 
+    /// Returns a line with an escape of JSON in place of the last digit of the token.
+    private static func escaped(_ line: String) -> String { #"\#(line.dropLast())\u0066"# }
+
     static let cases = [
         Case("a line", "before\n\(line)\nafter\n", "before\n\(passed)\nafter\n"),
         Case("the last line without its end", line, "\(passed)"),
@@ -103,6 +106,20 @@ import Testing
         Case("the end of a sentence", "\(line).\n", "\(passed).\n"),
         Case("every byte", bytes: (0...255).map { UInt8($0) } + (0...255).reversed().map { UInt8($0) }),
         Case("half an escape", "\u{1B}[31", "\u{1B}[31", []),
+        Case("half a JSON escape", #"x \u00"#, #"x \u00"#, []),
+        Case("backslashes", #"C:\users\x\\\\u00zz\\"#, #"C:\users\x\\\\u00zz\\"#, []),
+        Case(
+            "endless backslashes",
+            "\(String(repeating: #"\"#, count: 300))\(line)",
+            "\(String(repeating: #"\"#, count: 300))\(passed)"
+        ),
+        Case("a JSON escape in the token", escaped(line), "\(passed)"),
+        Case(
+            "a wrong escape in the token",
+            #"\#(line.dropLast(10))\u00g0 then"#,
+            #"\#(passed)\u00g0 then"#,
+            []
+        ),
         Case(
             "an escape for ever",
             "\u{1B}[\(String(repeating: "1;", count: 200))\n\(line)\n",
@@ -222,12 +239,14 @@ import Testing
             rest = rest.dropFirst(count)
         }
 
-        let marker = "appreveal_session_token=".map { #"\x00*"# + String($0) }.joined()
+        // A line break with an indentation may be anywhere in the marker.
+        let marker = "appreveal_session_token=".map { String($0) }.joined(separator: #"(?:[\x00\r]|\n[\x00\r\n ]*)*"#)
         let word = "[0-9A-Za-z_~=%-]"
         let expression = try Regex(
             #"(\#(marker)[ =\x00]*)\#(word)+(?:\x00+\#(word)+)*"#,
             as: (Substring, Substring).self
         )
+        .matchingSemantics(.unicodeScalar)
         let expected = text.replacing(expression) { "\($0.1)[redacted]" }
 
         #expect(String(decoding: Self.run(pieces).output, as: UTF8.self) == expected)

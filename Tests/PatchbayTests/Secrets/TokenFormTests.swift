@@ -19,6 +19,10 @@ import Testing
         "appreveal%255Fsession%255Ftoken%253D*\n",
         "APPREVEAL_SESSION_TOKEN=*\n", "AppReveal_Session_Token=*", #"{"appreveal_session_token":"*"}"#,
         #"{\"appreveal_session_token\": \"*\"}"#, "appreveal_session_token: *",
+        #"{"msg":"\"appreveal_session_token\u0022:\u0020\"*\""}"#, #"appreveal\u005Fsession\x5ftoken\u003D*\u0026x=1"#,
+        #"X-AppReveal-Session\\u003a *"#, #"appreveal_session_token\\\\u003d*\\\\u0026x\u003d1"#,
+        "Authorization: \u{1B}[1mBea\u{1B}[0mrer \u{1B}[32m*\u{1B}[0m", "appreveal_session\n_token=*",
+        "x-app\r\n   reveal-session: *",
     ]
 
     /// Feeds the filter byte by byte.
@@ -121,5 +125,77 @@ import Testing
 
         #expect(result.text == "\(url)[redacted]%26x%3D1")
         #expect(result.found == [SessionURL(origin: Self.origin, token: Secret(Self.token))])
+    }
+
+    /// The URL of an app in logs that escape, colour or wrap it. `*` stands for the token.
+    private static let escapedURLs = [
+        #"{"eventMessage":"[AppReveal] Session URL: http:\/\/127.0.0.1:49213\/?appreveal_session_token=*"}"#,
+        #"{"msg":"http://127.0.0.1:49213/?a=1\u0026appreveal_session_token=*\u0026b=2"}"#,
+        #"{"msg":"http://127.0.0.1:49213/?appreveal_session_token\u003d*"}"#,
+        #"{"msg":"http:\\/\\/127.0.0.1:49213\\/?a\\u003d1\\u0026appreveal_session_token\\u003D*\\n"}"#,
+        #"{"log":"{\"msg\":\"http:\\\/\\\/127.0.0.1:49213\\\/?appreveal_session_token\\\u003d*\"}"}"#,
+        #"{"msg":"\u001b[32mhttp\u001b[0m://127.0.0.1:49213/?\u001B[4mappreveal_session_token=\u001b[1m*\u001b[0m"}"#,
+        #"'\x1b[32mhttp://127.0.0.1:49213/?appreveal_session_token=\x1b[0m*\x1b[0m\n'"#,
+        "http://127.0.0.1:49\n213/?appreveal_session_token=* x",
+        "http://127.0.0.1:49213/?appreveal_ses\r\nsion_token=* x",
+        "a http://127.0.0.1:49213/?app\n    reveal_session_token=* x",
+        "http://127.0.0.1:49213/?appreveal_session_token\n=* x",
+    ]
+
+    @Test(arguments: escapedURLs, [false, true])
+    func `the URL of an app is found in a log that escapes, colours or wraps it`(form: String, isUTF16: Bool) {
+        func bytes(_ text: String) -> [UInt8] {
+            isUTF16 ? [0xFF, 0xFE] + text.utf16.flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] } : Array(text.utf8)
+        }
+        let text = "before\n\(form)\nafter\n"
+
+        let result = Self.run(bytes(text.replacing("*", with: Self.token)))
+
+        #expect(result.output == bytes(text.replacing("*", with: "[redacted]")))
+        #expect(result.found == [SessionURL(origin: Self.origin, token: Secret(Self.token))])
+    }
+
+    /// What can stand in the middle of a token, and what of it stays behind the mark.
+    private static let interruptions: [(inserted: String, kept: String)] = [
+        ("\u{1B}[1m", "\u{1B}[1m"), ("\u{1B}[1;31m\u{1B}[0m", "\u{1B}[1;31m\u{1B}[0m"), (#"\u001b[7m"#, #"\u001b[7m"#),
+        (#"\\u001b[7m"#, #"\\u001b[7m"#), (#"\u200b"#, ""), (#"\u0000"#, ""),
+    ]
+
+    @Test(arguments: interruptions, [1, 15, 40, 63])
+    func `a colour in the middle leaves no part of a token`(
+        interruption: (inserted: String, kept: String),
+        length: Int
+    ) {
+        let encodings: [(String) -> [UInt8]] = [
+            { Array($0.utf8) }, { $0.utf16.flatMap { [UInt8($0 >> 8), UInt8($0 & 0xFF)] } },
+            { $0.utf16.flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] } },
+        ]
+        let split = Self.token.prefix(length) + interruption.inserted + Self.token.dropFirst(length)
+
+        for bytes in encodings {
+            for prefix in ["http://127.0.0.1:49213/?appreveal_session_token=", "Authorization: Bearer "] {
+                let result = Self.run(bytes("\(prefix)\(split) after"))
+                #expect(result.output == bytes("\(prefix)[redacted]\(interruption.kept) after"))
+                #expect(result.found.count == (prefix.hasPrefix("http") ? 1 : 0))
+            }
+        }
+    }
+
+    @Test(arguments: ["\n", #"\n"#, #"\\r\\n"#, "\n  \u{1B}[0m"])
+    func `a colour in the rest of a wrapped token leaves no part of it`(lineBreak: String) {
+        let (first, middle, last) = (Self.token.prefix(20), Self.token.dropFirst(20).prefix(4), Self.token.suffix(40))
+        let text = "http://127.0.0.1:49213/?appreveal_session_token=\(first)\(lineBreak)\(middle)\u{1B}[1m\(last) after"
+
+        let result = Self.text(text)
+
+        #expect(result.text.hasSuffix("token=[redacted]\(lineBreak)\u{1B}[1m after"))
+        #expect(result.found == [SessionURL(origin: Self.origin, token: Secret(Self.token))])
+    }
+
+    @Test func `a word with endless colours uses bounded memory`() {
+        let colours = String(repeating: "\u{1B}[1m", count: 100_000)
+
+        #expect(Self.text("Bearer ab\(colours) after").text.hasSuffix("\u{1B}[1m after"))
+        #expect(Self.text("appreveal_session_token=ab\n1\(colours)2 after").text.hasSuffix("\u{1B}[1m2 after"))
     }
 }

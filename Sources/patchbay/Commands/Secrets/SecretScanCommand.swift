@@ -11,8 +11,8 @@ struct SecretScanCommand: AsyncParsableCommand {
         abstract: "Copy a log to standard output and store the session tokens of AppReveal in it.",
         discussion: """
             Copies the input immediately and unchanged, except for the tokens, which are removed. A token is the word \
-            after appreveal_session_token= (also percent-encoded, in a JSON object, or in UTF-16), X-AppReveal-Session: \
-            or Bearer. A token of 64 hexadecimal digits in an http URL is stored for the app with the port of the URL \
+            after appreveal_session_token=, X-AppReveal-Session: or Bearer. The log may be JSON with escapes, \
+            percent-encoded, coloured, wrapped to lines, or UTF-16. A token of 64 hexadecimal digits in an http URL is stored for the app with the port of the URL \
             when that app is listed. If several apps have that port, the host of the URL selects one. Messages go to \
             standard error. Waits for a broker that is not running. Fails if tokens were removed and none was stored.
 

@@ -5,13 +5,12 @@
 /// no byte before the token has to be held back. The token after every marker is replaced by `[redacted]`. A token is
 /// reported only for an http or https URL with 64 hexadecimal digits.
 ///
-/// ECMA-48 control sequences (colors) can occur anywhere; they are passed through and ignored by the matching.
+/// ECMA-48 control sequences (colors) can occur anywhere, also in a token; they are passed through and ignored by the
+/// matching. Escapes of JSON are decoded for the matching, also those of control sequences.
 struct SessionTokenFilter {
     static let mark = Array("[redacted]".utf8)
-    /// AppReveal's tokens: 32 bytes in hexadecimal.
-    static let tokenLength = 64
 
-    private enum Escape {
+    private enum Control {
         case none
         /// After ESC.
         case begun
@@ -20,7 +19,8 @@ struct SessionTokenFilter {
     }
 
     private var search = TokenMarkerSearch()
-    private var escape = Escape.none
+    private var escape = EscapeDecoder()
+    private var control = Control.none
     /// The current token; nil outside of a token.
     private var token: PartialToken?
     /// The token that may continue in this line; nil if there is none.
@@ -35,12 +35,13 @@ struct SessionTokenFilter {
     /// - Returns: The bytes to write, and the sessions whose tokens ended in this input.
     mutating func feed(_ bytes: some Collection<UInt8>) -> (passed: [UInt8], found: [SessionURL]) {
         passed.reserveCapacity(bytes.count + Self.mark.count)
-        for byte in bytes { process(byte) }
+        for byte in bytes { read(byte) }
         return takeResult()
     }
 
     /// Ends the stream. Returns the rest of its bytes, and the session of a token at its end.
     mutating func finish() -> (passed: [UInt8], found: [SessionURL]) {
+        while !escape.isIdle { replayEscape() }
         endToken(before: nil)
         endWrappedRun(before: nil)
         return takeResult()
@@ -51,64 +52,95 @@ struct SessionTokenFilter {
         return (passed, found)
     }
 
-    private mutating func process(_ byte: UInt8) {
-        if byte == 0x1B {
-            escape = .begun
-            beginEscape()
-            return passed.append(byte)
+    private mutating func read(_ byte: UInt8) {
+        // `ESC \` ends a control string, for example a hyperlink.
+        let beginsEscape = byte == UInt8(ascii: "\\") && control != .begun
+        guard beginsEscape || !escape.isIdle else { return readCharacter(byte, CollectionOfOne(byte)) }
+        switch escape.read(byte) {
+        case .incomplete: break
+        case .plain: replayEscape()
+        case .decoded(let characters):
+            var raw = escape.take()
+            for character in characters {
+                readCharacter(character, raw)
+                raw = []
+            }
         }
-        switch escape {
-        case .begun where byte == UInt8(ascii: "["):
-            escape = .sequence
-            token?.isInterrupted = true
-            return passed.append(byte)
-        case .sequence where (0x20...0x7E).contains(byte):
-            if byte >= 0x40 { escape = .none }
-            return passed.append(byte)
+    }
+
+    /// Reads bytes again that are no escape.
+    private mutating func replayEscape() {
+        let bytes = escape.take()
+        for byte in bytes.prefix(1) { readCharacter(byte, CollectionOfOne(byte)) }
+        for byte in bytes.dropFirst() { read(byte) }
+    }
+
+    /// Reads a character, and the bytes of the stream that stand for it.
+    private mutating func readCharacter(_ character: UInt8, _ raw: some Collection<UInt8>) {
+        if character == 0x1B {
+            control = .begun
+            return passControl(raw)
+        }
+        switch control {
+        // The other half of a character of UTF-16.
+        case .begun where character == 0, .sequence where character == 0: return passControl(raw)
+        case .begun where character == UInt8(ascii: "["):
+            control = .sequence
+            return passControl(raw)
+        case .sequence where (0x20...0x7E).contains(character):
+            if character >= 0x40 { control = .none }
+            return passControl(raw)
         case .begun:
             // Any other escape sequence (hyperlink, title) ends the token.
-            endToken(before: byte)
+            endToken(before: character)
         case .none, .sequence: break
         }
-        escape = .none
-        processText(byte)
+        control = .none
+        readText(character, raw)
     }
 
-    /// Passes on what was held back, so that the control sequence stays behind it.
-    private mutating func beginEscape() {
-        if wrapped?.run.isEmpty == false { endWrappedRun(before: 0x1B) }
-        if let token, !token.isRemoved, !token.bytes.isEmpty { endToken(before: 0x1B) }
-        if let insertion = token?.takeInsertion() { passed += insertion }
-    }
-
-    private mutating func processText(_ byte: UInt8) {
-        if token != nil {
-            if continueToken(byte) { return }
-            endToken(before: byte)
-        }
-        if wrapped != nil {
-            if continueWrappedRun(byte) { return }
-            endWrappedRun(before: byte)
-        }
-        if let match = search.takeMatch(before: byte) {
-            token = PartialToken(match)
-            _ = continueToken(byte)
+    /// Passes on a part of a control sequence, behind what was held back before it.
+    private mutating func passControl(_ raw: some Collection<UInt8>) {
+        if let bytes = token?.append(control: raw) {
+            passed += bytes
+            if token?.isCertain == true { remove() }
             return
         }
-        if byte == UInt8(ascii: "\n"), let match = search.matchAtLineEnd {
+        if wrapped?.append(control: raw) == true { return }
+        if wrapped?.held.isEmpty == false { endWrappedRun(before: 0x1B) }
+        passed += raw
+    }
+
+    private mutating func readText(_ character: UInt8, _ raw: some Collection<UInt8>) {
+        if token != nil {
+            if continueToken(character, raw) { return }
+            endToken(before: character)
+        }
+        switch wrapped?.append(character, raw) {
+        case .held: return
+        case .passed: return pass(character, raw)
+        case .ended: endWrappedRun(before: character)
+        case nil: break
+        }
+        if let match = search.takeMatch(before: character) {
+            token = PartialToken(match)
+            _ = continueToken(character, raw)
+            return
+        }
+        if character == UInt8(ascii: "\n"), let match = search.matchAtLineEnd {
             wrapped = WrappedToken(of: PartialToken(match))
         }
-        pass(byte)
+        pass(character, raw)
     }
 
-    private mutating func pass(_ byte: UInt8) {
-        passed.append(byte)
-        search.read(byte)
+    private mutating func pass(_ character: UInt8, _ raw: some Collection<UInt8>) {
+        passed += raw
+        search.read(character)
     }
 
-    /// Returns false if the byte does not belong to the token.
-    private mutating func continueToken(_ byte: UInt8) -> Bool {
-        guard token?.append(byte) == true else { return false }
+    /// Returns false if the character does not belong to the token.
+    private mutating func continueToken(_ character: UInt8, _ raw: some Collection<UInt8>) -> Bool {
+        guard token?.append(character, raw) == true else { return false }
         if token?.isCertain == true { remove() }
         return true
     }
@@ -116,7 +148,7 @@ struct SessionTokenFilter {
     /// Replaces the current token by the mark.
     private mutating func remove() {
         guard let token, !token.isRemoved else { return }
-        passed += token.mark
+        passed += token.mark + token.controls
         redactions += 1
         self.token?.isRemoved = true
     }
@@ -127,7 +159,8 @@ struct SessionTokenFilter {
         let isRemoved = token?.isRemoved == true
         token = nil
         guard isRemoved else {
-            for byte in ended.held + ended.insertion { pass(byte) }
+            passed += ended.held + ended.insertion
+            for character in ended.bytes { search.read(character) }
             return
         }
         passed += ended.insertion
@@ -138,28 +171,19 @@ struct SessionTokenFilter {
         }
     }
 
-    /// Returns false if the byte ends the digits at the beginning of the line.
-    private mutating func continueWrappedRun(_ byte: UInt8) -> Bool {
-        switch wrapped?.append(byte) {
-        case .held: return true
-        case .passed:
-            pass(byte)
-            return true
-        case .ended, nil: return false
-        }
-    }
-
     private mutating func endWrappedRun(before next: UInt8?) {
         guard let ended = wrapped else { return }
         wrapped = nil
         guard let whole = ended.whole(before: next) else {
-            for byte in ended.run { pass(byte) }
+            passed += ended.held
+            for character in ended.digits { search.read(character) }
             return
         }
         if ended.isFirst {
             passed += whole.mark
             redactions += 1
         }
+        passed += ended.controls
         if let session = whole.session {
             found.append(session)
         } else if next == UInt8(ascii: "\n") || next == UInt8(ascii: "\r") {

@@ -31,8 +31,16 @@ struct SessionURL: Sendable, Equatable {
         }
     }
 
+    /// The length of AppReveal's tokens: 32 bytes in hexadecimal.
+    static let tokenLength = 64
+
     let origin: Origin
     let token: Secret
+
+    /// Returns whether a text is a complete token of AppReveal.
+    static func isToken(_ text: String) -> Bool {
+        text.utf8.count == tokenLength && text.utf8.allSatisfy(\.isHexadecimal)
+    }
 
     var port: UInt16 { origin.port }
 }

@@ -2,8 +2,8 @@ import Model
 
 /// Finds the places in a stream where a session token begins, without holding a byte back.
 ///
-/// The text before a token may be percent-encoded, also twice, and in upper case. NUL bytes are ignored, so UTF-16 text in
-/// either byte order is found too.
+/// The text before a token may be percent-encoded, also twice, in upper case, and wrapped to several lines with an
+/// indentation. NUL bytes are ignored, so UTF-16 text in either byte order is found too.
 struct TokenMarkerSearch {
     /// The text before a token.
     struct Match {
@@ -24,8 +24,9 @@ struct TokenMarkerSearch {
     private static let schemes: [(text: String, port: UInt16)] = [("http://", 80), ("https://", 443)]
     private static let firstBytes = Set(TokenMarker.all.map { $0.text[0] })
 
-    /// The decoded end of the current line.
+    /// The decoded end of the text, without line breaks and indentations.
     private var line: [UInt8] = []
+    private var isAtLineStart = false
     /// The number of matched bytes of each marker.
     private var matched = [Int](repeating: 0, count: TokenMarker.all.count)
     private var isMatching = false
@@ -80,12 +81,13 @@ struct TokenMarkerSearch {
     private mutating func readCharacter(_ byte: UInt8, isEncoded: Bool) {
         sinceEncoding = isEncoded ? 0 : min(sinceEncoding + 1, .max / 2)
         if byte == UInt8(ascii: "\n") {
-            line.removeAll(keepingCapacity: true)
-            for index in matched.indices { matched[index] = 0 }
-            (isMatching, match) = (false, nil)
+            isAtLineStart = true
+            // The next line can begin with the token, which `WrappedToken` reads.
+            if match?.isAssigned == true { match = nil }
             return
         }
-        if byte == UInt8(ascii: "\r") { return }
+        if byte == UInt8(ascii: "\r") || isAtLineStart && (byte == 0x20 || byte == 0x09) { return }
+        isAtLineStart = false
         if line.count == 2 * Self.lineLimit { line.removeFirst(Self.lineLimit) }
         line.append(byte)
         if let marker = match?.marker {
