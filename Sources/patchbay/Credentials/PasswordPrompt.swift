@@ -20,14 +20,19 @@ enum PasswordPrompt {
     }()
 
     private static let terminatingSignals = [SIGINT, SIGTERM, SIGHUP, SIGQUIT]
+    /// The silence in milliseconds after which a paste has ended. Terminals send a paste at once.
+    private static let pasteSilence: CInt = 200
 
-    /// Prints the prompt and reads one line; blocks. Only one prompt may be active at a time.
+    /// Prints the prompt and reads one line, and what was pasted with it; blocks. Only one prompt may be active at a time.
+    ///
+    /// A long secret is often pasted in several lines. The shell would otherwise run the further ones as commands.
     ///
     /// - Parameters:
     ///   - question: The prompt, written to standard error.
     ///   - descriptor: The terminal.
     ///   - limit: The maximum length of the line, in bytes.
-    /// - Returns: The line without its line break; `.nothing` at end of file or if the terminal cannot be used.
+    /// - Returns: The line without its line break, with further lines of a paste behind line breaks; `.nothing` at end of
+    ///   file or if the terminal cannot be used.
     static func line(_ question: String, from descriptor: CInt = STDIN_FILENO, limit: Int) -> LineReadResult {
         guard tcgetattr(descriptor, modes) == 0 else { return .nothing }
         modes[1] = modes[0]
@@ -45,7 +50,28 @@ enum PasswordPrompt {
         }
         guard tcsetattr(descriptor, TCSAFLUSH, modes + 1) == 0 else { return .nothing }
         _ = BlockingThread.write(Array(question.utf8), to: STDERR_FILENO)
-        return LineReadResult.read(from: descriptor, limit: limit)
+        let result = LineReadResult.read(from: descriptor, limit: limit)
+        if result == .nothing { return result }
+        let rest = pastedRest(from: descriptor, limit: limit)
+        guard case .line(let line) = result, line.count + rest.count <= limit else { return .tooLong }
+        return .line(rest.isEmpty ? line : line + [UInt8(ascii: "\n")] + rest)
+    }
+
+    /// Reads the input that has arrived behind the first line, also an incomplete line. Keeps one byte above the limit.
+    private static func pastedRest(from descriptor: CInt, limit: Int) -> [UInt8] {
+        var mode = modes[1]
+        // In canonical mode, a line without its end cannot be read (termios(3)).
+        mode.c_lflag &= ~tcflag_t(ICANON)
+        guard tcsetattr(descriptor, TCSANOW, &mode) == 0 else { return [] }
+        var rest: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 4_096)
+        var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        while poll(&ready, 1, pasteSilence) > 0 {
+            let count = read(descriptor, &buffer, buffer.count)
+            guard count > 0 else { break }
+            rest += buffer.prefix(count).prefix(limit + 1 - rest.count)
+        }
+        return rest
     }
 
     private static let die: @convention(c) (CInt) -> Void = { number in

@@ -34,26 +34,35 @@ enum SecretInput {
     /// The maximum line length in bytes. An endpoint's secret has at most 4,096 bytes, plus the log line around the secret.
     private static let limit = 8_192
 
-    /// Reads one line and removes surrounding blanks.
+    /// Reads one line and removes surrounding blanks. Joins a secret that was pasted in several lines.
     ///
     /// - Parameters:
     ///   - question: The prompt at a terminal, such as `Pairing string: `.
     ///   - command: The command for the hint.
+    ///   - isComplete: Returns whether a line is a complete secret, so that further lines of a paste do not belong to it.
     /// - Returns: The line, which is not empty.
     /// - Throws: `CLIError` without the input.
-    static func line(_ question: String, command: String) async throws(CLIError) -> String {
+    static func line(
+        _ question: String,
+        command: String,
+        isComplete: (String) -> Bool
+    ) async throws(CLIError) -> String {
         ProcessLimits.disableCoreDumps()
         let input = await BlockingThread.value {
             isatty(STDIN_FILENO) == 1
                 ? PasswordPrompt.line(question, limit: limit) : LineReadResult.read(from: STDIN_FILENO, limit: limit)
         }
-        return try text(in: input, command: command)
+        return try text(in: input, command: command, isComplete: isComplete)
     }
 
-    /// Validates an input line.
+    /// Validates the input.
     ///
     /// - Throws: `CLIError` without the input.
-    static func text(in input: LineReadResult, command: String) throws(CLIError) -> String {
+    static func text(
+        in input: LineReadResult,
+        command: String,
+        isComplete: (String) -> Bool
+    ) throws(CLIError) -> String {
         let hint = "\(command), then paste the secret at the prompt"
         let bytes: [UInt8]
         switch input {
@@ -65,12 +74,15 @@ enum SecretInput {
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw .usage("the line on standard input is not UTF-8; a secret is printable ASCII", try: hint)
         }
-        let blanks: Set<Character> = [" ", "\t", "\r"]
-        let trimmed = text.drop { blanks.contains($0) }
-        guard let last = trimmed.lastIndex(where: { !blanks.contains($0) }) else {
-            throw .usage("the line on standard input is empty", try: hint)
-        }
-        return String(trimmed[...last])
+        let lines = text.split(whereSeparator: \.isNewline).map(trimmed).filter { !$0.isEmpty }
+        guard let first = lines.first else { throw .usage("the line on standard input is empty", try: hint) }
+        return isComplete(first) ? first : lines.joined()
+    }
+
+    private static func trimmed(_ line: Substring) -> String {
+        let blanks: Set<Character> = [" ", "\t"]
+        let begin = line.drop { blanks.contains($0) }
+        return begin.lastIndex { !blanks.contains($0) }.map { String(begin[...$0]) } ?? ""
     }
 
     /// Rejects a secret on the command line.

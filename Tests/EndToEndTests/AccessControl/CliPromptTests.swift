@@ -54,6 +54,38 @@ import Testing
         }
     }
 
+    /// A shell in a terminal runs a command that asks for a secret, and then reads a line itself.
+    private static let shell = """
+        import os, pty, select, sys, time
+
+        pid, master = pty.fork()
+        if pid == 0:
+            os.execv("/bin/sh", ["sh", "-c", '"$0" "$@" 2>&1; read -r rest; echo "rest=[$rest]"', *sys.argv[2:]])
+        shown = b""
+        def wait(text):
+            global shown
+            end = time.monotonic() + 10
+            while text not in shown:
+                if time.monotonic() > end: sys.exit("never " + repr(text) + " in " + repr(shown))
+                if select.select([master], [], [], 0.1)[0]: shown += os.read(master, 4096)
+        wait(b"not shown")
+        os.write(master, sys.argv[1].replace("\\n", "\\r").encode())
+        wait(b"try:")
+        os.write(master, b"next\\r")
+        wait(b"rest=[next]")
+        print("nothing left" if b"SECRET" not in shown else repr(shown))
+        """
+
+    @Test(.needs(.python), arguments: [["join", "-"], ["team", "join", "-"]], ["", "\n"])
+    func `a wrapped secret leaves nothing for the shell`(command: [String], end: String) async throws {
+        try await withScratchFolder { scratch in
+            let paste = "PATCHBAY:1:127.0.0.1:7282::pbi_\nSECRET\nSECRET\(end)"
+            let arguments = ["-c", Self.shell, paste, try Executable.built("patchbay")] + command
+
+            #expect(try await Program.run("python3", arguments, in: scratch) == ["nothing left"])
+        }
+    }
+
     private func run(_ name: String, _ scratch: ScratchFolder) async throws -> [String] {
         let arguments = ["-c", Self.scenario, name, try Executable.built("patchbay"), "join", "-"]
         return try await Program.run("python3", arguments, in: scratch)

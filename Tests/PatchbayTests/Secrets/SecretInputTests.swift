@@ -48,6 +48,48 @@ import Testing
         #expect(String(decoding: shown.prefix(max(0, count)), as: UTF8.self).filter { !$0.isNewline }.isEmpty)
     }
 
+    @Test(arguments: [
+        ("one\ntwo\n", "one\ntwo\n"), ("one\rtwo", "one\ntwo"), ("\none\n", "\none\n"), ("one\n\n", "one\n\n"),
+    ])
+    func `the prompt reads all lines of a paste, also an incomplete one`(pasted: String, text: String) async throws {
+        let (person, program) = try terminal()
+        defer { for end in [person, program] { close(end) } }
+
+        async let answer = BlockingThread.value { PasswordPrompt.line("", from: program, limit: 100) }
+        try await eventually("the prompt hides") { !echoes(program) }
+        write(person, pasted, pasted.utf8.count)
+
+        #expect(await answer == .line(Array(text.utf8)))
+        #expect(echoes(program))
+    }
+
+    @Test func `a paste above the limit is read completely and refused`() async throws {
+        let (person, program) = try terminal()
+        defer { for end in [person, program] { close(end) } }
+        let pasted = String(repeating: "123456789\n", count: 30)
+
+        async let answer = BlockingThread.value { PasswordPrompt.line("", from: program, limit: 100) }
+        try await eventually("the prompt hides") { !echoes(program) }
+        write(person, pasted, pasted.utf8.count)
+
+        #expect(await answer == .tooLong)
+        var rest = pollfd(fd: program, events: Int16(POLLIN), revents: 0)
+        #expect(poll(&rest, 1, 0) == 0)
+    }
+
+    @Test(arguments: [
+        ("one\ntwo\n", "onetwo"), ("  one \r\n\ttwo", "onetwo"), ("\n\none", "one"), ("whole\nls", "whole"),
+        ("who\nle", "whole"),
+    ])
+    func `a secret in several lines is joined, and lines behind a complete one are dropped`(
+        input: String,
+        secret: String
+    ) throws {
+        let text = try SecretInput.text(in: Self.line(input), command: "patchbay join -") { $0 == "whole" }
+
+        #expect(text == secret)
+    }
+
     @Test func `a terminal hangup returns no input`() async throws {
         let (person, program) = try terminal()
         defer { close(program) }
@@ -82,7 +124,9 @@ import Testing
         (.line([0x20, 0x0D]), "is empty"),
     ])
     func `the error for an invalid input does not contain the input`(input: LineReadResult, what: String) {
-        let error = #expect(throws: CLIError.self) { try SecretInput.text(in: input, command: "patchbay join -") }
+        let error = #expect(throws: CLIError.self) {
+            try SecretInput.text(in: input, command: "patchbay join -") { _ in false }
+        }
 
         #expect(error?.message.contains(what) == true)
         #expect(error?.status == .usage && error?.hint?.hasPrefix("patchbay join -") == true)

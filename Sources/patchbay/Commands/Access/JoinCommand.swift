@@ -51,7 +51,9 @@ struct JoinCommand: AsyncParsableCommand {
         try SecretInput.refuse(arguments: words, what: "a pairing string", command: "patchbay join -")
         // Before the input is read: of two commands that start together with one name, one has to fail.
         let known = (try? JoinedBrokerStore(environment: ProcessInfo.processInfo.environment).grants) ?? []
-        let text = try await SecretInput.line("Pairing string (not shown): ", command: "patchbay join -")
+        let text = try await SecretInput.line("Pairing string (not shown): ", command: "patchbay join -") {
+            (try? PairingArgument($0)) != nil
+        }
         let argument = try PairingArgument(text)
         if case .remote(let host, let port, let pin) = argument.broker, !options.namesBroker {
             let join = RemoteJoin(host: host, port: port, pin: pin, invite: argument.invite, grantName: name)

@@ -45,7 +45,9 @@ struct SecretSetCommand: AsyncParsableCommand {
         try SecretInput.refuse(arguments: rest, what: "a secret", command: command)
         let client = try options.client
         let endpoint = try await EndpointSelector(text: selector, command: "patchbay secret set").choose(client)
-        let text = try await SecretInput.line("Secret of \(endpoint.id) (not shown): ", command: command)
+        let text = try await SecretInput.line("Secret of \(endpoint.id) (not shown): ", command: command) {
+            SessionURL.isToken(SessionTokenInput($0).token)
+        }
         let pasted = try Self.pasted(text, command: command)
         let trial = try await client.secrets.set(pasted.token, of: endpoint.id, on: pasted.port)
         try options.output.line(Self.text(trial, of: endpoint.id))

@@ -106,7 +106,9 @@ struct TeamJoinCommand: AsyncParsableCommand {
         let command = "patchbay team join -"
         let words = (source == "-" ? [] : [source]) + rest
         try SecretInput.refuse(arguments: words, what: "a pairing string", command: command)
-        let text = try await SecretInput.line("Pairing string (not shown): ", command: command)
+        let text = try await SecretInput.line("Pairing string (not shown): ", command: command) {
+            (try? TeamPairingString($0)) != nil
+        }
         guard (try? TeamPairingString(text)) != nil else {
             throw CLIError.usage(
                 text.hasPrefix(PairingString.prefix)
