@@ -184,12 +184,25 @@ import Testing
     @Test(arguments: ["\n", #"\n"#, #"\\r\\n"#, "\n  \u{1B}[0m"])
     func `a colour in the rest of a wrapped token leaves no part of it`(lineBreak: String) {
         let (first, middle, last) = (Self.token.prefix(20), Self.token.dropFirst(20).prefix(4), Self.token.suffix(40))
-        let text = "http://127.0.0.1:49213/?appreveal_session_token=\(first)\(lineBreak)\(middle)\u{1B}[1m\(last) after"
+        let url = "http://127.0.0.1:49213/?appreveal_session_token="
+        let encodings: [(String) -> [UInt8]] = [
+            { Array($0.utf8) }, { $0.utf16.flatMap { [UInt8($0 >> 8), UInt8($0 & 0xFF)] } },
+            { $0.utf16.flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] } },
+        ]
 
-        let result = Self.text(text)
+        for bytes in encodings {
+            let result = Self.run(bytes("\(url)\(first)\(lineBreak)\(middle)\u{1B}[1m\(last) after"))
+            #expect(result.output == bytes("\(url)[redacted]\(lineBreak)\u{1B}[1m after"))
+            #expect(result.found == [SessionURL(origin: Self.origin, token: Secret(Self.token))])
+        }
+    }
 
-        #expect(result.text.hasSuffix("token=[redacted]\(lineBreak)\u{1B}[1m after"))
-        #expect(result.found == [SessionURL(origin: Self.origin, token: Secret(Self.token))])
+    @Test(arguments: [2, 10, 15, 16, 63]) func `a wrapped bearer token is removed, however short its first line is`(
+        length: Int
+    ) {
+        let text = "Bearer \(Self.token.prefix(length))\n\(Self.token.dropFirst(length)) after"
+
+        #expect(Self.text(text).text == "Bearer [redacted]\n after")
     }
 
     @Test func `a word with endless colours uses bounded memory`() {

@@ -30,15 +30,18 @@ struct PartialToken {
     var isCertain: Bool {
         let marker = match.marker
         return held.count > Self.limit || bytes.count >= marker.certainLength
-            || bytes.count >= marker.leastLength && bytes.contains { (0x30...0x39).contains($0) }
+            || bytes.count >= marker.leastLength && hasDigit
     }
 
-    /// Returns whether the word is a token. `name="` is a parameter of an authentication challenge (RFC 9110, section
-    /// 11.2).
+    /// Returns whether the word is a token, or the beginning of one whose rest is in the next line. `name="` is a parameter of
+    /// an authentication challenge (RFC 9110, section 11.2).
     func isToken(before next: UInt8?) -> Bool {
         let isParameter = bytes.last == UInt8(ascii: "=") && next == UInt8(ascii: "\"")
-        return isRemoved || bytes.count >= match.marker.leastLength && !isParameter
+        let isCut = next == UInt8(ascii: "\n") || next == UInt8(ascii: "\r")
+        return isRemoved || bytes.count >= match.marker.leastLength && !isParameter || isCut && mayContinue && hasDigit
     }
+
+    private var hasDigit: Bool { bytes.contains { (0x30...0x39).contains($0) } }
 
     private var isHexadecimal: Bool { bytes.allSatisfy(\.isHexadecimal) }
     private var isComplete: Bool { bytes.count == SessionURL.tokenLength && isHexadecimal }

@@ -154,16 +154,15 @@ struct SessionTokenFilter {
     }
 
     private mutating func endToken(before next: UInt8?) {
+        if token?.isToken(before: next) == true { remove() }
         guard let ended = token else { return }
-        if ended.isToken(before: next) { remove() }
-        let isRemoved = token?.isRemoved == true
         token = nil
-        guard isRemoved else {
+        if ended.isRemoved {
+            passed += ended.insertion
+        } else {
             passed += ended.held + ended.insertion
             for character in ended.bytes { search.read(character) }
-            return
         }
-        passed += ended.insertion
         if let session = ended.session {
             found.append(session)
         } else if next == UInt8(ascii: "\n") || next == UInt8(ascii: "\r"), ended.mayContinue {

@@ -18,13 +18,14 @@ struct WrappedToken {
     private(set) var digits: [UInt8] = []
     /// The bytes of the stream that may be a part of the token.
     private(set) var held: [UInt8] = []
-    /// The control sequences among them.
+    /// The control sequences among them, in UTF-16 each with one NUL byte.
     private(set) var controls: [UInt8] = []
+    private var isAfterControl = false
 
     init(of token: PartialToken) { self.token = token }
 
-    /// True if no line before had a part of the token.
-    var isFirst: Bool { token.bytes.isEmpty }
+    /// True if the mark is not written yet.
+    var isFirst: Bool { !token.isRemoved }
 
     mutating func append(_ character: UInt8, _ raw: some Collection<UInt8>) -> Step {
         if digits.isEmpty, [0, 0x09, 0x0A, 0x0D, 0x20].contains(character) { return .passed }
@@ -32,7 +33,10 @@ struct WrappedToken {
         if character != 0 {
             guard digits.count < SessionURL.tokenLength else { return .ended }
             digits.append(character)
+        } else if isAfterControl {
+            controls += raw
         }
+        isAfterControl = false
         held += raw
         return .held
     }
@@ -42,6 +46,7 @@ struct WrappedToken {
         guard !digits.isEmpty, held.count < Self.heldLimit else { return false }
         held += raw
         controls += raw
+        isAfterControl = true
         return true
     }
 
