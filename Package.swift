@@ -275,7 +275,8 @@ let package = Package(
                 "patchbayd", "SystemIO", "TestSupport", logging,
             ],
             exclude: [
-                "AccessControl/access_end.py", "AccessControl/api_client.py", "AccessControl/full_disk.py",
+                "AccessControl/access_end.py", "AccessControl/api_client.py", "AccessControl/browser.py",
+                "AccessControl/full_disk.py",
                 "AccessControl/grant_termination.py",
                 "AccessControl/impersonation.py", "AccessControl/leaks.py", "AccessControl/redemption_race.py",
                 "AccessControl/users.py", "Agents/caller.py", "Agents/environment", "Agents/framework.py",

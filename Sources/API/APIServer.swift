@@ -41,6 +41,10 @@ package final class APIServer: Service {
             }
         }
 
+        /// True for the loopback listener, where only a token identifies a client. A browser reaches no socket, and rejects the
+        /// certificate of the other listeners.
+        var servesPages: Bool { if case .tcp = self { true } else { false } }
+
         /// The grant of every client; nil for other transports.
         var grant: String? {
             if case .socketGrant(let grant) = self { grant } else { nil }
@@ -62,6 +66,8 @@ package final class APIServer: Service {
     private let services: APIServices
     private let authenticator: Authenticator
     private let owners: OwnerPolicy
+    /// The origins of the pages that may read responses.
+    private let pageOrigins: Set<String>
     private let sockets = SocketOwnerLookup()
     private let limiter: ConnectionLimiter
     private let security: ListenerSecurity?
@@ -115,8 +121,13 @@ package final class APIServer: Service {
         self.logger = logger
         self.onOpen = onOpen
         self.owners = owners
+        pageOrigins = transport.servesPages ? origins : []
         authenticator = Authenticator(
-            validator: RequestValidator(hostRule: transport.hostRule, allowedOrigins: origins),
+            validator: RequestValidator(
+                hostRule: transport.hostRule,
+                allowedOrigins: origins,
+                answersPreflights: transport.servesPages
+            ),
             owners: owners,
             accessStore: services.accessStore,
             sockets: sockets,
@@ -167,7 +178,11 @@ package final class APIServer: Service {
             }
             .childChannelOption(.allowRemoteHalfClosure, value: true)
             .bind(listener) {
-                [logger, limiter, owners, sockets, transport, security, disconnectHandlers, responseTrackers] channel in
+                [
+                    logger, limiter, owners, pageOrigins, sockets, transport, security, disconnectHandlers,
+                    responseTrackers
+                ]
+                channel in
                 http.setup(channel: channel, logger: logger).flatMapThrowing { value in
                     let pipeline = channel.pipeline.syncOperations
                     let timeoutHandler = RequestTimeoutHandler(
@@ -203,6 +218,9 @@ package final class APIServer: Service {
                         position: .before(codec)
                     )
                     responseTrackers.set(tracker, for: channel)
+                    if !pageOrigins.isEmpty {
+                        try pipeline.addHandler(CORSHandler(allowedOrigins: pageOrigins), position: .before(codec))
+                    }
                     let decoder = RequestDecoder(maxHeadSize: Self.maxHeadSize, notifying: timeoutHandler)
                     return try decoder.replaceOriginal(in: channel).map { value }
                 }.flatMap { $0 }
@@ -349,6 +367,10 @@ package final class APIServer: Service {
         do {
             let principal = try await authenticator.authenticate(request.head, on: channel)
             try countConnection(channel, of: principal, cleanup: cleanup)
+            // `RequestValidator` accepts this method for the preflights of allowed origins only.
+            if request.method == .options {
+                return Response(status: .noContent, headers: CORS.preflightHeaders(for: request.head))
+            }
             if transport == .unix, !principal.isOwner, limiter.isReservedCapacityInUse {
                 throw Problem(.unavailable, "too many connections are open; the remaining ones are reserved for owners")
             }
@@ -371,20 +393,5 @@ package final class APIServer: Service {
             // unknown path.
             return try ProblemMiddleware<APIRequestContext>.response(error, to: request, logger: logger)
         }
-    }
-}
-
-/// Runs the tasks of a connection on the event loop of its channel. Requests and responses then need no thread switch.
-///
-/// A task on the loop blocks the other connections of that loop. Work of several milliseconds runs elsewhere, such as
-/// parsing large JSON (`JSON.parse`) and resizing images.
-final class EventLoopTaskExecutor: TaskExecutor {
-    private let loop: any EventLoop
-
-    init(_ loop: any EventLoop) { self.loop = loop }
-
-    func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        loop.execute { [self] in job.runSynchronously(on: asUnownedTaskExecutor()) }
     }
 }

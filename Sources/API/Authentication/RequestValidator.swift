@@ -17,6 +17,8 @@ struct RequestValidator: Sendable {
     let hostRule: HostRule
     /// The allowed web origins, spelled as browsers send them.
     let allowedOrigins: Set<String>
+    /// True for a listener that pages may use: it answers the preflights of allowed origins.
+    var answersPreflights = false
 
     private static let loopbackNames: Set<String> = ["localhost", "127.0.0.1", "[::1]"]
 
@@ -25,10 +27,19 @@ struct RequestValidator: Sendable {
     /// - Throws: `Problem` with 400, 403, 405, 415 or 421.
     func validate(_ request: HTTPRequest) throws(Problem) {
         try validateHost(request)
-        // A preflight is rejected; the browser then does not send the actual request.
-        if request.method == .options { throw Problem(.methodNotAllowed, "OPTIONS is not supported") }
+        // Any other preflight is rejected; the browser then does not send the actual request.
+        if request.method == .options, !isAllowedPreflight(request) {
+            throw Problem(.methodNotAllowed, "OPTIONS is not supported")
+        }
         try validateOrigin(request)
         try validateBody(request)
+    }
+
+    /// Returns whether a browser asks if a page of an allowed origin may send a request (WHATWG Fetch, section 3.3.2).
+    private func isAllowedPreflight(_ request: HTTPRequest) -> Bool {
+        let origins = Self.values(of: "Origin", in: request)
+        return answersPreflights && origins.count == 1 && allowedOrigins.contains(origins[0])
+            && request.headerFields[.accessControlRequestMethod] != nil
     }
 
     private func validateHost(_ request: HTTPRequest) throws(Problem) {
