@@ -113,7 +113,8 @@ final class RequestTimeoutHandler: ChannelInboundHandler, RemovableChannelHandle
 
 /// Tracks requests and responses behind the HTTP decoder.
 ///
-/// Reports the end of heads and requests to `RequestTimeoutHandler`, and flushed responses to `ResponseTracker`.
+/// Reports the end of heads and requests to `RequestTimeoutHandler`, and flushed responses to `ResponseTracker`. Sends 100
+/// (Continue) when a handler begins to read the body.
 /// Preserves the host of an absolute request target, which the next handler drops. Drops the requests behind the last one
 /// of a connection, and closes the connection after the response to that one (RFC 9112, section 9.6).
 final class RequestProgressHandler: ChannelDuplexHandler, RemovableChannelHandler {
@@ -135,6 +136,8 @@ final class RequestProgressHandler: ChannelDuplexHandler, RemovableChannelHandle
     private var hasLastRequest = false
     /// True when the last request of the connection is complete.
     private var isPastLastRequest = false
+    /// True while the client of the newest request sends no body before it gets 100 (Continue).
+    private var awaitsContinue = false
 
     init(notifying timeoutHandler: RequestTimeoutHandler, tracker: ResponseTracker, limiter: ConnectionLimiter) {
         self.timeoutHandler = timeoutHandler
@@ -142,7 +145,21 @@ final class RequestProgressHandler: ChannelDuplexHandler, RemovableChannelHandle
         self.limiter = limiter
     }
 
+    /// The body of the newest request will be read, so a client that waits for 100 (Continue) may send it.
+    struct ContinueEvent: Sendable {}
+
+    func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
+        guard event is ContinueEvent else { return context.triggerUserOutboundEvent(event, promise: promise) }
+        promise?.succeed()
+        guard awaitsContinue else { return }
+        awaitsContinue = false
+        let head = HTTPResponseHead(version: .http1_1, status: .continue)
+        context.writeAndFlush(wrapOutboundOut(.head(head)), promise: nil)
+    }
+
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        // Without 100 (Continue), the client may send the body or leave it out, so the next bytes are ambiguous.
+        if awaitsContinue, openRequests == 1 { hasLastRequest = true }
         let isLast = hasLastRequest && openRequests == 1
         switch unwrapOutboundIn(data) {
         case .head(var head) where isLast:
@@ -177,6 +194,9 @@ final class RequestProgressHandler: ChannelDuplexHandler, RemovableChannelHandle
             hasLastRequest = !head.isKeepAlive || mayChangeProtocol || !Self.hasClearEnd(head.headers)
             // RFC 9110, section 7.8: a server ignores the field in a request of HTTP/1.0.
             if head.version != .http1_1 { head.headers.remove(name: "Upgrade") }
+            // RFC 9110, section 10.1.1: and this one, too.
+            let expectations = head.version == .http1_1 ? head.headers["Expect"] : []
+            awaitsContinue = expectations.contains { $0.lowercased() == "100-continue" }
             // A target in absolute form also names a host (RFC 9112, section 3.2.2). The next handler keeps only its
             // path.
             // A host that differs from the Host header becomes a second Host header, which is rejected.
@@ -185,10 +205,12 @@ final class RequestProgressHandler: ChannelDuplexHandler, RemovableChannelHandle
             }
             context.fireChannelRead(wrapInboundOut(.head(head)))
         case .end:
+            awaitsContinue = false
             isPastLastRequest = hasLastRequest
             timeoutHandler.requestEnded(isLast: hasLastRequest)
             context.fireChannelRead(data)
         case .body:
+            awaitsContinue = false
             context.fireChannelRead(data)
         }
     }

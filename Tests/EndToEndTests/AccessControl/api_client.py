@@ -136,6 +136,10 @@ def border(path, port):
         (b"OPTIONS /health HTTP/1.1\r\nHost: localhost\r\nAccess-Control-Request-Private-Network: true\r\n\r\n", 405),
         (b"POST /v1/invites/redeem HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}", 415),
         (head("POST", "/v1/invites/redeem", b'{"token":"' + b"a" * 70000 + b'"}'), 413),
+        (b"POST /v1/invites/redeem HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 70000\r\n"
+         b"Expect: 100-continue\r\n\r\n", 413),
+        (b"POST /v1/endpoints HTTP/1.1\r\nHost: evil.test\r\nContent-Type: application/json\r\nContent-Length: 9\r\n"
+         b"Expect: 100-continue\r\n\r\n", 421),
         (head("POST", "/v1/invites/redeem", more="Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n")
          + b"ffffffffffffffffff\r\n{}\r\n0\r\n\r\nGET /health HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
         (head("POST", "/v1/invites/redeem", more="Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n")
