@@ -224,7 +224,9 @@ enum OpenAPISchemas {
         "Problem":{"type":"object","required":["type","title","status","detail","code"],"properties":{
           "type":{"type":"string"},"title":{"type":"string"},"status":{"type":"integer"},
           "detail":{"type":"string"},"code":{"type":"string"},"hint":{"type":"string"},
-          "reason":{"type":"string","description":"why a target could not be dialed"}}}
+          "reason":{"type":"string","description":"why a target could not be dialed"},
+          "error":{"type":"string","description":"on /register and /.well-known/* only, where OAuth clients look for it"},
+          "error_description":{"type":"string","description":"detail and hint, beside error"}}}
         """#
 }
 

@@ -65,8 +65,14 @@ struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
         return Response(
             status: HTTPResponse.Status(code: problem.status),
             headers: headers,
-            body: ResponseBody(byteBuffer: ByteBuffer(bytes: try JSONCoding.encoder().encode(problem)))
+            body: ResponseBody(byteBuffer: ByteBuffer(bytes: try body(of: problem, at: request.uri.path)))
         )
+    }
+
+    /// Encodes a problem, with the members of OAuth on the paths that its clients ask.
+    private static func body(of problem: Problem, at path: String) throws -> Data {
+        guard OAuthProblem.isAsked(at: path) else { return try JSONCoding.encoder().encode(problem) }
+        return try JSONCoding.encoder().encode(OAuthProblem(problem))
     }
 
     /// Distinguishes an unknown path from a known path with another method. The router reports both as not found.
@@ -74,6 +80,7 @@ struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
         let path = request.uri.path
         let methods = methods(at: request)
         if methods.isEmpty {
+            if OAuthProblem.isOfOAuth(path) { return OAuthProblem.unsupported }
             return Problem(
                 .notFound,
                 "there is nothing at \(SanitizedText(path, limit: 200))",
@@ -146,6 +153,10 @@ extension RegistryError {
 }
 
 extension AccessError {
+    /// The next step of a client without a valid token.
+    static let tokenHint =
+        "ask an owner for a new invite (patchbay pair, with --bearer for a token on another machine), then patchbay join -"
+
     /// The error as an HTTP problem. All errors of a wrong token give the same response, byte for byte.
     var problem: Problem {
         switch self {
@@ -153,8 +164,7 @@ extension AccessError {
             Problem(
                 .unauthorized,
                 AccessError.refused.description,
-                hint: "ask an owner for a new invite (patchbay pair, with --bearer for a token on another machine), "
-                    + "then patchbay join -"
+                hint: AccessError.tokenHint
             )
         case .inviteEnded: Problem(.unauthorized, description, hint: Problem.newInviteHint)
         case .tooManyAttempts: Problem(.limit, description)
