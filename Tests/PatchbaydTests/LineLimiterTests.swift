@@ -37,33 +37,11 @@ import Testing
         #expect(due.omitted.isEmpty && due.beyondTotal == 700 && due.isLast)
     }
 
-    /// Collects log lines.
-    private final class Lines: Sendable {
-        let texts = Mutex<[String]>([])
-
-        var logger: Logger { Logger(label: "test") { _ in Handler(lines: self) } }
-
-        private struct Handler: LogHandler {
-            let lines: Lines
-            var metadata: Logger.Metadata = [:]
-            var logLevel = Logger.Level.info
-
-            subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-                get { metadata[key] }
-                set { metadata[key] = newValue }
-            }
-
-            func log(event: LogEvent) {
-                lines.texts.withLock { $0.append("\(event.message) \(event.metadata ?? [:])") }
-            }
-        }
-    }
-
     @Test func `an advert that appears and disappears 200 times gives a few lines and one with the suppressed number`()
         async throws
     {
         let registry = EndpointRegistry()
-        let lines = Lines()
+        let lines = LogLines()
         let endpointLogger = EndpointLogger(registry: registry, logger: lines.logger, window: .milliseconds(300))
         let sighting = Sighting(
             id: Sighting.ID(source: .config, key: "lab"),

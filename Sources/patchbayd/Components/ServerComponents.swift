@@ -57,7 +57,7 @@ struct ServerComponents: Sendable {
             policy: sources.leasePolicy,
             logger: logger
         )
-        let activation = try SocketActivation(environment: environment)
+        let activation = try SocketActivation(environment: environment, logger: logger)
         let tcpSockets = APITCPSockets(configuration.api, activation: activation, logger: logger)
         let tunnelPolicy = GrantTunnelService(
             registry: state.registry,

@@ -15,10 +15,18 @@ struct SocketActivation: Sendable {
 
     /// Takes the descriptors passed to this process; none without socket activation.
     ///
+    /// Without `LISTEN_PID`, the descriptors may be meant for another process, as sd_listen_fds(3) also assumes.
+    ///
     /// - Throws: `DaemonError.activation`.
-    init(environment: [String: String]) throws(DaemonError) {
+    init(environment: [String: String], logger: Logger) throws(DaemonError) {
         guard let count = environment["LISTEN_FDS"].flatMap({ Int($0) }), count > 0 else { return }
-        if let pid = environment["LISTEN_PID"], Int32(pid) != getpid() { return }
+        guard let pid = environment["LISTEN_PID"] else {
+            logger.notice(
+                "LISTEN_FDS is ignored, because LISTEN_PID is not set; pass sockets with systemd or systemd-socket-activate"
+            )
+            return
+        }
+        guard Int32(pid) == getpid() else { return }
         guard count <= 16 else { throw .activation(reason: "\(count) were passed, one unix socket is expected") }
         for number in Self.first..<Self.first + CInt(count) { try add(number) }
     }
