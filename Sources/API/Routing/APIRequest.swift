@@ -126,7 +126,7 @@ struct APIRequest: Sendable {
     }
 
     private func decode<Value: Decodable>(_ type: Value.Type, _ body: ByteBuffer) throws -> Value {
-        let bytes = Array(body.readableBytesView)
+        let bytes = Array(body.readableBytesView.withoutByteOrderMark)
         try checkMembers(of: bytes)
         do {
             return try JSONCoding.decoder().decode(type, from: Data(bytes))
