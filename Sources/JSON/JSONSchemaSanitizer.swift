@@ -65,3 +65,16 @@ package enum JSONSchemaSanitizer {
         }
     }
 }
+
+extension JSON {
+    /// Returns whether another value has everything of this one. Its objects may have further members.
+    package func isKept(in other: JSON) -> Bool {
+        switch (self, other) {
+        case (.object(let own), .object(let others)):
+            own.members.allSatisfy { member in others[member.name].map { member.value.isKept(in: $0) } ?? false }
+        case (.array(let own), .array(let others)):
+            own.count == others.count && zip(own, others).allSatisfy { $0.isKept(in: $1) }
+        default: self == other
+        }
+    }
+}

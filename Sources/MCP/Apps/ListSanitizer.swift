@@ -15,7 +15,7 @@ struct ListSanitizer {
 
     private let method: String
     private var names: Set<[UInt8]> = []
-    /// Indicates whether an entry was changed or removed.
+    /// Indicates whether an entry was damaged: part of it was changed or removed, or its name was missing.
     private(set) var hasRepaired = false
 
     /// - Parameter method: The method of the list, such as `tools/list`.
@@ -38,7 +38,8 @@ struct ListSanitizer {
             hasRepaired = true
             return nil
         }
-        if repaired.entry != original { hasRepaired = true }
+        // A missing member that clients require is added, which is no repair.
+        if original["name"] == nil || !entry.isKept(in: .object(repaired.entry)) { hasRepaired = true }
         return .object(repaired.entry)
     }
 

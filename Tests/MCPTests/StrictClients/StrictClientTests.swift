@@ -133,6 +133,19 @@ import Testing
         }
     }
 
+    @Test func `a schema that is only completed is no deviation of the server`() async throws {
+        let tools: JSON = [["name": "a", "inputSchema": ["type": "object"]], ["name": "b"]]
+        let app = Self.app { _, member, _ in [member: tools] }
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear())
+
+        let listed = try await fixture.proxy.tools(of: shop, for: fixture.owner).tools
+
+        let schema: JSON = ["type": "object", "properties": [:]]
+        #expect(listed == [["name": "a", "inputSchema": schema], ["name": "b", "inputSchema": schema]])
+        #expect(fixture.proxy.describingDeviations([shop])[0].deviations == nil)
+    }
+
     @Test func `the repair of a schema keeps its meaning`() throws {
         let schema = try JSON(
             parsing: """
