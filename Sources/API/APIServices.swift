@@ -116,6 +116,15 @@ package protocol AdvertisementPublisher: Sendable {
     func changes() async -> AsyncStream<Void>
 }
 
+extension APIServices {
+    /// Returns endpoints as a principal sees them, with what the registry does not know: hosts, leases, and the
+    /// deviations of servers.
+    func views(of endpoints: [Endpoint], for principal: Principal) -> [Endpoint] {
+        let views = registry.teamHosts.withHosts(endpoints.map(principal.view))
+        return mcp.apps.describingDeviations(leases.withLeases(views, for: principal))
+    }
+}
+
 /// Stores the endpoints that an owner added by hand.
 package protocol StaticEndpointStore: Sendable {
     func add(_ endpoint: StaticEndpoint) async throws -> Endpoint

@@ -252,7 +252,7 @@ extension APIRequest {
     func endpoint(_ id: EndpointID) async throws -> Endpoint {
         let endpoint = try await services.registry.endpoint(local(id))
         guard principal.canSee(endpoint) else { throw RegistryError.noSuchEndpoint(id.text) }
-        return described([view(of: endpoint)])[0]
+        return services.views(of: [endpoint], for: principal)[0]
     }
 
     /// Returns an endpoint as the principal sees it, with its host in a team.
@@ -262,19 +262,11 @@ extension APIRequest {
 
     /// Returns the endpoints that the principal may see.
     func visible(_ endpoints: [Endpoint]) -> [Endpoint] {
-        let visible = endpoints.filter(principal.canSee).map(principal.view)
-        return described(services.registry.teamHosts.withHosts(visible))
+        services.views(of: endpoints.filter(principal.canSee), for: principal)
     }
 
-    /// Adds what the registry does not know: leases, and the deviations of servers.
-    private func described(_ endpoints: [Endpoint]) -> [Endpoint] {
-        services.mcp.apps.describingDeviations(services.leases.withLeases(endpoints, for: principal))
-    }
-
-    /// Throws unless an owner has approved a route of the endpoint. Use by an owner is not an approval: the use would
-    /// approve any address that an advertisement announces at that moment.
-    ///
-    /// An endpoint without routes passes, and is checked again when a client connects.
+    /// Throws unless an owner has approved a route. Also for an owner: the use would approve any address that an
+    /// advertisement announces at that moment. An endpoint without routes passes, and is checked again at a connection.
     func requireApproval(of endpoint: Endpoint) async throws {
         let approval = services.accessStore.approvals.trust(of: endpoint.id).approval
         guard let refusal = ApprovalPolicy.refusal(of: endpoint, approval) else { return }
