@@ -255,7 +255,7 @@ final class UpstreamSessionPool: Sendable {
             return entry.session
         }
         deviations.removeAll(of: id)
-        await session?.invalidate()
+        await session?.invalidate(endingLaunch: true)
     }
 
     /// Removes a deleted endpoint.

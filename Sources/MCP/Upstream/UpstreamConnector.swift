@@ -239,10 +239,11 @@ final class UpstreamConnector: Sendable {
     }
 
     /// Discards the connection state. The next request performs a new handshake.
-    func invalidate() async {
+    func invalidate(endingLaunch: Bool = false) async {
         state.withLock { state in
             state.lastResponse = nil
             state.connected = nil
+            if endingLaunch { state.known = nil }
         }
         await pool.removeAll()
     }

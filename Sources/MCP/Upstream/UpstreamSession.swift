@@ -110,7 +110,7 @@ actor UpstreamSession {
     }
 
     /// Discards the connection state. The next request performs a new handshake.
-    func invalidate() async { await connector.invalidate() }
+    func invalidate(endingLaunch: Bool = false) async { await connector.invalidate(endingLaunch: endingLaunch) }
 
     /// Ends the session that a profile's server holds for the broker.
     nonisolated func endProfileSession() async { await connector.endProfileSession() }

@@ -130,7 +130,7 @@ import Testing
                     "protocolVersion": request.body["params"]?["protocolVersion"] ?? "",
                     "serverInfo": ["name": "x"], "capabilities": ["tools": [:]],
                 ])
-            case "tools/list": return .result(["tools": [["name": "tap"]]])
+            case "tools/list": return .result(["tools": [["name": "tap", "inputSchema": ["type": "object"]]]])
             case "tools/call": return .result(["content": [["type": "text", "text": "tapped"]]])
             case let method where method.hasPrefix("notifications/"): return .http(202, [], "")
             default: return .error(-32_601, "Method not found")
@@ -172,6 +172,14 @@ import Testing
             app.requests.dropFirst(before).map(\.method) == ["initialize", "notifications/initialized", "tools/list"]
         )
         #expect(app.requests[before].body["params"]?["protocolVersion"] == "2025-03-26")
+        #expect(fixture.proxy.describingDeviations([shop])[0].deviations?.first?.count == 1)
+
+        await fixture.proxy.endLaunch(of: shop.id)
+
+        #expect(fixture.proxy.describingDeviations([shop])[0].deviations == nil)
+        let restart = app.requests.count
+        _ = try await fixture.proxy.tools(of: shop, for: fixture.owner)
+        #expect(app.requests.dropFirst(restart).first?.method == "server/discover")
     }
 
     @Test func `a redirect to another origin is named, and the token stays`() async throws {
