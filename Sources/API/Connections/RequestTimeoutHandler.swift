@@ -230,6 +230,15 @@ final class RequestProgressHandler: ChannelDuplexHandler, RemovableChannelHandle
     }
 }
 
+extension Channel {
+    /// Lets a client that waits for permission send the body of a request (RFC 9110, section 10.1.1). After a refusal, the
+    /// final response takes the place of the permission.
+    func acceptBody(of request: HTTPRequest) {
+        guard request.headerFields[.expect] != nil else { return }
+        triggerUserOutboundEvent(RequestProgressHandler.ContinueEvent(), promise: nil)
+    }
+}
+
 extension Problem {
     /// The complete HTTP response, for errors that occur before there is a request. The connection closes after the
     /// response.

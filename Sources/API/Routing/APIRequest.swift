@@ -81,7 +81,7 @@ struct APIRequest: Sendable {
         if let length = httpRequest.headers[.contentLength].flatMap({ Int($0) }), length > limit {
             throw Self.tooLarge(limit)
         }
-        acceptBody()
+        channel.acceptBody(of: httpRequest.head)
         do { return try await httpRequest.body.collect(upTo: limit) } catch is NIOTooManyBytesError {
             throw Self.tooLarge(limit)
         }
@@ -98,20 +98,13 @@ struct APIRequest: Sendable {
             throw Problem(.badRequest, "the body of this request must have a Content-Length")
         }
         guard length <= Self.maxBodySize else { throw Self.tooLarge(Self.maxBodySize) }
-        acceptBody()
+        channel.acceptBody(of: httpRequest.head)
         var body = ByteBuffer()
         for try await part in httpRequest.body {
             body.writeImmutableBuffer(part)
             if body.readableBytes >= length { break }
         }
         return try decode(type, body)
-    }
-
-    /// Lets a client that waits for permission send its body (RFC 9110, section 10.1.1). After a refusal, the final response
-    /// takes the place of the permission.
-    private func acceptBody() {
-        guard httpRequest.headers[.expect] != nil else { return }
-        channel.triggerUserOutboundEvent(RequestProgressHandler.ContinueEvent(), promise: nil)
     }
 
     private static func tooLarge(_ limit: Int) -> Problem {
