@@ -284,6 +284,8 @@ let package = Package(
                 "Agents/peer.py", "Agents/requirements", "Agents/schemas", "Agents/server.py", "Agents/transcript.py",
                 "Agents/wda_peer.py", "Conformance/app.py", "Conformance/app_tools.py", "Conformance/mcp_client.py",
                 "Conformance/scenarios.py", "Conformance/stateless_scenarios.py", "DebugLink/debug_peer.py",
+                "Interop/arguments.py", "Interop/clients.py", "Interop/lines.py", "Interop/lists.py", "Interop/peer.py",
+                "Interop/replay.py", "Interop/results.py", "Interop/servers.py", "Interop/traces",
                 "Load/burst.py", "Move/calls.py", "Remote/joining", "Remote/remote_peer.py",
                 "Remote/stream_upgrade.py", "Service/answers.py", "Service/callers.py", "Service/documents",
                 "Service/documents.py", "Service/openapi_check.py", "Soak/attacker.py", "Team/hostile_host.py",

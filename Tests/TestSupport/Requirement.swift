@@ -30,6 +30,8 @@ package enum Requirement: String, Sendable, CaseIterable {
     case podman
     /// The server and client of etcd, and openssl for their certificates.
     case etcd
+    /// The browser without a window.
+    case browser
 
     /// The reason why the requirement is not met, or nil if it is.
     package var missing: String? { Self.findings[self] }
@@ -55,6 +57,7 @@ package enum Requirement: String, Sendable, CaseIterable {
         case .prometheus: Self.absent(["promtool", "curl"])
         case .shells: Self.absent(["bash", "zsh", "fish"])
         case .etcd: Self.absent(["etcd", "etcdctl", "openssl"])
+        case .browser: Self.absent(["chromium-headless-shell"])
         case .podman: Self.absent(["podman", "runc", "curl"]) ?? (geteuid() == 0 ? nil : "not running as root")
         }
     }

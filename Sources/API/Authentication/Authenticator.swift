@@ -165,9 +165,10 @@ struct Authenticator: Sendable {
         )
     }
 
-    /// Returns the token of a bearer credential (RFC 6750, section 2.1). The scheme is case-insensitive.
+    /// Returns the token of a bearer credential (RFC 6750, section 2.1). The scheme is case-insensitive. Several spaces may
+    /// follow it, and white space at the end of a field is no part of its value (RFC 9110, sections 11.4 and 5.5).
     static func bearer(_ text: String) -> Substring? {
-        let parts = text.split(separator: " ", maxSplits: 1)
+        let parts = text.split(separator: " ")
         guard parts.count == 2, parts[0].lowercased() == "bearer" else { return nil }
         return parts[1]
     }

@@ -271,10 +271,11 @@ extension RPCError {
 }
 
 extension MCPRequest {
-    /// The request with `arguments` as an object, if the client sent them as a JSON text or as null.
+    /// The request with `arguments` as an object, if the client sent them as a JSON text, as null or as PHP's empty list.
     var withArgumentsAsObject: MCPRequest {
         guard let given = params["arguments"], given.object == nil else { return self }
         if given.isNull { return with(arguments: [:], conversions: ["null left out"]) }
+        if given == [] { return with(arguments: [:], conversions: ["empty list to object"]) }
         guard let arguments = given.objectOrText else { return self }
         return with(arguments: arguments, conversions: ["text to object"])
     }

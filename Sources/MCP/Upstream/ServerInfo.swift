@@ -30,10 +30,10 @@ struct ServerInfo: Hashable, Sendable {
     init(handshake result: JSON, at transport: Transport, sessionID: String?) throws(AppError) {
         let text = result["protocolVersion"]?.string ?? ""
         guard let version = ProtocolVersion.negotiated(text) else {
-            let name = text.isEmpty ? "no MCP version" : "the MCP version \(SanitizedText(text, limit: 40))"
+            let name = "the MCP version \(SanitizedText(text, limit: 40))"
             throw .invalidResponse("\(name); Patchbay supports \(ProtocolVersion.supported)")
         }
-        (protocolVersion, versionText) = (version, text)
+        (protocolVersion, versionText) = (version, ProtocolVersion.isDate(text) ? text : version.rawValue)
         self.transport = transport
         self.sessionID = sessionID
         info = result["serverInfo"]?.object ?? [:]

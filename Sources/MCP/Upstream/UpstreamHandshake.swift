@@ -173,7 +173,11 @@ extension UpstreamHandshake {
     }
 
     private func initialize(over transport: inout HTTPTransport) async throws -> ServerInfo? {
-        let response = try await negotiate { [self] in try await send(UpstreamMessage(.request($0)), over: &transport) }
+        let response = try await negotiate { [self] request, headers in
+            var message = UpstreamMessage(.request(request))
+            message.headers = headers
+            return try await send(message, over: &transport)
+        }
         guard let response, case .success(let result)? = response.outcome else { return nil }
         let server = try ServerInfo(
             handshake: result,
@@ -193,7 +197,7 @@ extension UpstreamHandshake {
     ///
     /// - Returns: The last response; nil if it is not MCP.
     private func negotiate(
-        _ send: (RPCRequest) async throws -> UpstreamResponse?
+        _ send: (RPCRequest, _ headers: [(name: String, value: String)]) async throws -> UpstreamResponse?
     ) async throws -> UpstreamResponse? {
         var negotiation = VersionNegotiation(
             from: clientParameters?.protocolVersion ?? known?.newestVersion ?? .latestWithHandshake
@@ -204,7 +208,7 @@ extension UpstreamHandshake {
                 version: negotiation.version,
                 refusals: negotiation.refusals
             )
-            guard let response = try await send(request) else { return nil }
+            guard let response = try await send(request, negotiation.headers) else { return nil }
             if negotiation.shouldAskAgain(after: response) { continue }
             guard case .success(let result)? = response.outcome else { return response }
             if negotiation.refusals > 0 { pool.record(.refusedVersion) }
@@ -294,7 +298,7 @@ extension UpstreamHandshake {
             }
             // An MCP server may first ask a person to confirm the connection.
             let limits = hasResponded ? limits : .handshake
-            response = try await negotiate { try await send($0, over: transport, limits: limits) }
+            response = try await negotiate { request, _ in try await send(request, over: transport, limits: limits) }
         } catch AppError.invalidResponse where !hasResponded {
             return nil
         } catch AppError.responseLost where hasResponded {

@@ -9,6 +9,9 @@ struct VersionNegotiation {
 
     /// The version to ask with.
     private(set) var version: ProtocolVersion
+    /// The headers of `initialize`. Some servers want the version in a header already there (HarperFast/harper#1611), and
+    /// others refuse one that they do not know.
+    private(set) var headers: [(name: String, value: String)] = []
     /// The number of refused versions.
     private(set) var refusals = 0
 
@@ -18,8 +21,14 @@ struct VersionNegotiation {
     ///
     /// - Returns: Whether to ask again, with the new value of `version`.
     mutating func shouldAskAgain(after response: UpstreamResponse) -> Bool {
+        let wantsHeader = response.refusal?.lowercased().contains("mcp-protocol-version") == true
+        if response.outcome == nil, response.status == 400, wantsHeader, headers.isEmpty {
+            headers = [("MCP-Protocol-Version", version.rawValue)]
+            return true
+        }
         guard let next = next(after: response), next < version else { return false }
         version = next
+        if !headers.isEmpty { headers = [("MCP-Protocol-Version", version.rawValue)] }
         refusals += 1
         return true
     }
@@ -45,12 +54,14 @@ struct VersionNegotiation {
 
 extension ProtocolVersion {
     /// Reads the version in the result of `initialize`. An unknown date counts as the newest known version before it, or
-    /// as the oldest one: 2024-10-07 was a draft of 2024-11-05. Nil for a version without a handshake, and for a newer
-    /// one.
+    /// as the oldest one: 2024-10-07 was a draft of 2024-11-05. A text that is no date, such as a placeholder, counts as
+    /// the oldest version too. Nil for a version without a handshake, and for a newer one.
     static func negotiated(_ text: String) -> ProtocolVersion? {
         if let known = ProtocolVersion(rawValue: text) { return known.isStateless ? nil : known }
-        let isDate = text.wholeMatch(of: #/[0-9]{4}-[0-9]{2}-[0-9]{2}/#) != nil
-        guard isDate, text < v2026_07_28.rawValue else { return nil }
+        guard isDate(text) else { return .v2024_11_05 }
+        guard text < v2026_07_28.rawValue else { return nil }
         return allCases.last { $0.rawValue < text } ?? .v2024_11_05
     }
+
+    static func isDate(_ text: String) -> Bool { text.wholeMatch(of: #/[0-9]{4}-[0-9]{2}-[0-9]{2}/#) != nil }
 }

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Pages in a real browser, which enforces CORS (WHATWG Fetch). Needs Debian's `chromium-headless-shell`.
-@Suite(.needs(.python), .enabled(if: Executable.isInstalled("chromium-headless-shell"))) struct BrowserTests {
+@Suite(.needs(.python, .browser)) struct BrowserTests {
     private static let script = String(#filePath.dropLast("BrowserTests.swift".count)) + "browser.py"
 
     /// Opens a page in a browser beside a broker with an app, and returns what the page could do.

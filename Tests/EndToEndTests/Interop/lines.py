@@ -41,6 +41,15 @@ def spoken(write):
     return case
 
 
+def strange(broker):
+    """An app whose first line is no message speaks another protocol, such as that of a login shell."""
+    try:
+        spoken(lambda send, text, first: send(b"Starting MCP server on stdio\n" + text + b"\n"))(broker)
+    except AssertionError:
+        return
+    raise AssertionError("the app was taken for an MCP server")
+
+
 def bytewise(send, text, first):
     for byte in text + b"\n":
         send(bytes([byte]))
@@ -74,8 +83,8 @@ def framed(text):
 
 
 CASES = [
-    ("php-mcp/laravel#22", "an app writes a log line before each response", spoken(lambda send, text, first: send(b"Starting MCP server on stdio\n" + text + b"\n"))),
-    ("editor-code-assistant/eca#298", "an app greets with text", spoken(lambda send, text, first: send((b"[db] Connected to /tmp/x\n\n" if first else b"") + text + b"\n"))),
+    ("php-mcp/laravel#22", "an app writes a log line after each response", spoken(lambda send, text, first: send(text + b"\nHandled a request\n"))),
+    ("editor-code-assistant/eca#298", "an app greets with text: refused", strange),
     ("LouSputthole/Sbox-Claude#1", "an app begins with a BOM", spoken(lambda send, text, first: send((BOM if first else b"") + text + b"\n"))),
     ("buildomator/buildomator#2", "an app ends its lines with CR and LF", spoken(lambda send, text, first: send(text + b"\r\n"))),
     ("clacky-ai/openclacky#489", "an app writes single bytes", spoken(bytewise)),

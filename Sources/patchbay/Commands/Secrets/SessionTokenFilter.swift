@@ -179,7 +179,8 @@ struct SessionTokenFilter {
             return
         }
         if ended.isFirst {
-            passed += whole.mark
+            // In UTF-16 the run ends with a zero byte, and the mark has none at its end.
+            passed += whole.mark + (ended.held.last == 0 ? [0] : [])
             redactions += 1
         }
         passed += ended.controls
