@@ -27,6 +27,7 @@ struct APIRequest: Sendable {
     /// The maximum size of a JSON body in bytes. Every document of the API is far smaller. MCP bodies have their own
     /// limit.
     static let maxBodySize = 64 * 1_024
+    private static let schemaHint = "see the schemas in GET /openapi.json"
 
     /// Returns a parameter of the route's path, percent-decoded.
     func parameter(_ name: String) throws -> String {
@@ -124,7 +125,7 @@ struct APIRequest: Sendable {
         do {
             return try JSONCoding.decoder().decode(type, from: Data(bytes))
         } catch let error as DecodingError {
-            throw Problem(.badRequest, error.userMessage(for: bytes), hint: "see the schemas in GET /openapi.json")
+            throw Problem(.badRequest, error.userMessage(for: bytes), hint: Self.schemaHint)
         }
     }
 
@@ -132,11 +133,7 @@ struct APIRequest: Sendable {
     private func checkMembers(of bytes: [UInt8]) throws(Problem) {
         let json: JSON
         do { json = try JSON(parsing: bytes) } catch {
-            throw Problem(
-                .badRequest,
-                "the body cannot be read: \(error)",
-                hint: "see the schemas in GET /openapi.json"
-            )
+            throw Problem(.badRequest, "the body cannot be read: \(error)", hint: Self.schemaHint)
         }
         try UnknownMemberCheck.check(json, against: route.requestSchema)
     }

@@ -57,8 +57,7 @@ actor UpstreamSession {
         onConnect: @escaping @Sendable (ServerInfo) async -> Void
     ) {
         self.id = id
-        self.timeouts = timeouts
-        self.clock = clock
+        (self.timeouts, self.clock) = (timeouts, clock)
         (self.tasks, self.onChange) = (tasks, onChange)
         (isClientSession, watch) = (clientParameters != nil, ElapsedTimer(clock))
         sessionStream = SessionStream(clock: clock, tasks: tasks)
@@ -203,8 +202,8 @@ actor UpstreamSession {
             // Another server than the connected one, or a server that has lost the session.
             if staleness != nil { connector.forget(connected.server) }
             // A tool call that may change the app is repeated only if the protocol guarantees that it was not processed.
-            let mayRepeat = request.mayRepeat(annotations)
-            if !isSecond, staleness == .notProcessed || staleness == .possiblyProcessed && mayRepeat {
+            let mayRepeat = staleness == .possiblyProcessed && request.mayRepeat(annotations)
+            if !isSecond, mayRepeat || staleness == .notProcessed {
                 isSecond = true
                 continue
             }
