@@ -83,6 +83,9 @@ package struct JSONObject: Hashable, Sendable {
         func isCalled(_ name: String) -> Bool { self.name.utf8.elementsEqual(name.utf8) }
     }
 
+    /// The number of members above which a search for each of them would take quadratic time.
+    private static let searchLimit = 16
+
     package private(set) var members: [Member]
 
     /// Creates an object from members.
@@ -92,7 +95,20 @@ package struct JSONObject: Hashable, Sendable {
     package init(_ members: [Member] = []) {
         self.members = []
         self.members.reserveCapacity(members.count)
-        for member in members { self[member.name] = member.value }
+        guard members.count > Self.searchLimit else {
+            for member in members { self[member.name] = member.value }
+            return
+        }
+        var indexes: [[UInt8]: Int] = [:]
+        for member in members {
+            let name = Array(member.name.utf8)
+            if let index = indexes[name] {
+                self.members[index].value = member.value
+            } else {
+                indexes[name] = self.members.count
+                self.members.append(member)
+            }
+        }
     }
 
     /// Creates an object without a check for duplicates. The parser has checked that already.

@@ -290,7 +290,11 @@ extension JSONParser {
         offset = start
         while isInWord { offset += 1 }
         guard offset > start else { throw failure }
-        repairs.record(.notJSON(String(decoding: bytes[start..<min(offset, start + 32)], as: UTF8.self)))
+        // A part of a word could be a part of a token that is to be removed.
+        let word = bytes[start..<offset]
+        repairs.record(
+            .notJSON(word.count <= 32 ? String(decoding: word, as: UTF8.self) : "a word of \(word.count) bytes")
+        )
         return .null
     }
 

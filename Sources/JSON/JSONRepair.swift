@@ -10,7 +10,7 @@ package struct JSONRepair: Hashable, Sendable {
         case syntax
         /// Bytes of a string that are not UTF-8 became U+FFFD.
         case invalidUTF8
-        /// A word that is not JSON became null: `NaN`, `Infinity`, `undefined`, `01`. Has its first 32 bytes.
+        /// A word that is not JSON became null: `NaN`, `Infinity`, `undefined`, `01`. Has the word, or its length if that is over 32 bytes.
         case notJSON(String)
         /// An array or object below the maximum depth became null.
         case tooDeep
@@ -51,12 +51,14 @@ package struct JSONRepairs: Hashable, Sendable {
     /// Names what is lost; nil if nothing is. The text contains names and words of the JSON text: print it only as
     /// sanitised text.
     package var losses: String? {
-        let losses = first.compactMap { repair in
-            repair.kind.loss.map { "\(JSONPointer.root.appending(contentsOf: repair.path)) \($0)" }
+        let lost = first.filter { $0.kind.loss != nil }
+        guard !lost.isEmpty else { return nil }
+        // A path may be long, so only those that are named are written.
+        let named = lost.prefix(Self.namedLimit).map { repair in
+            "\(JSONPointer.root.appending(contentsOf: repair.path)) \(repair.kind.loss ?? "")"
         }
-        guard !losses.isEmpty else { return nil }
-        let more = max(0, losses.count - Self.namedLimit) + count - first.count
-        return losses.prefix(Self.namedLimit).joined(separator: "; ") + (more > 0 ? "; and \(more) more" : "")
+        let more = lost.count - named.count + count - first.count
+        return named.joined(separator: "; ") + (more > 0 ? "; and \(more) more" : "")
     }
 
     mutating func record(_ kind: JSONRepair.Kind) {

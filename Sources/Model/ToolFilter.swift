@@ -11,7 +11,8 @@ package enum ToolFilter: Hashable, Sendable {
         switch self {
         case .all: true
         case .readOnly: isReadOnly
-        case .named(let names): names.contains(tool)
+        // Swift's strings are equal if they are canonically equivalent, and a set compares them so.
+        case .named(let names): names.contains { $0.utf8.elementsEqual(tool.utf8) }
         }
     }
 

@@ -63,6 +63,14 @@ import Testing
         )
     }
 
+    @Test func `a long word is named by its length, because a part of it could be a part of a token`() throws {
+        let word = String(repeating: "a1b2c3d4", count: 8)
+
+        let losses = try RepairedJSON("{\"session\":\(word)}".utf8).repairs.losses
+
+        #expect(losses == "/session was a word of 64 bytes, which is not JSON, and is null")
+    }
+
     @Test func `a value that is nested too deep becomes null, and the rest stays`() throws {
         let deep = String(repeating: "[", count: 700) + #""]\"[""# + String(repeating: "]", count: 700)
         let text = #"{"a":1,"deep":\#(deep),"b":2}"#

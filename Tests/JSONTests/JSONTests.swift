@@ -72,6 +72,17 @@ import Testing
         #expect(throws: JSONError.self) { try JSON(parsing: "{\(members)\"e\u{301}\":1,\"e\u{301}\":2}") }
     }
 
+    @Test(arguments: [3, 40]) func `of members with one name the last value counts, at the position of the first`(
+        count: Int
+    ) {
+        let members = (0..<count).map { JSONObject.Member(name: "m\($0)", value: 0) }
+
+        let object = JSONObject(members + [.init(name: "m1", value: 1)])
+
+        #expect(object.members.map(\.name) == members.map(\.name))
+        #expect(object["m1"] == 1 && object["m0"] == 0)
+    }
+
     @Test func `a changed member keeps its position, and a removed member leaves no gap`() {
         var object: JSONObject = ["a": 1, "b": 2, "c": 3]
         object["a"] = 9

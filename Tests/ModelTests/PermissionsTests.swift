@@ -35,6 +35,7 @@ import Testing
             #expect(filter.isSubset(of: .all) && filter.isSubset(of: filter))
             #expect(filter == .all || !ToolFilter.all.isSubset(of: filter))
         }
+        #expect(!ToolFilter.named(["caf\u{E9}"]).allows("cafe\u{301}", isReadOnly: true))
         #expect(ToolFilter.named(["tap"]).isSubset(of: two) && !two.isSubset(of: .named(["tap"])))
         #expect(!ToolFilter.readOnly.isSubset(of: two) && !two.isSubset(of: .readOnly))
         let limited = Permissions([.endpointCall], on: .all, tools: .readOnly)

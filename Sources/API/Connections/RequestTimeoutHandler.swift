@@ -151,7 +151,8 @@ final class RequestProgressHandler: ChannelDuplexHandler, RemovableChannelHandle
     func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
         guard event is ContinueEvent else { return context.triggerUserOutboundEvent(event, promise: promise) }
         promise?.succeed()
-        guard awaitsContinue else { return }
+        // The event of an earlier request is not for the newest one, which waits until its own body is read.
+        guard awaitsContinue, openRequests == 1 else { return }
         awaitsContinue = false
         let head = HTTPResponseHead(version: .http1_1, status: .continue)
         context.writeAndFlush(wrapOutboundOut(.head(head)), promise: nil)

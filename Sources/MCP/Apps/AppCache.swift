@@ -71,9 +71,9 @@ struct CachedApp: Hashable, Sendable {
     /// SHA-256 of the tool list, and of the tool list that a client last fetched.
     private(set) var digest: String?
     private(set) var lastSeenDigest: String?
-    private(set) var annotations: [String: ToolAnnotations] = [:]
+    private var annotations: [[UInt8]: ToolAnnotations] = [:]
     /// The `inputSchema` of each tool as JSON text, so that a call parses one schema and not the list.
-    private var schemas: [String: String] = [:]
+    private var schemas: [[UInt8]: String] = [:]
 
     init() {}
 
@@ -116,7 +116,7 @@ struct CachedApp: Hashable, Sendable {
 
     /// Returns the last list of a method; nil if the app has never been listed.
     func list(of method: String) -> JSONObject? {
-        lists[method].flatMap { try? JSON(parsing: $0) }?.object
+        lists[method].flatMap(Self.parsed)?.object
     }
 
     private mutating func summarizeTools(_ list: JSONObject) {
@@ -131,19 +131,28 @@ struct CachedApp: Hashable, Sendable {
         schemas = [:]
         for tool in tools.array ?? [] {
             guard let name = tool["name"]?.string, let schema = tool["inputSchema"] else { continue }
-            schemas[name] = schema.text
+            schemas[Array(name.utf8)] = schema.text
         }
     }
 
     /// Returns the schema of a tool's arguments; nil if the app does not list the tool.
-    func schema(of tool: String) -> JSON? { schemas[tool].flatMap { try? JSON(parsing: $0) } }
+    func schema(of tool: String) -> JSON? { schemas[Array(tool.utf8)].flatMap(Self.parsed) }
+
+    /// Parses a text of this type, which may be as deep as the message of an app.
+    private static func parsed(_ text: String) -> JSON? {
+        try? JSON(parsing: text.utf8, maxDepth: JSON.maxBrokerDepth)
+    }
+
+    /// Returns the annotations of a tool; nil for a tool that is not listed, or that has none. Names are compared as
+    /// bytes: two tools may have names that Swift's strings treat as equal.
+    func annotations(of tool: String) -> ToolAnnotations? { annotations[Array(tool.utf8)] }
 }
 
 /// The stored form.
 extension CachedApp {
     /// Reads a stored record; nil if the text was not made by `text`.
     init?(_ text: String) {
-        guard let stored = (try? JSON(parsing: text))?.object else { return nil }
+        guard let stored = Self.parsed(text)?.object else { return nil }
         info = stored["info"]?.object
         capabilities = stored["capabilities"]?.object ?? [:]
         instructions = stored["instructions"]?.string

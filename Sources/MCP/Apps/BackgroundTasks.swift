@@ -10,6 +10,10 @@ final class BackgroundTasks: Sendable {
     /// delay the requests to the others.
     static let maxConcurrentRequests = 2
 
+    /// The limit of waiting requests to one app that no client waits for, such as responses to its pings. Further ones
+    /// are dropped, because a small compressed body can contain many pings.
+    static let maxWaitingRequests = 64
+
     typealias Work = @Sendable () async -> Void
 
     /// The permits of each app with background requests, with the number of these requests.
@@ -29,8 +33,12 @@ final class BackgroundTasks: Sendable {
 
     /// Queues a request to an app. The error of a request is ignored.
     func scheduleRequest(of app: EndpointID, _ send: @escaping @Sendable () async throws -> Void) {
+        guard waitingRequests(of: app) < Self.maxWaitingRequests else { return }
         schedule { [self] in await runRequest(of: app, send) }
     }
+
+    /// Returns the number of requests to an app that run or wait.
+    func waitingRequests(of app: EndpointID) -> Int { permits.withLock { $0[app]?.requests ?? 0 } }
 
     /// Sends a request to an app from a task in progress, when fewer than `maxConcurrentRequests` of the app are running.
     func runRequest(of app: EndpointID, _ send: @Sendable () async throws -> Void) async {

@@ -56,6 +56,11 @@ struct ListSanitizer {
                 )
                 entry["name"] = .string(listed)
                 name = listed
+            } else if let claimed = entry["_meta"]?[ToolNamespace.originalNameKey],
+                claimed == .string(name) || claimed.string.map(ToolNamespace.safeName) != name
+            {
+                // A sanitized list has the name that leads to this one. An app may claim another.
+                entry["_meta"] = entry["_meta"]?.object.map { .object($0.with(ToolNamespace.originalNameKey, nil)) }
             }
             entry["inputSchema"] = JSONSchemaSanitizer.inputSchema(entry["inputSchema"])
             if let output = entry["outputSchema"] { entry["outputSchema"] = JSONSchemaSanitizer.outputSchema(output) }
@@ -107,8 +112,8 @@ struct ListSanitizer {
 }
 
 extension JSONObject {
-    /// Returns a copy with this member.
-    func with(_ name: String, _ value: JSON) -> JSONObject {
+    /// Returns a copy with this member, or without it for nil.
+    func with(_ name: String, _ value: JSON?) -> JSONObject {
         var object = self
         object[name] = value
         return object

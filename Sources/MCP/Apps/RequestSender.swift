@@ -217,7 +217,7 @@ struct RequestSender: Sendable {
     /// Returns the listed annotations of the called tool, or `.unknown` if the app has not been listed.
     func annotations(of request: MCPRequest, _ id: EndpointID) async -> ToolAnnotations {
         guard let tool = request.tool else { return .unknown }
-        return await cache.record(of: id).annotations[tool] ?? .unknown
+        return await cache.record(of: id).annotations(of: tool) ?? .unknown
     }
 
     // MARK: The log

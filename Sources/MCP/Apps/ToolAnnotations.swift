@@ -28,13 +28,13 @@ struct ToolAnnotations: Hashable, Sendable {
         originalName = original.flatMap { $0 != name && ToolNamespace.safeName(of: $0) == name ? $0 : nil }
     }
 
-    /// Returns the non-default annotations of a tool list by tool name.
-    static func all(in list: JSONObject) -> [String: ToolAnnotations] {
-        var annotations: [String: ToolAnnotations] = [:]
+    /// Returns the non-default annotations of a tool list by the bytes of the tool's name.
+    static func all(in list: JSONObject) -> [[UInt8]: ToolAnnotations] {
+        var annotations: [[UInt8]: ToolAnnotations] = [:]
         for case .object(let tool) in list["tools"]?.array ?? [] {
             let annotation = ToolAnnotations(of: tool)
             // Tools with default annotations are not stored.
-            if annotation != unknown, let name = tool["name"]?.string { annotations[name] = annotation }
+            if annotation != unknown, let name = tool["name"]?.string { annotations[Array(name.utf8)] = annotation }
         }
         return annotations
     }

@@ -19,6 +19,8 @@ struct ToolCatalog: Sendable {
     ]
     /// The page limit of a list. An app with more pages is assumed to loop, as is an app that repeats a cursor.
     private static let pageLimit = 100
+    /// The limit of all pages of a list in bytes. The page that reaches it is the last.
+    private static let sizeLimit = 32 * 1_048_576
     /// No further page is requested after this many tools, because no model can use more.
     private static let toolLimit = 1_000
 
@@ -47,7 +49,7 @@ struct ToolCatalog: Sendable {
     /// Returns the headers that a tool's arguments must be sent in, according to the cached list. Empty for a principal
     /// without access.
     func parameterHeaders(of tool: String, at id: EndpointID, for principal: Principal) async -> ParameterHeaders {
-        guard let headers = await cache.record(of: id).annotations[tool]?.parameters, headers != .none,
+        guard let headers = await cache.record(of: id).annotations(of: tool)?.parameters, headers != .none,
             let endpoint = try? await pool.endpoint(id), principal.may(.endpointCall, on: endpoint)
         else { return .none }
         return headers
@@ -120,17 +122,20 @@ struct ToolCatalog: Sendable {
         var cursor: JSON?
         var cursors: Set<JSON> = []
         var result = JSONObject()
+        var size = 0
         for _ in 0..<Self.pageLimit {
             var params = JSONObject()
             params["cursor"] = cursor
-            result = try await sender.send(MCPRequest(method, params), at: id, for: principal, wait: wait).result()
+            let response = try await sender.send(MCPRequest(method, params), at: id, for: principal, wait: wait)
+            size += response.size
+            result = try response.result()
             // PHP writes a list with a gap as an object.
             let page = result[member]?.array ?? result[member]?.object?.members.map(\.value) ?? []
             entries += page.compactMap { sanitizer.sanitize($0) }
             cursor = result["nextCursor"].flatMap { $0 == "" || $0.string == nil && $0.number == nil ? nil : $0 }
             guard let next = cursor, cursors.insert(next).inserted else { break }
-            if method == CachedApp.tools, entries.count >= Self.toolLimit {
-                logger.warning("the app has too many tools; further pages are ignored", metadata: ["endpoint": "\(id)"])
+            if method == CachedApp.tools && entries.count >= Self.toolLimit || size > Self.sizeLimit {
+                logger.warning("the app's list is too long; further pages are ignored", metadata: ["endpoint": "\(id)"])
                 break
             }
         }

@@ -22,11 +22,14 @@ struct UndeclaredArguments: Sendable {
     init(in arguments: JSONObject, of schema: JSONObject) {
         let properties = schema["properties"]?.object
         let declaresMore = Self.otherDeclarations.contains { schema[$0] != nil }
-        names =
-            properties == nil || declaresMore
-            ? [] : arguments.members.map(\.name).filter { properties?[$0] == nil }
-        unused = properties?.members.map(\.name).filter { arguments[$0] == nil } ?? []
+        names = properties == nil || declaresMore ? [] : Self.names(of: arguments, exceptThoseOf: properties ?? [:])
+        unused = properties.map { Self.names(of: $0, exceptThoseOf: arguments) } ?? []
         isSchemaSilent = schema["additionalProperties"] == nil
+    }
+
+    private static func names(of object: JSONObject, exceptThoseOf other: JSONObject) -> [String] {
+        let known = Set(other.members.map { Array($0.name.utf8) })
+        return object.members.map(\.name).filter { !known.contains(Array($0.utf8)) }
     }
 
     /// The end of a refusal: each undeclared name that resembles a declared one.

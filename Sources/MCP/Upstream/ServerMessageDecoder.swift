@@ -63,7 +63,7 @@ struct ServerMessageDecoder: Sendable {
     /// - Returns: The text that names what is lost; nil if nothing is.
     private func note(on repairs: JSONRepairs) -> String? {
         for repair in repairs.first { record(repair.kind.deviation) }
-        return repairs.note.map(redactor.redact)
+        return repairs.note(redactor.redact)
     }
 }
 
@@ -95,6 +95,11 @@ extension JSONRepair.Kind {
 }
 
 extension JSONRepairs {
-    /// The text for the reader of a result; nil if nothing is lost.
-    var note: String? { losses.map { "[repaired: the app's result is damaged: \(SanitizedText($0, limit: 500))]" } }
+    /// Names what is lost to the reader of a result.
+    ///
+    /// - Parameter redact: Removes tokens. They are removed before the text is cut, because a part of one would remain.
+    /// - Returns: Nil if nothing is lost.
+    func note(_ redact: (String) -> String = { $0 }) -> String? {
+        losses.map { "[repaired: the app's result is damaged: \(SanitizedText(redact($0), limit: 500))]" }
+    }
 }

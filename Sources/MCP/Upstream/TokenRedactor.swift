@@ -32,7 +32,9 @@ struct TokenRedactor: Sendable {
     /// Returns nil if nothing has to be replaced, to avoid a copy of large values.
     private func redacted(_ json: JSON) -> JSON? {
         switch json {
-        case .null, .bool, .number: return nil
+        case .null, .bool: return nil
+        case .number(let number):
+            return number.text.utf8.count < Self.shortest ? nil : redacted(number.text).map(JSON.string)
         case .string(let text): return redacted(text).map(JSON.string)
         case .array(let elements):
             var changed: [JSON]?

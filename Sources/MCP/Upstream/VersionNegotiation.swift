@@ -6,6 +6,8 @@ import JSON
 /// are asked again with older ones.
 struct VersionNegotiation {
     private static let methodNotFound = -32_601
+    /// The codes that a server may define (JSON-RPC 2.0, section 5.1).
+    private static let serverErrors = -32_099 ... -32_000
 
     /// The version to ask with.
     private(set) var version: ProtocolVersion
@@ -44,7 +46,11 @@ struct VersionNegotiation {
             guard error.code != Self.methodNotFound else { return nil }
             let supported = error.data?["supported"] ?? error.data?["supportedVersions"]
             let known = supported?.array?.compactMap { $0.string.flatMap(ProtocolVersion.init) } ?? []
-            return known.filter { $0 < version }.max() ?? older
+            if let best = known.filter({ $0 < version }).max() { return best }
+            // A code of the server's own may mean anything, such as a person who refuses the connection.
+            let text = error.message.lowercased()
+            let isAboutVersion = text.contains("version") || text.contains("protocol")
+            return Self.serverErrors.contains(error.code) && !isAboutVersion ? nil : older
         case nil:
             let isAboutVersion = response.refusal?.lowercased().contains("version") == true
             return response.status == 400 && isAboutVersion ? older : nil

@@ -15,6 +15,29 @@ import Testing
         #expect(isQueued == Array(repeating: true, count: 1_024) + [false])
     }
 
+    @Test func `of a flood of requests to an app most are dropped while the app is silent`() async throws {
+        let tasks = BackgroundTasks()
+        let (waiting, isReleased) = (Promise<Void>(), Promise<Void>())
+        let sent = Atomic(0)
+        let app = try #require(EndpointID("silent"))
+        let request: @Sendable () async throws -> Void = {
+            sent.add(1, ordering: .sequentiallyConsistent)
+            while !isReleased.isCompleted { try await Task.sleep(for: .milliseconds(1)) }
+        }
+        for _ in 1...BackgroundTasks.maxWaitingRequests { tasks.scheduleRequest(of: app, request) }
+        tasks.schedule { waiting.complete(.success(())) }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { await tasks.run() }
+            try await waiting.value()
+            try await eventually("all requests have begun or wait") { tasks.waitingRequests(of: app) == 64 }
+            for _ in 1...500 { tasks.scheduleRequest(of: app, request) }
+            isReleased.complete(.success(()))
+            try await eventually("no request waits") { tasks.waitingRequests(of: app) == 0 }
+            group.cancelAll()
+        }
+        #expect(sent.load(ordering: .sequentiallyConsistent) == BackgroundTasks.maxWaitingRequests)
+    }
+
     @Test func `an app has two requests at once, and delays no other app and no other task`() async throws {
         let tasks = BackgroundTasks()
         let running = Atomic(0)

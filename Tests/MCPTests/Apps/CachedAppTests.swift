@@ -48,10 +48,36 @@ import Testing
     }
 
     @Test func `a read-only tool may be repeated`() {
-        let annotations = ToolAnnotations.all(in: Self.list)
+        var record = CachedApp()
+        _ = record.record(Self.list, of: CachedApp.tools)
 
-        #expect(annotations["get"]?.mayRepeat == true)
-        #expect(annotations["tap"] == nil)
+        #expect(record.annotations(of: "get")?.mayRepeat == true)
+        #expect(record.annotations(of: "tap") == nil)
+    }
+
+    @Test func `two tools whose names are canonically equivalent have their own annotations and schemas`() {
+        var record = CachedApp()
+        _ = record.record(
+            [
+                "tools": [
+                    ["name": "caf\u{E9}", "inputSchema": ["title": "composed"]],
+                    ["name": "cafe\u{301}", "inputSchema": [:], "annotations": ["readOnlyHint": true]],
+                ]
+            ],
+            of: CachedApp.tools
+        )
+
+        #expect(record.annotations(of: "caf\u{E9}") == nil)
+        #expect(record.annotations(of: "cafe\u{301}")?.isReadOnly == true)
+        #expect(record.schema(of: "caf\u{E9}") == ["title": "composed"])
+    }
+
+    @Test func `a schema that is deeper than a request may be is kept and stored`() throws {
+        let schema = (0..<200).reduce(JSON.object([:])) { schema, _ in ["items": schema] }
+        var record = CachedApp()
+        _ = record.record(["tools": [["name": "deep", "inputSchema": schema]]], of: CachedApp.tools)
+
+        #expect(try #require(CachedApp(record.text)).schema(of: "deep") == schema)
     }
 
     @Test(arguments: ["", "[]", "{", "null"])

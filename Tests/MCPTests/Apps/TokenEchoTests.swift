@@ -36,6 +36,17 @@ import Testing
         #expect(result["_meta"] == .object(["a \(Self.mark)": true]))
     }
 
+    @Test func `a note on a damaged result has no part of a token, wherever the text is cut`() async throws {
+        let name = String(repeating: "n", count: 440)
+        let result = #"{"content":[],"structuredContent":{"\#(name)\#(Self.token)":NaN}}"#
+        let called = try await called { request in
+            .http(200, [], #"{"jsonrpc":"2.0","id":\#(request["id"]?.text ?? ""),"result":\#(result)}"#)
+        }
+
+        let text = called["content"]?.text ?? ""
+        #expect(text.contains("is damaged") && !text.contains(Self.token.prefix(8)))
+    }
+
     @Test(arguments: [
         ScriptedApp.Reply.error(-32_000, "no \(TokenEchoTests.token) here"),
         .http(500, [], "no \(TokenEchoTests.token) here"),

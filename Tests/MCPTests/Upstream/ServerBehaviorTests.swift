@@ -98,6 +98,18 @@ import Testing
                 ? .http(400, [], "Bad Request: Unsupported protocol version") : nil
         },
         Behavior(
+            "answers without a version",
+            version: "2024-11-05",
+            [.unknownVersion]
+        ) { request in
+            guard request.method == "initialize", let id = request.body["id"]?.int else { return nil }
+            return .http(
+                200,
+                [],
+                #"{"jsonrpc":"2.0","id":\#(id),"result":{"serverInfo":{"name":"x"},"capabilities":{}}}"#
+            )
+        },
+        Behavior(
             "answers with a draft version",
             version: "2024-11-05",
             asked: ["2025-11-25", "2024-11-05"],

@@ -121,7 +121,12 @@ struct UpstreamRoundTrip {
             case .body(let part):
                 try body?.append(part)
                 while !isComplete, let events = try body?.next() {
+                    // A small compressed body may have millions of events.
+                    guard remainingTotal(with: pause()) > .zero else {
+                        throw AppError.timedOut(seconds: limits.total.roundedSeconds)
+                    }
                     try await handle(events)
+                    await Task.yield()
                     if body?.isEventStream == true, outcome != nil { isComplete = true }
                     if !isComplete { try await hold(body?.heldBytes ?? 0, from: connection) }
                 }

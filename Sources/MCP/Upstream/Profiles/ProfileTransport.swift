@@ -106,7 +106,7 @@ struct ProfileTransport: UpstreamTransport {
         }
         for repair in repairs.first { client.record(repair.kind.deviation) }
         switch result {
-        case .content(let content): return repairs.note.map { content.withNote($0) } ?? content
+        case .content(let content): return repairs.note().map { content.withNote($0) } ?? content
         case .video(let bytes):
             let principal = attempt.admission?.principal ?? .broker
             do throws(ArtifactError) {
