@@ -48,14 +48,16 @@ package struct JSONRepairs: Hashable, Sendable {
 
     package var isEmpty: Bool { count == 0 }
 
-    /// Names what is lost; nil if nothing is. The text contains names and words of the JSON text: print it only as
-    /// sanitised text.
-    package var losses: String? {
+    /// Names what is lost. The text contains names and words of the JSON text: print it only as sanitised text.
+    ///
+    /// - Parameter redact: Removes secrets from a name or a word. A path has them with escapes (RFC 6901, section 3).
+    /// - Returns: Nil if nothing is lost.
+    package func losses(_ redact: (String) -> String = { $0 }) -> String? {
         let lost = first.filter { $0.kind.loss != nil }
         guard !lost.isEmpty else { return nil }
         // A path may be long, so only those that are named are written.
         let named = lost.prefix(Self.namedLimit).map { repair in
-            "\(JSONPointer.root.appending(contentsOf: repair.path)) \(repair.kind.loss ?? "")"
+            "\(JSONPointer.root.appending(contentsOf: repair.path.map(redact))) \(redact(repair.kind.loss ?? ""))"
         }
         let more = lost.count - named.count + count - first.count
         return named.joined(separator: "; ") + (more > 0 ? "; and \(more) more" : "")

@@ -100,6 +100,6 @@ extension JSONRepairs {
     /// - Parameter redact: Removes tokens. They are removed before the text is cut, because a part of one would remain.
     /// - Returns: Nil if nothing is lost.
     func note(_ redact: (String) -> String = { $0 }) -> String? {
-        losses.map { "[repaired: the app's result is damaged: \(SanitizedText(redact($0), limit: 500))]" }
+        losses(redact).map { "[repaired: the app's result is damaged: \(SanitizedText($0, limit: 500))]" }
     }
 }

@@ -1,3 +1,4 @@
+import AccessControl
 import JSON
 import Model
 import TestSupport
@@ -39,11 +40,16 @@ import Testing
     @Test func `a note on a damaged result has no part of a token, wherever the text is cut`() async throws {
         let name = String(repeating: "n", count: 440)
         let result = #"{"content":[],"structuredContent":{"\#(name)\#(Self.token)":NaN}}"#
-        let called = try await called { request in
-            .http(200, [], #"{"jsonrpc":"2.0","id":\#(request["id"]?.text ?? ""),"result":\#(result)}"#)
-        }
+        let message = #"{"jsonrpc":"2.0","id":1,"result":\#(result)}"#
+        let route = Route.network(NetworkRoute(address: "127.0.0.1", port: 1))
+        let secret = try EndpointSecret(Self.token)
+        let redactor = TokenRedactor([AuthorizedRoute(route, secret: secret)])
 
-        let text = called["content"]?.text ?? ""
+        let messages = try await ServerMessageDecoder(redactor: redactor) { _ in }.messages(
+            in: Array(message.utf8)[...]
+        )
+
+        let text = messages.map(\.json.text).joined()
         #expect(text.contains("is damaged") && !text.contains(Self.token.prefix(8)))
     }
 
