@@ -23,6 +23,16 @@ import Testing
         #"X-AppReveal-Session\\u003a *"#, #"appreveal_session_token\\\\u003d*\\\\u0026x\u003d1"#,
         "Authorization: \u{1B}[1mBea\u{1B}[0mrer \u{1B}[32m*\u{1B}[0m", "appreveal_session\n_token=*",
         "x-app\r\n   reveal-session: *",
+        // Objects and pairs that name the header, and bytes of Python.
+        #"{"name":"X-AppReveal-Session","value":"*"}"#, "{\"name\": \"X-AppReveal-Session\",\n  \"value\": \"*\"\n}",
+        #"<header name="X-AppReveal-Session" value="*"/>"#, "{b'X-AppReveal-Session': b'*'}",
+        #""X-AppReveal-Session"=>"*""#, "X-AppReveal-Session -> *", #"["X-AppReveal-Session": Optional("*")]"#,
+        "X-AppReveal-Session:\n  - *", "HTTP_X_APPREVEAL_SESSION=*",
+        // Escapes of HTML and of an escape.
+        "{&quot;X-AppReveal-Session&quot;: &quot;*&quot;}", "appreveal_session_token&#61;*",
+        "appreveal_session_token&#x3D;*",
+        "&amp;quot;X-AppReveal-Session&amp;quot;:&amp;quot;*&amp;quot;", #"appreveal_session_token\u005cu003d*"#,
+        "appreveal_session_token%5Cu003d*", "Authorization: Bearer\n *", "Authorization: Bearer\r\n*",
     ]
 
     /// Feeds the filter byte by byte.
@@ -74,7 +84,7 @@ import Testing
         #expect(result.found == [SessionURL(origin: Self.origin, token: Secret(Self.token))])
     }
 
-    @Test(arguments: ["\n", "\r\n", "\n    ", "\n\u{1B}[0m"], [0, 1, 20, 63])
+    @Test(arguments: ["\n", "\r\n", "\n    ", "\n\u{1B}[0m", "\n> ", "\n| ", "\\\n"], [0, 1, 20, 63])
     func `the rest of a token in the next line is removed`(lineBreak: String, length: Int) {
         let (first, rest) = (Self.token.prefix(length), Self.token.dropFirst(length))
 
@@ -107,6 +117,10 @@ import Testing
         "the appreveal_session_token parameter is missing",
         #"WWW-Authenticate: Bearer resource_metadata="https://a/.well-known/x", error="invalid_token""#,
         "x-appreveal-session-id: 5", "forbearers are many", "a bearer\nabcdefgh0123456789",
+        #"["X-AppReveal-Session",\#n "Content-Type"]"#,
+        #"{"X-AppReveal-Session":"none","Content-Type":"application/json"}"#,
+        "curl -H 'X-AppReveal-Session: none' http://127.0.0.1:8080/", #"X-AppReveal-Session: C:\export\033"#,
+        "X-AppReveal-Session is 100%25 & needed", "a bearer\nAccess-Control-Allow-Origin2: x",
     ]) func `a sentence about tokens is passed through`(text: String) {
         #expect(Self.text(text).text == text)
     }
@@ -116,6 +130,59 @@ import Testing
             Self.text("Authorization: Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIx.a-_9+/=. End").text
                 == "Authorization: Bearer [redacted]. End"
         )
+    }
+
+    @Test(arguments: ["\n", "\r\n", #"\n"#], [20, 33, 36, 70])
+    func `a JSON Web Token is removed that is wrapped to lines`(lineBreak: String, width: Int) {
+        let token =
+            "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV"
+        var lines: [Substring] = []
+        var rest = token[...]
+        while !rest.isEmpty {
+            lines.append(rest.prefix(width))
+            rest = rest.dropFirst(width)
+        }
+
+        for prefix in ["Bearer ", "Authorization: Bearer\n", "X-AppReveal-Session: "] {
+            let result = Self.text("\(prefix)\(lines.joined(separator: lineBreak))\nContent-Type: x")
+
+            let breaks = String(repeating: lineBreak, count: lines.count - 1)
+            #expect(result.text == "\(prefix)[redacted]\(breaks)\nContent-Type: x")
+        }
+    }
+
+    @Test(arguments: [2, 5, 11]) func `a JSON Web Token is removed that is cut behind its first characters`(length: Int)
+    {
+        let token =
+            "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV"
+
+        let text = Self.text("Bearer \(token.prefix(length))\n\(token.dropFirst(length)) x").text
+
+        #expect(text == "Bearer \(token.prefix(length))\n[redacted] x")
+    }
+
+    @Test(arguments: [
+        "Content-Type: x", "X-Request-Identifier2: x", "com.example.shop.MainActivity started", "GET /Path1/to/file",
+        "2026-11-22T04:43:23Z start", "Short1.",
+    ]) func `a line after a bearer token is passed through`(line: String) {
+        #expect(Self.text("Bearer abcDEF0123456789xyz\n\(line)").text == "Bearer [redacted]\n\(line)")
+    }
+
+    @Test(arguments: ["%", "%25", "%2525"])
+    func `a token with percent-encoded digits is removed and found`(percent: String) {
+        let encoded = Self.token.utf8.map { "\(percent)\(String($0, radix: 16))" }.joined()
+
+        let result = Self.text("http://127.0.0.1:49213/?appreveal_session_token=\(encoded)%26x")
+
+        #expect(result.text == "http://127.0.0.1:49213/?appreveal_session_token=[redacted]%26x")
+        #expect(result.found == [SessionURL(origin: Self.origin, token: Secret(Self.token))])
+        #expect(Self.text("appreveal_session_token=ab%2Bc%2Fd%3D x").text == "appreveal_session_token=[redacted] x")
+    }
+
+    @Test func `a no-break space separates a token, and an 8-bit control sequence does not end it`() {
+        let split = "\(Self.token.prefix(20))\u{9B}31m\(Self.token.dropFirst(20))"
+
+        #expect(Self.text("Bearer\u{A0}\(split) x").text == "Bearer\u{A0}[redacted]\u{9B}31m x")
     }
 
     @Test func `the percent-encoded URL of an app is found`() {
@@ -136,6 +203,7 @@ import Testing
         #"{"log":"{\"msg\":\"http:\\\/\\\/127.0.0.1:49213\\\/?appreveal_session_token\\\u003d*\"}"}"#,
         #"{"msg":"\u001b[32mhttp\u001b[0m://127.0.0.1:49213/?\u001B[4mappreveal_session_token=\u001b[1m*\u001b[0m"}"#,
         #"'\x1b[32mhttp://127.0.0.1:49213/?appreveal_session_token=\x1b[0m*\x1b[0m\n'"#,
+        "http://127.0.0.1:49213/?a=1&amp;appreveal_session_token=*&amp;b=2",
         "http://127.0.0.1:49\n213/?appreveal_session_token=* x",
         "http://127.0.0.1:49213/?appreveal_ses\r\nsion_token=* x",
         "a http://127.0.0.1:49213/?app\n    reveal_session_token=* x",
@@ -158,7 +226,9 @@ import Testing
     /// What can stand in the middle of a token, and what of it stays behind the mark.
     private static let interruptions: [(inserted: String, kept: String)] = [
         ("\u{1B}[1m", "\u{1B}[1m"), ("\u{1B}[1;31m\u{1B}[0m", "\u{1B}[1;31m\u{1B}[0m"), (#"\u001b[7m"#, #"\u001b[7m"#),
-        (#"\\u001b[7m"#, #"\\u001b[7m"#), (#"\u200b"#, ""), (#"\u0000"#, ""),
+        (#"\\u001b[7m"#, #"\\u001b[7m"#), (#"\u200b"#, ""), (#"\u0000"#, ""), (#"\033[31m"#, #"\033[31m"#),
+        (#"\e[31m"#, #"\e[31m"#), (#"\\E[31m"#, #"\\E[31m"#), (#"\U0000001b[31m"#, #"\U0000001b[31m"#),
+        ("^[[31m", "^[[31m"), ("%1B[31m", "%1B[31m"),
     ]
 
     @Test(arguments: interruptions, [1, 15, 40, 63])

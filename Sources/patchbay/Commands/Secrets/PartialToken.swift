@@ -3,6 +3,9 @@ struct PartialToken {
     /// The maximum stored length of a token. Longer tokens are removed completely but not reported.
     private static let limit = 4_096
 
+    /// The number of characters from which a word with a digit is a token, also in the next line.
+    static let longLength = 16
+
     let match: TokenMarkerSearch.Match
     private(set) var bytes: [UInt8] = []
     /// The bytes of the stream while the word may not be a token.
@@ -28,25 +31,38 @@ struct PartialToken {
 
     /// True if the word is a token, whatever follows. So is a word with more control sequences than can be held.
     var isCertain: Bool {
-        let marker = match.marker
-        return held.count > Self.limit || bytes.count >= marker.certainLength
-            || bytes.count >= marker.leastLength && hasDigit
+        held.count > Self.limit || bytes.count >= match.marker.certainLength || bytes.count >= leastLength && hasDigit
     }
 
+    private var leastLength: Int { match.isInNextLine ? Self.longLength : match.marker.leastLength }
+
     /// Returns whether the word is a token, or the beginning of one whose rest is in the next line. `name="` is a parameter of
-    /// an authentication challenge (RFC 9110, section 11.2).
+    /// an authentication challenge (RFC 9110, section 11.2), and `Optional(` is a function.
     func isToken(before next: UInt8?) -> Bool {
-        let isParameter = bytes.last == UInt8(ascii: "=") && next == UInt8(ascii: "\"")
+        let isName = bytes.last == UInt8(ascii: "=") && next == UInt8(ascii: "\"") || next == UInt8(ascii: "(")
+        let isLong = bytes.count >= leastLength && !match.isInNextLine
         let isCut = next == UInt8(ascii: "\n") || next == UInt8(ascii: "\r")
-        return isRemoved || bytes.count >= match.marker.leastLength && !isParameter || isCut && mayContinue && hasDigit
+        return isRemoved || isLong && !isName || isCut && mayContinue && hasDigit
+    }
+
+    /// Returns whether the word may stand between the marker and the token: `value` in `"value":"`, or `b` in `b'`.
+    func isName(before next: UInt8?) -> Bool {
+        guard let next, match.marker.hasNames, !match.isAfterName else { return false }
+        return next == UInt8(ascii: "(")
+            || bytes.count < match.marker.leastLength && "\"'=:>".utf8.contains(next)
     }
 
     private var hasDigit: Bool { bytes.contains { (0x30...0x39).contains($0) } }
 
-    private var isHexadecimal: Bool { bytes.allSatisfy(\.isHexadecimal) }
+    var isHexadecimal: Bool { bytes.allSatisfy(\.isHexadecimal) }
     private var isComplete: Bool { bytes.count == SessionURL.tokenLength && isHexadecimal }
     /// True if the next line may have the rest.
-    var mayContinue: Bool { bytes.count < SessionURL.tokenLength && isHexadecimal }
+    var mayContinue: Bool {
+        if isHexadecimal { return bytes.count < SessionURL.tokenLength }
+        // A JSON Web Token begins with `{"` in base64 (RFC 7519, section 3.1).
+        let isJSON = "eyJ".utf8.starts(with: bytes.prefix(3))
+        return match.marker.hasAnyCharacter && (isJSON || bytes.count >= Self.longLength)
+    }
 
     /// The session, if the token is complete and in a URL.
     var session: SessionURL? {
@@ -58,10 +74,11 @@ struct PartialToken {
     ///
     /// - Returns: False if the character does not belong to the token.
     mutating func append(_ byte: UInt8, _ raw: some Collection<UInt8>) -> Bool {
-        if partialInsertion.isEmpty, match.marker.isOfToken(byte) {
+        // A token in base64 is percent-encoded in a URL.
+        let isEncoded = raw.first == UInt8(ascii: "%") && (byte == UInt8(ascii: "+") || byte == UInt8(ascii: "/"))
+        if partialInsertion.isEmpty, match.marker.isOfToken(byte) || isEncoded {
             // After a complete token and an interruption, the next text does not belong to the token.
-            let endsHere = isInterrupted || match.isEncoded && byte == UInt8(ascii: "%")
-            if isComplete, endsHere { return false }
+            if isComplete, isInterrupted { return false }
             if !isRemoved { held += insertion + raw }
             insertion = []
             isInterrupted = false
@@ -91,10 +108,10 @@ struct PartialToken {
         return []
     }
 
-    /// Adds the digits of another line.
-    func continued(with digits: [UInt8]) -> PartialToken {
+    /// Adds the characters of another line.
+    func continued(with characters: [UInt8]) -> PartialToken {
         var whole = self
-        whole.bytes += digits
+        if whole.bytes.count <= Self.limit { whole.bytes += characters }
         whole.isRemoved = true
         return whole
     }

@@ -12,7 +12,9 @@ struct SecretScanCommand: AsyncParsableCommand {
         discussion: """
             Copies the input immediately and unchanged, except for the tokens, which are removed. A token is the word \
             after appreveal_session_token=, X-AppReveal-Session: or Bearer. The log may be JSON with escapes, \
-            percent-encoded, coloured, wrapped to lines, or UTF-16. A token of 64 hexadecimal digits in an http URL is stored for the app with the port of the URL \
+            HTML-escaped, percent-encoded, coloured, wrapped to lines of at least 16 characters, or UTF-16. \
+            docs/cli.md names the forms of which a part stays. \
+            A token of 64 hexadecimal digits in an http URL is stored for the app with the port of the URL \
             when that app is listed. If several apps have that port, the host of the URL selects one. Messages go to \
             standard error. Waits for a broker that is not running. Fails if tokens were removed and none was stored.
 

@@ -6,7 +6,7 @@
 /// reported only for an http or https URL with 64 hexadecimal digits.
 ///
 /// ECMA-48 control sequences (colors) can occur anywhere, also in a token; they are passed through and ignored by the
-/// matching. Escapes of JSON are decoded for the matching, also those of control sequences.
+/// matching. Escapes are decoded for the matching, also those of control sequences.
 struct SessionTokenFilter {
     static let mark = Array("[redacted]".utf8)
 
@@ -54,7 +54,7 @@ struct SessionTokenFilter {
 
     private mutating func read(_ byte: UInt8) {
         // `ESC \` ends a control string, for example a hyperlink.
-        let beginsEscape = byte == UInt8(ascii: "\\") && control != .begun
+        let beginsEscape = EscapeDecoder.isFirst(byte) && control != .begun
         guard beginsEscape || !escape.isIdle else { return readCharacter(byte, CollectionOfOne(byte)) }
         switch escape.read(byte) {
         case .incomplete: break
@@ -70,9 +70,9 @@ struct SessionTokenFilter {
 
     /// Reads bytes again that are no escape.
     private mutating func replayEscape() {
-        let bytes = escape.take()
-        for byte in bytes.prefix(1) { readCharacter(byte, CollectionOfOne(byte)) }
-        for byte in bytes.dropFirst() { read(byte) }
+        let (character, raw, rest) = escape.takeFirst()
+        readCharacter(character, raw)
+        for byte in rest { read(byte) }
     }
 
     /// Reads a character, and the bytes of the stream that stand for it.
@@ -162,6 +162,11 @@ struct SessionTokenFilter {
         } else {
             passed += ended.held + ended.insertion
             for character in ended.bytes { search.read(character) }
+            if ended.isName(before: next) {
+                var match = ended.match
+                (match.isAfterName, match.isInNextLine) = (true, false)
+                search.resume(match)
+            }
         }
         if let session = ended.session {
             found.append(session)
@@ -175,7 +180,11 @@ struct SessionTokenFilter {
         wrapped = nil
         guard let whole = ended.whole(before: next) else {
             passed += ended.held
-            for character in ended.digits { search.read(character) }
+            for character in ended.characters { search.read(character) }
+            if let next, var match = ended.match, match.marker.hasNames, "\"'-".utf8.contains(next) {
+                match.isInNextLine = true
+                search.resume(match)
+            }
             return
         }
         if ended.isFirst {

@@ -8,6 +8,8 @@ struct TokenMarker: Sendable {
     private let assignments: Set<UInt8>
     /// Additional characters of a token.
     private let extras: Set<UInt8>
+    /// True if a short name may stand between the text and the token.
+    let hasNames: Bool
     /// The number of characters from which a word is certainly a token.
     let certainLength: Int
     /// The least number of characters of a token.
@@ -20,6 +22,7 @@ struct TokenMarker: Sendable {
         separators: String,
         assignments: String,
         extras: String = "",
+        hasNames: Bool = false,
         leastLength: Int = 1,
         certainLength: Int = 1
     ) {
@@ -28,6 +31,7 @@ struct TokenMarker: Sendable {
         self.separators = Set(separators.utf8)
         self.assignments = Set(assignments.utf8)
         self.extras = Set(extras.utf8)
+        self.hasNames = hasNames
         (self.leastLength, self.certainLength) = (leastLength, certainLength)
         failures = bytes.indices.map { length in
             (0..<max(1, length)).last { bytes.prefix(length).suffix($0).elementsEqual(bytes.prefix($0)) } ?? 0
@@ -37,26 +41,39 @@ struct TokenMarker: Sendable {
     /// The parameter of the URL that AppReveal logs, also as a member of a JSON object.
     static let parameter = TokenMarker("appreveal_session_token", separators: "=:\"'\\ \t", assignments: "=:")
 
-    static let all = [
-        parameter,
+    /// Every form of the header's name: also that of CGI (RFC 3875, section 4.1.18) and of an attribute of XML.
+    private static let headers = ["x-appreveal-session", "x_appreveal_session", "x-appreveal-session\" value"].map {
         TokenMarker(
-            "x-appreveal-session",
-            separators: "=:,\"'\\ \t[(",
-            assignments: "=:,",
-            extras: "+/"
-        ),
-        // `Authorization: Bearer b64token` (RFC 6750, section 2.1). The word is also used in sentences.
-        TokenMarker(
-            "bearer",
-            separators: "=:,\"'\\ \t+[(",
-            assignments: "=:, \t+",
+            $0,
+            separators: "=:,\"'\\ \t[(>",
+            assignments: "=:,>",
             extras: "+/",
-            leastLength: 16,
+            hasNames: true,
+            leastLength: 8,
             certainLength: 32
-        ),
-    ]
+        )
+    }
 
-    func isSeparator(_ byte: UInt8) -> Bool { separators.contains(byte) }
+    static let all =
+        [parameter] + headers + [
+            // `Authorization: Bearer b64token` (RFC 6750, section 2.1). The word is also used in sentences.
+            TokenMarker(
+                "bearer",
+                separators: "=:,\"'\\ \t+[(",
+                assignments: "=:, \t+\n",
+                extras: "+/",
+                leastLength: 16,
+                certainLength: 32
+            )
+        ]
+
+    /// True if a token has any character of base64 and full stops, as in a header.
+    var hasAnyCharacter: Bool { !extras.isEmpty }
+
+    /// Returns whether a character may stand between the text and the token, for example the hyphen of ` -> ` or ` - `.
+    func isSeparator(_ byte: UInt8, after previous: UInt8) -> Bool {
+        separators.contains(byte) || hasNames && byte == UInt8(ascii: "-") && " \t\n".utf8.contains(previous)
+    }
 
     func isAssignment(_ byte: UInt8) -> Bool { assignments.contains(byte) }
 
@@ -75,7 +92,7 @@ struct TokenMarker: Sendable {
 
     /// The byte sequences within a token that do not end it: what a display or an encoding may insert. A token of three
     /// parts (RFC 7519) in a header has full stops.
-    var insertions: [[UInt8]] { extras.isEmpty ? Self.invisible : Self.invisible + [[UInt8(ascii: ".")]] }
+    var insertions: [[UInt8]] { Self.invisible + (hasAnyCharacter ? [[UInt8(ascii: ".")]] : []) }
 
     /// NUL; U+00AD soft hyphen; U+200B, U+200C and U+200D; U+2060 word joiner; U+FEFF.
     private static let invisible: [[UInt8]] = [

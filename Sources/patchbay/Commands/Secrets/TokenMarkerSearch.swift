@@ -2,8 +2,8 @@ import Model
 
 /// Finds the places in a stream where a session token begins, without holding a byte back.
 ///
-/// The text before a token may be percent-encoded, also twice, in upper case, and wrapped to several lines with an
-/// indentation. NUL bytes are ignored, so UTF-16 text in either byte order is found too.
+/// The text before a token may be in upper case and wrapped to several lines with an indentation. NUL bytes are ignored, so
+/// UTF-16 text in either byte order is found too.
 struct TokenMarkerSearch {
     /// The text before a token.
     struct Match {
@@ -12,10 +12,12 @@ struct TokenMarkerSearch {
         let origin: SessionURL.Origin?
         /// True in UTF-16 text.
         let isWide: Bool
-        /// True in percent-encoded text.
-        var isEncoded: Bool
         /// True after a separator that must precede a token.
         fileprivate(set) var isAssigned = false
+        /// True if a name stood before the token.
+        var isAfterName = false
+        /// True if the line ended before the token.
+        var isInNextLine = false
     }
 
     /// The number of bytes before the marker that are searched for the URL.
@@ -30,10 +32,8 @@ struct TokenMarkerSearch {
     /// The number of matched bytes of each marker.
     private var matched = [Int](repeating: 0, count: TokenMarker.all.count)
     private var isMatching = false
-    /// The bytes of a percent encoding that is not complete.
-    private var percent: [UInt8] = []
-    /// The number of characters since the last percent encoding.
-    private var sinceEncoding = Int.max / 2
+    /// The last character that was read.
+    private var previous: UInt8 = 0
     private var isAfterNUL = false
     /// The number of characters in a row with a NUL byte before each.
     private var wideCount = 0
@@ -42,15 +42,23 @@ struct TokenMarkerSearch {
 
     /// Returns the text before a token that begins with this byte, once; nil if no token begins here.
     mutating func takeMatch(before byte: UInt8) -> Match? {
-        guard let match, match.isAssigned, percent.isEmpty, byte != UInt8(ascii: "%"), !match.marker.isSeparator(byte),
-            match.marker.isOfToken(byte)
+        guard let match, match.isAssigned, byte != UInt8(ascii: "%"),
+            !match.marker.isSeparator(byte, after: previous), match.marker.isOfToken(byte)
         else { return nil }
         self.match = nil
         return match
     }
 
     /// Returns the text before a token that is expected in the next line; nil if none is expected.
-    var matchAtLineEnd: Match? { match.flatMap { $0.isAssigned ? $0 : nil } }
+    var matchAtLineEnd: Match? {
+        match.flatMap { $0.isAssigned || $0.marker.isAssignment(UInt8(ascii: "\n")) ? $0 : nil }
+    }
+
+    /// Continues the search for the token after a word that is none.
+    mutating func resume(_ match: Match) {
+        self.match = match
+        self.match?.isAssigned = true
+    }
 
     /// Reads a byte that belongs to no token.
     mutating func read(_ byte: UInt8) {
@@ -60,42 +68,28 @@ struct TokenMarkerSearch {
         }
         wideCount = isAfterNUL ? wideCount + 1 : 0
         isAfterNUL = false
-        if percent.isEmpty {
-            if byte == UInt8(ascii: "%") { percent = [byte] } else { readCharacter(byte, isEncoded: false) }
-            return
-        }
-        guard let digit = byte.hexadecimalValue else {
-            let incomplete = percent
-            percent = []
-            for byte in incomplete { readCharacter(byte, isEncoded: false) }
-            return read(byte)
-        }
-        percent.append(byte)
-        guard percent.count == 3, let first = percent[1].hexadecimalValue else { return }
-        let character = first << 4 | digit
-        // `%255F` is an encoded `%5F`.
-        percent = character == UInt8(ascii: "%") ? [character] : []
-        if percent.isEmpty { readCharacter(character, isEncoded: true) }
+        readCharacter(byte)
+        previous = byte
     }
 
-    private mutating func readCharacter(_ byte: UInt8, isEncoded: Bool) {
-        sinceEncoding = isEncoded ? 0 : min(sinceEncoding + 1, .max / 2)
+    private mutating func readCharacter(_ byte: UInt8) {
         if byte == UInt8(ascii: "\n") {
             isAtLineStart = true
             // The next line can begin with the token, which `WrappedToken` reads.
-            if match?.isAssigned == true { match = nil }
+            if matchAtLineEnd != nil { match = nil }
             return
         }
         if byte == UInt8(ascii: "\r") || isAtLineStart && (byte == 0x20 || byte == 0x09) { return }
         isAtLineStart = false
         if line.count == 2 * Self.lineLimit { line.removeFirst(Self.lineLimit) }
         line.append(byte)
-        if let marker = match?.marker {
-            if marker.isSeparator(byte) {
-                if marker.isAssignment(byte) { match?.isAssigned = true }
-                if isEncoded { match?.isEncoded = true }
-            } else if !isEncoded {
-                match = nil
+        if let match {
+            // The next member of a list is another header.
+            let isOther = match.isAfterName && byte == UInt8(ascii: ",")
+            if !match.marker.isSeparator(byte, after: previous) || isOther {
+                self.match = nil
+            } else if match.marker.isAssignment(byte) {
+                self.match?.isAssigned = true
             }
         }
         let folded = (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
@@ -114,8 +108,7 @@ struct TokenMarkerSearch {
                 match = Match(
                     marker: marker,
                     origin: origin(before: marker),
-                    isWide: wideCount >= marker.text.count - 1,
-                    isEncoded: sinceEncoding < marker.text.count
+                    isWide: wideCount >= marker.text.count - 1
                 )
             }
             matched[index] = count
