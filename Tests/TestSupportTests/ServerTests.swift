@@ -33,7 +33,7 @@ import Testing
             #expect(try await post(ping, to: app, scratch, status) == (mode == .ios09 ? "200" : "401"))
             let answer = try await post(ping, to: app, scratch, proof)
             #expect(answer.contains("-32601") == (mode != .windows))
-            let isStrict = mode == .ios || mode == .windows
+            let isStrict = [.ios, .windows, .tauri].contains(mode)
             let origin = ["-H", "Origin: http://evil.example"]
             #expect(try await post(ping, to: app, scratch, proof + status + origin) == (isStrict ? "403" : "200"))
             let head = try await post(ping, to: app, scratch, proof + ["-i", "-H", "Accept-Encoding: identity"])
