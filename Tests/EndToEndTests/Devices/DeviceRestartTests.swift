@@ -98,8 +98,8 @@ import Testing
 
                 let failure = try await source.planner.failure(of: Phones.route(Phones.one, port))
 
-                // usbmuxd accepted the old DeviceID, which now belongs to the other phone.
-                #expect(swapping.connected == 1)
+                // usbmuxd accepted the old DeviceID, which now belongs to the other phone. On a slow machine this may happen twice.
+                #expect(swapping.connected >= 1)
                 #expect(failure?.reason == .deviceAbsent || failure?.reason == .usbmuxdAbsent)
             }
         }
