@@ -12,6 +12,12 @@ struct AgentBroker {
 
     static func configuration(port: UInt16) -> String { "[api]\nport = \(port)\n" }
 
+    /// A configuration with an app as the endpoint `shop`.
+    static func configuration(port: UInt16, shop app: SampleApp) -> String {
+        configuration(port: port)
+            + "[[endpoint]]\nname = \"shop\"\nkind = \"appreveal\"\naddress = \"127.0.0.1\"\nport = \(app.port)\n"
+    }
+
     /// Creates a grant at the broker with this socket and port.
     init(
         socket: String,

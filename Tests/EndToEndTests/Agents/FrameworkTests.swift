@@ -26,8 +26,7 @@ import Testing
             let app = try await SampleApp(in: scratch)
             let broker = try await RunningBroker(
                 in: scratch,
-                configuration: AgentBroker.configuration(port: port)
-                    + "[[endpoint]]\nname = \"shop\"\nkind = \"appreveal\"\naddress = \"127.0.0.1\"\nport = \(app.port)\n"
+                configuration: AgentBroker.configuration(port: port, shop: app)
             )
             let agent = try await AgentBroker(socket: broker.socket, port: port, in: scratch)
             let client = try await Self.client(framework, to: agent, in: scratch)
