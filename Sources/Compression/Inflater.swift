@@ -5,6 +5,8 @@ import CZlib
 /// The first bytes decide: gzip (RFC 1952), zlib (RFC 1950) or, for deflate, the bare data (RFC 1951) that some servers
 /// send. A body that is declared as gzip and is not compressed passes unchanged, because proxies decode bodies and keep
 /// the header. The caller limits the total size.
+///
+/// `@unchecked` because zlib's stream is C. The decoder of one response owns the object and uses it in one task.
 package final class Inflater: @unchecked Sendable {
     /// The content codings. The raw values are those of HTTP.
     package enum Coding: String, Sendable {

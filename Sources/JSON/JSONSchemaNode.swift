@@ -1,8 +1,8 @@
 /// The schemas of one document that a value must match together, with references followed.
 ///
-/// These are the schema itself, the target of its `$ref`, the members of `allOf`, and the only branch of an `anyOf` or
-/// `oneOf` beside null, as generators write an optional argument. Several branches count for the types only. A reference to
-/// another document, or an unknown one, allows every value.
+/// These are the schema itself, the target of its `$ref` and the members of `allOf`. The only branch of an `anyOf` or
+/// `oneOf` beside null counts too, because generators write an optional argument so. Several branches count for the types
+/// only. A reference to another document, or an unknown one, allows every value.
 package struct JSONSchemaNode: Sendable {
     /// The maximum number of schemas that are followed. It ends cycles of references.
     private static let limit = 32

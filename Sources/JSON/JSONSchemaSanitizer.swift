@@ -1,8 +1,8 @@
 /// Repairs the schemas of an app's tools so that the strictest clients accept them. The meaning of a schema stays the same.
 ///
-/// The rules come from the TypeScript SDK, which drops a list with a schema of another form, and from the APIs of models,
-/// which refuse a request with an `enum` without a type (Gemini, gemini-cli#4400), a list without `items`, or parameters
-/// without `properties` (OpenAI, openai-agents-python#449).
+/// The rules come from the TypeScript SDK, which drops a list with a schema of another form, and from the APIs of models.
+/// Gemini refuses a request with an `enum` without a type (gemini-cli#4400). OpenAI refuses a list without `items` and
+/// parameters without `properties` (openai-agents-python#449).
 package enum JSONSchemaSanitizer {
     /// Schemas below this depth are not repaired.
     private static let maxDepth = 32

@@ -166,7 +166,7 @@ struct Authenticator: Sendable {
     }
 
     /// Returns the token of a bearer credential (RFC 6750, section 2.1). The scheme is case-insensitive. Several spaces may
-    /// follow it, and white space at the end of a field is no part of its value (RFC 9110, sections 11.4 and 5.5).
+    /// follow it (RFC 9110, section 11.4). White space at the end of a field is no part of its value (section 5.5).
     static func bearer(_ text: String) -> Substring? {
         let parts = text.split(separator: " ")
         guard parts.count == 2, parts[0].lowercased() == "bearer" else { return nil }

@@ -23,8 +23,8 @@ enum CORS {
 
     /// Returns the headers of the answer to a preflight of an allowed origin, besides those of every response.
     ///
-    /// Every method and header is allowed, because the actual request meets the same checks as one of any other client, and
-    /// its answer tells the page more than a failed preflight.
+    /// Every method and header is allowed, because the actual request meets the same checks as one of any other client.
+    /// Its answer tells the page more than a failed preflight.
     static func preflightHeaders(for request: HTTPRequest) -> HTTPFields {
         var fields: HTTPFields = [
             .accessControlAllowMethods: methods.joined(separator: ", "), .accessControlMaxAge: "\(maxAge)",

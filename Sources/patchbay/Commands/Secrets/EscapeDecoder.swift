@@ -1,5 +1,5 @@
-/// Decodes the escapes of a log: those of JSON strings (RFC 8259, section 7) and of programming languages,
-/// percent-encoding (RFC 3986, section 2.1), character references of HTML, and the caret notation of ESC.
+/// Decodes the escapes of a log: those of JSON strings (RFC 8259, section 7) and of programming languages. Decodes
+/// percent-encoding (RFC 3986, section 2.1), character references of HTML, and the caret notation of ESC too.
 ///
 /// A text may have been escaped several times. So an escape begins with any number of backslashes up to 16, and the first
 /// character of an escape may itself be an escape. NUL bytes in an escape are ignored, as they are in UTF-16 text.
