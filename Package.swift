@@ -56,8 +56,7 @@ func program(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 
 /// The modules with fuzzed parsers.
 let fuzzed: [Target.Dependency] = [
-    "AccessControl", "API", "Compression", "DebugLink", "Devices", "Discovery", "JSON", "Model", "Profiles", "TOML",
-    httpTypes,
+    "AccessControl", "API", "Apps", "Devices", "Discovery", "Model", "TOML", httpTypes,
 ]
 
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
@@ -98,86 +97,74 @@ let package = Package(
         .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
         .target(name: "CVersion", exclude: ["stamp"]),
 
-        // Domain types, JSON, and system I/O.
-        module("Model", []),
-        module("JSON", []),
-        module("TOML", ["JSON", "Model", tomlKit]),
-        module("Profiles", ["JSON", "Model", "TOML"]),
+        // Values, TOML files, and system I/O.
+        module("Model", ["CQRencode"]),
+        module("TOML", ["Model", tomlKit]),
         module("SystemIO", ["CLinux", "Model", logging]),
+
+        // Connections over TLS and NIO.
+        module("Transport", ["Model", "SystemIO", crypto, nioCore, nioPosix, nioSSL, swiftASN1, x509]),
 
         // Sources of sightings.
         module("Discovery", ["CAvahi", "CLinux", "Model", "SystemIO", logging, lifecycle]),
-        module("Devices", ["CLinux", "CUsbmuxd", "Model", "SystemIO", logging, lifecycle]),
-        module(
-            "Probing",
-            [
-                "JSON", "Model", "Profiles", "SystemIO", logging, lifecycle, nioCore, nioPosix, nioHTTP1, nioWebSocket,
-            ]
-        ),
+        module("Devices", ["CLinux", "CUsbmuxd", "Model", "SystemIO", "Tunnels", logging, lifecycle]),
 
         // The registry and the tunnels.
-        module("Registry", ["Model"]),
+        module("Registry", ["Model", "SystemIO", lifecycle]),
         module("Tunnels", ["CLinux", "Model", "SystemIO", logging, lifecycle, metrics], uncheckedInRelease),
 
         // Access control.
         module("AccessControl", ["CLinux", "CSQLite", "Model", "SystemIO", crypto, logging, lifecycle]),
 
+        // From the broker to the apps.
+        module(
+            "Apps",
+            ["CZlib", "Model", "SystemIO", "TOML", logging, lifecycle, nioCore, nioPosix, nioHTTP1, nioWebSocket]
+        ),
+
         // Servers and clients.
-        module("QR", ["CQRencode"]),
-        module("Images", ["CImages", "Model", "SystemIO"]),
-        module("Compression", ["CZlib"]),
         module(
             "MCP",
             [
-                "AccessControl", "Compression", "Images", "JSON", "Model", "Profiles", "Registry", "SystemIO",
-                "Tunnels", crypto,
-                logging, lifecycle, metrics,
+                "AccessControl", "Apps", "CImages", "Model", "Registry", "SystemIO", "Tunnels", crypto, logging,
+                lifecycle, metrics,
             ]
         ),
         module(
             "API",
             [
-                "AccessControl", "Images", "JSON", "MCP", "Model", "QR", "Registrations", "Registry", "StreamBridge",
-                "SystemIO", "Tunnels", httpTypes, hummingbird, hummingbirdCore, logging, lifecycle, metrics, nioCore,
-                nioExtras, nioHTTP1, nioHTTPTypes, nioPosix, nioTLS,
+                "AccessControl", "MCP", "Model", "Registry", "SystemIO", "Transport", "Tunnels",
+                coreMetrics, httpTypes, hummingbird, hummingbirdCore, logging, lifecycle, metrics, nioCore, nioExtras,
+                nioHTTP1, nioHTTPTypes, nioPosix, nioTLS,
             ]
         ),
-        module("Registrations", ["Model", "SystemIO", lifecycle]),
-        module("DebugLink", ["JSON", "Model", "SystemIO", logging, lifecycle]),
-        module("UsbmuxServer", ["Devices", "Model", "SystemIO", "Tunnels", logging, lifecycle]),
-        module("PrometheusMetrics", ["Model", coreMetrics]),
-        module("StreamBridge", ["SystemIO", nioCore, nioPosix]),
-        module("Client", ["JSON", "Model", "StreamBridge", "SystemIO", nioCore, nioPosix, nioHTTP1]),
+        module("Client", ["Model", "SystemIO", "Transport", nioCore, nioPosix, nioHTTP1]),
 
         // The registry that the brokers of a team share.
-        module("Team", ["Model", "SystemIO", logging, lifecycle]),
         .target(
-            name: "Etcd",
+            name: "Team",
             dependencies: [
-                "Model", "SystemIO", "Team", "TLS", logging, nioCore, nioHPACK, nioHTTP2, nioPosix, nioSSL, protobuf,
+                "Model", "SystemIO", "Transport", logging, lifecycle, nioCore, nioHPACK, nioHTTP2, nioPosix, nioSSL,
+                protobuf,
             ],
-            exclude: ["Protocol/etcd.proto"],
+            exclude: ["Etcd/Protocol/etcd.proto"],
             swiftSettings: settings
         ),
-
-        // TLS, which only the two executables and the client of etcd import.
-        module("TLS", ["Model", "SystemIO", crypto, nioCore, nioSSL, swiftASN1, x509]),
 
         // The two executables.
         program(
             "patchbayd",
             [
-                "AccessControl", "API", "Client", "CLinux", "CVersion", "DebugLink", "Devices", "Discovery", "Etcd",
-                "Images", "JSON", "MCP", "Model", "Probing", "Profiles", "PrometheusMetrics", "Registrations",
-                "Registry", "SystemIO", "Team", "TLS", "TOML", "Tunnels", "UsbmuxServer", argumentParser, coreMetrics,
-                logging, lifecycle, nioCore, unixSignals,
+                "AccessControl", "API", "Apps", "Client", "CLinux", "CVersion", "Devices", "Discovery", "MCP", "Model",
+                "Registry", "SystemIO", "Team", "TOML", "Transport", "Tunnels", argumentParser, coreMetrics, logging,
+                lifecycle, nioCore, unixSignals,
             ]
         ),
         program(
             "patchbay",
             [
-                "Client", "CLinux", "CVersion", "Devices", "JSON", "Model", "QR", "SystemIO", "TLS", "Tunnels",
-                "UsbmuxServer", argumentParser,
+                "Client", "CLinux", "CVersion", "Devices", "Model", "SystemIO", "Transport", "Tunnels",
+                argumentParser,
             ]
         ),
 
@@ -199,29 +186,25 @@ let package = Package(
             swiftSettings: settings
         ),
         tests("BenchTests", ["bench", "TestSupport"]),
-        tests("ModelTests", ["Model"]),
-        tests("JSONTests", ["JSON"]),
-        tests("TOMLTests", ["TOML"]),
-        tests("ProfilesTests", ["JSON", "Model", "Profiles", "TOML"]),
-        tests("ImagesTests", ["CImages", "Images"]),
-        tests("CompressionTests", ["Compression"]),
+        tests("ModelTests", ["Model", "TestSupport"]),
+        tests("TOMLTests", ["Model", "TOML"]),
         tests("SystemIOTests", ["CLinux", "Model", "SystemIO", "TestSupport", logging]),
+        tests(
+            "TransportTests",
+            ["Model", "SystemIO", "TestSupport", "Transport", crypto, nioCore, nioPosix, nioSSL, swiftASN1, x509]
+        ),
         tests("DiscoveryTests", ["Discovery", "Model", "TestSupport", logging]),
-        tests("DevicesTests", ["CLinux", "Devices", "Model", "SystemIO", "TestSupport", logging, lifecycle]),
         tests(
-            "ProbingTests",
-            ["Model", "Probing", "Profiles", "SystemIO", "TestSupport", logging, nioCore, nioWebSocket]
+            "DevicesTests",
+            ["CLinux", "Devices", "Model", "SystemIO", "TestSupport", "Tunnels", logging, lifecycle]
         ),
-        tests("RegistryTests", ["Model", "Registry"]),
-        tests("TeamTests", ["Model", "SystemIO", "Team", "TestSupport", logging, lifecycle]),
-        tests("EtcdTests", ["Etcd", "Model", "Team", "TestSupport", logging, nioCore, nioHPACK, protobuf]),
-        tests("RegistrationsTests", ["Model", "Registrations", "TestSupport"]),
+        tests("RegistryTests", ["Model", "Registry", "TestSupport"]),
+        tests(
+            "TeamTests",
+            ["Model", "SystemIO", "Team", "TestSupport", logging, lifecycle, nioCore, nioHPACK, protobuf]
+        ),
         tests("TunnelsTests", ["CLinux", "Model", "SystemIO", "TestSupport", "Tunnels", logging, lifecycle]),
-        tests(
-            "UsbmuxServerTests",
-            ["Devices", "Model", "SystemIO", "TestSupport", "Tunnels", "UsbmuxServer", logging]
-        ),
-        tests("DebugLinkTests", ["DebugLink", "JSON", "Model", "SystemIO", "TestSupport", logging]),
+        tests("AppsTests", ["Apps", "Model", "SystemIO", "TestSupport", "TOML", logging, nioCore, nioWebSocket]),
         tests(
             "AccessControlTests",
             ["AccessControl", "CLinux", "CSQLite", "Model", "SystemIO", "TestSupport", crypto, logging, lifecycle]
@@ -235,43 +218,37 @@ let package = Package(
         tests(
             "APITests",
             [
-                "AccessControl", "API", "JSON", "Model", "Registrations", "Registry", "SystemIO", "TestSupport",
-                "Tunnels", httpTypes, logging, nioCore, nioEmbedded, nioHTTP1, nioPosix,
+                "AccessControl", "API", "MCP", "Model", "Registry", "SystemIO", "TestSupport", "Tunnels",
+                httpTypes, logging, metrics, nioCore, nioEmbedded, nioHTTP1, nioPosix,
             ]
         ),
-        tests("StreamBridgeTests", ["StreamBridge", "SystemIO", nioCore, nioPosix]),
-        tests(
-            "TLSTests",
-            ["Model", "SystemIO", "TestSupport", "TLS", crypto, nioCore, nioPosix, nioSSL, swiftASN1, x509]
-        ),
-        tests("PrometheusMetricsTests", ["Model", "PrometheusMetrics", "TestSupport", metrics]),
-        tests("QRTests", ["QR", "TestSupport"]),
         tests(
             "MCPTests",
             [
-                "AccessControl", "Images", "JSON", "MCP", "Model", "Profiles", "Registry", "SystemIO", "TestSupport",
-                "Tunnels", logging, lifecycle,
+                "AccessControl", "Apps", "CImages", "MCP", "Model", "Registry", "SystemIO", "TestSupport", "Tunnels",
+                logging, lifecycle,
             ]
         ),
-        tests("ClientTests", ["Client", "JSON", "Model", "SystemIO", "TestSupport", nioCore, nioPosix]),
+        tests("ClientTests", ["Client", "Model", "SystemIO", "TestSupport", nioCore, nioPosix]),
         tests(
             "PatchbaydTests",
             [
-                "AccessControl", "API", "Client", "DebugLink", "Discovery", "MCP", "Model", "patchbayd", "Profiles",
-                "Registry", "SystemIO", "Team", "TestSupport", "TLS", "TOML", "Tunnels", logging, lifecycle, nioCore,
-                nioPosix,
+                "AccessControl", "API", "Apps", "Client", "Devices", "Discovery", "MCP", "Model",
+                "patchbayd", "Registry", "SystemIO", "Team", "TestSupport", "TOML", "Transport", "Tunnels", logging,
+                lifecycle,
+                nioCore, nioPosix,
             ]
         ),
         tests(
             "PatchbayTests",
-            ["Client", "JSON", "Model", "patchbay", "TestSupport", "TLS", argumentParser, nioCore, nioPosix]
+            ["Client", "Model", "patchbay", "TestSupport", "Transport", argumentParser, nioCore, nioPosix]
         ),
         tests("ArchitectureTests", []),
         tests("TestSupportTests", ["CLinux", "TestSupport"]),
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "AccessControl", "API", "CLinux", "Devices", "Discovery", "Images", "JSON", "Model", "patchbay",
+                "AccessControl", "API", "CLinux", "Devices", "Discovery", "MCP", "Model", "patchbay",
                 "patchbayd", "SystemIO", "TestSupport", logging,
             ],
             exclude: [

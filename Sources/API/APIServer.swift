@@ -11,7 +11,7 @@ import NIOHTTPTypesHTTP1
 import NIOPosix
 import Registry
 import ServiceLifecycle
-import StreamBridge
+import Transport
 import Synchronization
 package import SystemIO
 

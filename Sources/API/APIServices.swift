@@ -1,7 +1,6 @@
 package import AccessControl
 package import MCP
 package import Model
-package import Registrations
 package import Registry
 package import Tunnels
 

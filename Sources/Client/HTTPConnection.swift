@@ -4,7 +4,7 @@ import Model
 import NIOCore
 import NIOHTTP1
 import NIOPosix
-import StreamBridge
+import Transport
 import SystemIO
 
 /// A connection to the broker for one request. Opens at the begin of the request and closes at its end.

@@ -1,4 +1,3 @@
-package import JSON
 package import Model
 
 /// The tools of an app.

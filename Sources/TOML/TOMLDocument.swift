@@ -1,4 +1,4 @@
-import JSON
+import Model
 import TOMLKit
 
 /// A parsed TOML file: its values as JSON in the order of the file, and the positions of its keys.

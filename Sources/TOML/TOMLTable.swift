@@ -1,4 +1,3 @@
-package import JSON
 package import Model
 
 /// One table of a TOML file. Its functions return values, or throw errors with the position and the key.

@@ -5,7 +5,6 @@ import Devices
 import Glibc
 import Logging
 import Model
-import PrometheusMetrics
 import Registry
 import ServiceLifecycle
 import SystemIO

@@ -4,7 +4,7 @@ import FoundationEssentials
 import Glibc
 import Logging
 import Model
-import Profiles
+import Apps
 import SystemIO
 
 /// The command line of the broker daemon.

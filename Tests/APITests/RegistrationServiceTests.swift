@@ -1,7 +1,6 @@
 import AccessControl
 import Logging
 import Model
-import Registrations
 import Registry
 import SystemIO
 import TestSupport

@@ -1,5 +1,4 @@
 import Client
-import JSON
 import Model
 import Testing
 

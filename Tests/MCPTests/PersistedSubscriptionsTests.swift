@@ -1,6 +1,6 @@
 import AccessControl
 import FoundationEssentials
-import JSON
+import Model
 import TestSupport
 import Synchronization
 import Testing

@@ -1,4 +1,4 @@
-import JSON
+import Model
 import Logging
 import ServiceLifecycle
 import SystemIO

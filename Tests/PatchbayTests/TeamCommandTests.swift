@@ -2,7 +2,7 @@ import Client
 import ArgumentParser
 import FoundationEssentials
 import Model
-import TLS
+import Transport
 import TestSupport
 import Testing
 

@@ -1,4 +1,4 @@
-import DebugLink
+import Apps
 import Foundation
 import Model
 import SystemIO

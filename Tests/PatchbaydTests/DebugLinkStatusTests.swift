@@ -1,4 +1,4 @@
-import DebugLink
+import Apps
 import FoundationEssentials
 import Model
 import SystemIO

@@ -6,7 +6,7 @@ import NIOCore
 import NIOPosix
 import Synchronization
 import SystemIO
-import TLS
+import Transport
 import TestSupport
 import Testing
 

@@ -1,6 +1,6 @@
 import FoundationEssentials
 import Model
-import Profiles
+import Apps
 import TestSupport
 import Testing
 

@@ -1,6 +1,6 @@
 import Logging
 import Model
-import Probing
+import Apps
 import Registry
 import TestSupport
 import Testing

@@ -2,7 +2,7 @@ import AccessControl
 import FoundationEssentials
 import Logging
 import Model
-import Probing
+import Apps
 import TestSupport
 import Testing
 import Tunnels

@@ -3,7 +3,7 @@ import Discovery
 import Logging
 import Model
 import SystemIO
-import TLS
+import Transport
 import TestSupport
 import Testing
 

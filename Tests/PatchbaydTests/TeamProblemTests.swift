@@ -2,7 +2,7 @@ import FoundationEssentials
 import Logging
 import Model
 import Synchronization
-import TLS
+import Transport
 import TestSupport
 import Testing
 

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Model
 import Synchronization
-import TLS
+import Transport
 import Team
 import TestSupport
 import Testing

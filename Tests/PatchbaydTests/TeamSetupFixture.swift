@@ -3,7 +3,7 @@ import FoundationEssentials
 import Logging
 import Model
 import Synchronization
-import TLS
+import Transport
 import Team
 import TestSupport
 import Testing

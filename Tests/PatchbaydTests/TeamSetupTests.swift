@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Model
 import SystemIO
-import TLS
+import Transport
 import Team
 import TestSupport
 import Testing

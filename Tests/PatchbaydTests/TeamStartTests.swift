@@ -1,6 +1,6 @@
 import FoundationEssentials
 import Model
-import TLS
+import Transport
 import Team
 import TestSupport
 import Testing

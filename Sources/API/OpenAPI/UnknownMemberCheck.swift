@@ -1,4 +1,3 @@
-import JSON
 import Model
 
 /// Refuses request bodies with members that do not exist, by the schemas of the OpenAPI document.

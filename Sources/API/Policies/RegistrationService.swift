@@ -1,6 +1,5 @@
 import AccessControl
 import Model
-import Registrations
 import Registry
 import SystemIO
 import Tunnels

@@ -1,7 +1,7 @@
 import Logging
 import NIOCore
 import NIOTLS
-import StreamBridge
+import Transport
 import Synchronization
 import SystemIO
 

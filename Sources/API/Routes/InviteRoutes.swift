@@ -1,7 +1,6 @@
 import AccessControl
 import Hummingbird
 import Model
-import QR
 
 /// `/v1/invites`.
 enum InviteRoutes {

@@ -2,8 +2,6 @@ import AccessControl
 import HTTPTypes
 import Hummingbird
 import HummingbirdCore
-import Images
-import JSON
 import MCP
 import Model
 import NIOCore

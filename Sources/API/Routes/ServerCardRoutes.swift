@@ -1,9 +1,8 @@
 import AccessControl
 import HTTPTypes
 import Hummingbird
-import JSON
-import MCP
 import Model
+import MCP
 import Registry
 
 /// Server cards and their catalog (SEP-2127, the extension experimental-ext-server-card as of July 2026). Both are

@@ -6,7 +6,7 @@ import NIOCore
 import NIOHTTP1
 import NIOHTTPTypesHTTP1
 import ServiceLifecycle
-import StreamBridge
+import Transport
 import SystemIO
 import Tunnels
 

@@ -3,10 +3,9 @@ import FoundationEssentials
 import HTTPTypes
 import Hummingbird
 import HummingbirdCore
-import JSON
+import Model
 import Logging
 import MCP
-import Model
 import NIOCore
 import Registry
 import Synchronization

@@ -7,7 +7,6 @@ import MCP
 import Model
 import NIOCore
 import NIOHTTP1
-import Registrations
 import Registry
 import Tunnels
 

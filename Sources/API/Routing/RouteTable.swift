@@ -3,7 +3,7 @@ import HTTPTypes
 import Hummingbird
 import Model
 import NIOCore
-import StreamBridge
+import Transport
 
 /// The whole HTTP API, one row for each route.
 ///

@@ -1,6 +1,6 @@
 package import Model
 package import NIOCore
-import StreamBridge
+import Transport
 import Synchronization
 
 /// Tells which hosts belong to the team now.

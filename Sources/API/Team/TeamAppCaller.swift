@@ -1,6 +1,4 @@
 package import AccessControl
-import Images
-package import JSON
 package import MCP
 package import Model
 import NIOCore

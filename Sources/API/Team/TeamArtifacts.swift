@@ -1,7 +1,6 @@
 package import AccessControl
-import JSON
-package import MCP
 import Model
+package import MCP
 import NIOCore
 import SystemIO
 

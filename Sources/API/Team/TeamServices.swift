@@ -1,9 +1,8 @@
 import AccessControl
 import FoundationEssentials
 import Hummingbird
-import JSON
-import MCP
 import Model
+import MCP
 import Registry
 
 /// The parts of the API that exist only on a host of a team.

@@ -1,7 +1,7 @@
 package import Model
 import NIOCore
 import NIOHTTP1
-import StreamBridge
+import Transport
 package import SystemIO
 
 /// Streams to endpoints and devices.

@@ -1,7 +1,7 @@
 import Model
 import NIOCore
 import NIOHTTP1
-import StreamBridge
+import Transport
 import Synchronization
 import SystemIO
 

@@ -1,7 +1,6 @@
 package import AccessControl
 import Crypto
-package import JSON
-import Model
+package import Model
 import Registry
 import SystemIO
 

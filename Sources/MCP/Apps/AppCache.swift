@@ -1,5 +1,4 @@
 import Crypto
-import JSON
 package import Model
 
 /// The cached descriptions and lists of all apps, in memory and on disk.

@@ -1,5 +1,4 @@
 package import AccessControl
-package import JSON
 package import Model
 
 /// The reason why an app could not be called, or why one attempt failed.

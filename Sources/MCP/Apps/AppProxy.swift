@@ -1,8 +1,7 @@
 package import AccessControl
-package import JSON
-package import Logging
 package import Model
-package import Profiles
+package import Logging
+package import Apps
 package import Registry
 import ServiceLifecycle
 package import SystemIO

@@ -1,4 +1,3 @@
-import JSON
 import Model
 
 /// Repairs the entries of an app's list, and keeps each name once.

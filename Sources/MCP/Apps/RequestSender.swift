@@ -1,7 +1,6 @@
 import AccessControl
-import JSON
-import Metrics
 import Model
+import Metrics
 import Registry
 import SystemIO
 

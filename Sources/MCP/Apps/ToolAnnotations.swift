@@ -1,4 +1,4 @@
-import JSON
+import Model
 
 /// The parts of a tool's declaration that affect how it is called.
 struct ToolAnnotations: Hashable, Sendable {

@@ -1,6 +1,4 @@
 import AccessControl
-package import Images
-package import JSON
 package import Model
 import SystemIO
 

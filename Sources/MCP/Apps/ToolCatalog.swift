@@ -1,7 +1,6 @@
 import AccessControl
-package import JSON
+package import Model
 import Logging
-import Model
 import SystemIO
 
 /// The tools and other lists of apps, live or from the cache.

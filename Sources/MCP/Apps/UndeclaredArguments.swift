@@ -1,4 +1,3 @@
-import JSON
 import Model
 
 /// The arguments of a call that the tool's schema does not declare, most often misspelled ones.

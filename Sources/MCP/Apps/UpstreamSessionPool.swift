@@ -1,6 +1,6 @@
 import AccessControl
 import Model
-import Profiles
+import Apps
 import Registry
 import Synchronization
 import SystemIO

@@ -1,4 +1,3 @@
-import JSON
 import Model
 
 /// The names that agents use in place of the names of parameters.

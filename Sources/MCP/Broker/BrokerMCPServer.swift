@@ -1,5 +1,4 @@
 package import AccessControl
-package import JSON
 package import Model
 package import Registry
 import ServiceLifecycle

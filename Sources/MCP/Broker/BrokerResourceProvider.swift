@@ -1,6 +1,5 @@
 import AccessControl
 import FoundationEssentials
-import JSON
 package import Model
 
 /// The endpoint list and the devices as resources. Clients can subscribe to them.

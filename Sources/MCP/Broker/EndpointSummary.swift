@@ -1,4 +1,3 @@
-import JSON
 import Model
 
 /// A short description of an endpoint for agents.

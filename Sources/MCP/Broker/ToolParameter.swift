@@ -1,4 +1,4 @@
-import JSON
+import Model
 
 /// A parameter of a tool. Its declaration determines the schema in `tools/list` and the type of the argument.
 struct ToolParameter<Value: Sendable>: ToolParameterDeclaration {

@@ -1,4 +1,4 @@
-import JSON
+import Model
 
 /// A request to call one of the broker's tools.
 struct ToolRequest: Sendable {

@@ -1,4 +1,4 @@
-package import JSON
+package import Model
 
 /// The error object of a JSON-RPC response.
 package struct RPCError: Error, Hashable, Sendable {

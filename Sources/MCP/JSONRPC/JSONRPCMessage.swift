@@ -1,5 +1,4 @@
-package import JSON
-import Model
+package import Model
 
 /// A JSON-RPC 2.0 message.
 package enum RPCMessage: Hashable, Sendable {

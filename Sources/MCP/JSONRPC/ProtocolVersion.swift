@@ -1,4 +1,4 @@
-import JSON
+import Model
 
 /// A version of the Model Context Protocol, named by its date.
 package enum ProtocolVersion: String, Sendable, CaseIterable, Comparable {

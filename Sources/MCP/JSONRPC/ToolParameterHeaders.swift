@@ -1,4 +1,4 @@
-import JSON
+import Model
 
 /// The arguments of a tool that a client of 2026-07-28 must repeat as `Mcp-Param-…` headers.
 ///

@@ -1,5 +1,5 @@
 import FoundationEssentials
-package import JSON
+package import Model
 
 /// The index of stored artifacts: their holders and expiry times. It has neither the bytes nor any I/O.
 ///

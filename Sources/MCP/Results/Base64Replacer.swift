@@ -1,5 +1,5 @@
 import Glibc
-import JSON
+import Model
 
 /// Replaces copies of an image's Base64 by the URI of its artifact, in structured content and in text.
 struct Base64Replacer: Sendable {

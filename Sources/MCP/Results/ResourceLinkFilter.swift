@@ -1,5 +1,4 @@
 import AccessControl
-import JSON
 import Model
 
 /// Marks or removes the `resource_link`s of an app's result that the app cannot mean.

@@ -1,8 +1,6 @@
 package import AccessControl
 import FoundationEssentials
-package import Images
-package import JSON
-import Model
+package import Model
 
 /// Reduces tool results to sizes that MCP clients accept.
 ///

@@ -1,4 +1,4 @@
-import JSON
+import Model
 
 /// Repairs the results of tools that deviate from MCP's schema.
 ///

@@ -1,4 +1,4 @@
-import JSON
+import Model
 
 /// The requests that an MCP client accepts while its own request runs.
 ///

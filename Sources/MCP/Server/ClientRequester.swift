@@ -1,4 +1,4 @@
-import JSON
+import Model
 
 /// Sends requests of an app to the MCP client (elicitation, sampling, roots) while a request of that client runs.
 package struct ClientRequester: Sendable {

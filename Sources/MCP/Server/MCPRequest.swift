@@ -1,4 +1,4 @@
-package import JSON
+package import Model
 
 /// A request to an MCP server, independent of the protocol version.
 package struct MCPRequest: Sendable {

@@ -1,5 +1,5 @@
 package import AccessControl
-package import JSON
+package import Model
 
 /// A server behind an MCP URL: the broker itself, one app, or all apps together.
 ///

@@ -1,6 +1,6 @@
 import AccessControl
 import FoundationEssentials
-import JSON
+import Model
 
 /// The resources of artifacts, which results refer to if their content is too large.
 struct ArtifactResources: Sendable {

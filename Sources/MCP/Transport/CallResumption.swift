@@ -1,5 +1,5 @@
 import FoundationEssentials
-import JSON
+import Model
 
 /// The response to a call that lost its connection before the result, for example when the broker was killed.
 ///

@@ -1,4 +1,3 @@
-import JSON
 import Model
 
 /// The parts of an HTTP request that MCP uses.

@@ -1,4 +1,4 @@
-import JSON
+import Model
 
 /// Builds the results of `initialize` and `server/discover`.
 enum InitializeResultBuilder {

@@ -1,5 +1,5 @@
 import AccessControl
-import JSON
+import Model
 
 /// Handles the requests of the protocol itself: handshake, `ping`, log levels and subscriptions.
 struct LocalRequestHandler: Sendable {

@@ -1,4 +1,4 @@
-import JSON
+import Model
 
 /// The content of an HTTP request.
 enum MCPRequestContent: Sendable {

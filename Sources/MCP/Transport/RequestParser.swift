@@ -1,4 +1,4 @@
-import JSON
+import Model
 
 /// Parses HTTP requests by the rules of their protocol versions.
 ///

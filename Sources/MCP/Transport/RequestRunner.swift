@@ -1,5 +1,4 @@
 import AccessControl
-import JSON
 import Model
 
 /// Runs requests and writes their responses.

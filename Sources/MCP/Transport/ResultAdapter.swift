@@ -1,4 +1,4 @@
-import JSON
+import Model
 
 /// Adapts a server's bare result to a protocol version: adds required members and removes unknown ones.
 struct ResultAdapter: Sendable {

@@ -1,4 +1,4 @@
-import JSON
+import Model
 import SystemIO
 
 /// Sends requests to a client with a session, on the response streams of the client's own requests.

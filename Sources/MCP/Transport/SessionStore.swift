@@ -1,5 +1,5 @@
 package import FoundationEssentials
-import JSON
+import Model
 import ServiceLifecycle
 
 /// The state of client sessions: running requests, subscriptions and the stream.

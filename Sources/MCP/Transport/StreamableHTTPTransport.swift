@@ -1,5 +1,4 @@
 package import AccessControl
-import JSON
 import Model
 
 /// MCP's Streamable HTTP transport for one MCP URL.

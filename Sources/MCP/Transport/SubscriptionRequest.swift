@@ -1,5 +1,5 @@
 package import FoundationEssentials
-import JSON
+import Model
 
 /// The parameters of `subscriptions/listen` (MCP 2026-07-28, subscriptions).
 struct SubscriptionRequest: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import JSON
+import Model
 
 /// Reads the stream on which a server announces its changes, once. The message handler receives the changes.
 struct ChangeStreamReader: Sendable {

@@ -1,5 +1,4 @@
 package import AccessControl
-import JSON
 package import Model
 
 /// The result of an identity check on a route.

@@ -1,4 +1,3 @@
-import JSON
 import Model
 
 /// The identity, protocol version and transport of an app's server, from its `initialize` or `server/discover` result.

@@ -1,4 +1,3 @@
-import JSON
 import Model
 
 /// Decodes the messages of a server: JSON with repairs, without the session token, as JSON-RPC.

@@ -1,6 +1,6 @@
 import AccessControl
 import Glibc
-import JSON
+import Model
 
 /// Removes an app's session token from the app's messages, so that agents never see it.
 ///

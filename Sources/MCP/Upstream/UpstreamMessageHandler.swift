@@ -1,4 +1,4 @@
-import JSON
+import Model
 
 /// Handles notifications and requests of an app that arrive during a message to the app.
 struct UpstreamMessageHandler: Sendable {

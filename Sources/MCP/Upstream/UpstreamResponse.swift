@@ -1,5 +1,4 @@
 import AccessControl
-import JSON
 import Model
 
 /// The app's response to one message.

@@ -1,5 +1,5 @@
 import AccessControl
-import JSON
+import Model
 
 /// Carries messages to an app's server, and the server's messages back.
 protocol UpstreamTransport: Sendable {

@@ -1,4 +1,4 @@
-import JSON
+import Model
 
 /// Finds a version of MCP that a server with a handshake accepts.
 ///

@@ -1,4 +1,3 @@
-import JSON
 import Model
 
 /// Adds a server to the content of a configuration file, or removes one.

@@ -1,4 +1,4 @@
-import JSON
+import Model
 
 /// A JSON text with comments and trailing commas (JSONC), and the places of its values.
 struct JSONText {

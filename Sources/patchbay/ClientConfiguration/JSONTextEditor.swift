@@ -1,4 +1,4 @@
-import JSON
+import Model
 
 /// Changes single members of a JSON text, and keeps every other byte: comments, order, indentation and line ends.
 struct JSONTextEditor {

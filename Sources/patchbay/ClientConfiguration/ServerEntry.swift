@@ -1,4 +1,4 @@
-import JSON
+import Model
 
 /// The entry of `patchbay mcp` in the configuration of a client.
 struct ServerEntry {

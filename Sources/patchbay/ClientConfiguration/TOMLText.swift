@@ -1,4 +1,4 @@
-import JSON
+import Model
 
 /// The statements of a TOML text (TOML 1.0) and their places. Values are not decoded.
 struct TOMLText {

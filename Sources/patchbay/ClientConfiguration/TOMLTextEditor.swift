@@ -1,4 +1,4 @@
-import JSON
+import Model
 
 /// Adds, changes and removes one table of a TOML text, and keeps every other byte.
 struct TOMLTextEditor {

@@ -1,6 +1,5 @@
 import ArgumentParser
 import Client
-import JSON
 import Model
 
 /// The objects of the broker that a shell offers for an argument.

@@ -1,7 +1,7 @@
 package import Client
 import FoundationEssentials
 import Model
-import TLS
+import Transport
 
 /// A broker on another machine that `patchbay join` stored under a name.
 struct JoinedBroker: Codable {

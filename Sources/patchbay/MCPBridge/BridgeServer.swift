@@ -1,4 +1,3 @@
-import JSON
 import Model
 
 /// The tools that the bridge itself serves.

@@ -1,5 +1,5 @@
 import Client
-import JSON
+import Model
 import SystemIO
 
 /// The state of one client: its session and its pending requests.

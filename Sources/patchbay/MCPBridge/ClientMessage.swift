@@ -1,6 +1,6 @@
 import Client
 import FoundationEssentials
-import JSON
+import Model
 
 /// A JSON-RPC message of the MCP client, with the fields that the bridge needs.
 struct ClientMessage: Sendable {

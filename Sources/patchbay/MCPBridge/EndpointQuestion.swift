@@ -1,4 +1,3 @@
-import JSON
 import Model
 
 /// The question which phone a client means (MCP elicitation), and the reading of its answer.

@@ -1,5 +1,5 @@
 import Glibc
-import JSON
+import Model
 import SystemIO
 
 /// Reads lines from a descriptor on demand.

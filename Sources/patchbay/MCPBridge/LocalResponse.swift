@@ -1,6 +1,5 @@
 import Client
 import FoundationEssentials
-import JSON
 import Model
 
 /// The JSON-RPC responses that the bridge creates itself.

@@ -1,7 +1,6 @@
 import CLinux
 import FoundationEssentials
 import Glibc
-import JSON
 import Model
 import SystemIO
 

@@ -1,6 +1,5 @@
 import FoundationEssentials
 import Glibc
-import JSON
 import Model
 
 /// The reader closed the output pipe. The program exits without a message.

@@ -1,4 +1,4 @@
-import DebugLink
+import Apps
 import Discovery
 import Logging
 import Model

@@ -2,12 +2,10 @@ import API
 import AccessControl
 import FoundationEssentials
 import Glibc
-import Images
-import Logging
 import MCP
+import Logging
 import Model
-import Probing
-import Profiles
+import Apps
 import ServiceLifecycle
 import SystemIO
 

@@ -6,13 +6,11 @@ import FoundationEssentials
 import Glibc
 import Logging
 import Model
-import Probing
-import PrometheusMetrics
+import Apps
 import ServiceLifecycle
 import SystemIO
-import TLS
+import Transport
 import Tunnels
-import UsbmuxServer
 
 /// The servers: the API on its unix socket and TCP sockets, MCP, and the usbmuxd-compatible server.
 struct ServerComponents: Sendable {

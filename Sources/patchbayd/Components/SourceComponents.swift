@@ -3,7 +3,7 @@ import Devices
 import Discovery
 import Logging
 import Model
-import Probing
+import Apps
 import Registry
 import ServiceLifecycle
 import SystemIO

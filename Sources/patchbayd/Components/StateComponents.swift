@@ -2,8 +2,7 @@ import AccessControl
 import FoundationEssentials
 import Logging
 import Model
-import Profiles
-import Registrations
+import Apps
 import Registry
 import ServiceLifecycle
 import SystemIO

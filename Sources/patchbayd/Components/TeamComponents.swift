@@ -7,7 +7,7 @@ import Model
 import Registry
 import ServiceLifecycle
 import SystemIO
-import TLS
+import Transport
 import Team
 import Tunnels
 

@@ -1,7 +1,6 @@
 import Devices
-import JSON
-import Logging
 import Model
+import Logging
 import SystemIO
 import TOML
 

@@ -1,5 +1,4 @@
 import Devices
-import JSON
 import Model
 import SystemIO
 

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
 import Model
-import Profiles
+import Apps
 import SystemIO
 import TOML
 

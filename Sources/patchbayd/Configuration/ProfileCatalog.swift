@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
 import Model
-import Profiles
+import Apps
 
 /// The profiles of this broker: the installed ones, and the user's own.
 struct ProfileCatalog: Sendable {

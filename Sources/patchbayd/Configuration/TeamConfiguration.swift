@@ -1,5 +1,4 @@
-import Etcd
-import JSON
+import Team
 import Model
 import SystemIO
 import TOML

@@ -1,4 +1,4 @@
-import DebugLink
+import Apps
 import Model
 import SystemIO
 

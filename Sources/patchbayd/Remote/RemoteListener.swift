@@ -3,7 +3,7 @@ import Discovery
 import Logging
 import Model
 import SystemIO
-import TLS
+import Transport
 
 /// The state of the remote listener, and the commands that turn it on and off. `RemoteListenerService` serves.
 actor RemoteListener {

@@ -1,7 +1,6 @@
-import Etcd
+import Team
 import Logging
 import Model
-import Team
 
 /// Connects to a team's registry on etcd.
 struct EtcdConnector: TeamRegistryConnector {

@@ -2,7 +2,7 @@ import AccessControl
 import FoundationEssentials
 import Logging
 import Model
-import TLS
+import Transport
 import Team
 
 /// The admission of hosts to the team. Works on the host that has the certificate authority.

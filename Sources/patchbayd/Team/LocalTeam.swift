@@ -1,6 +1,6 @@
 import Logging
 import Model
-import TLS
+import Transport
 import Team
 
 /// The parts with which a broker takes part in its team.

@@ -2,7 +2,7 @@ import API
 import Client
 import Model
 import NIOCore
-import TLS
+import Transport
 
 extension MemberServerTLS: API.MemberTransportSecurity {}
 

@@ -1,6 +1,6 @@
 import Model
 import SystemIO
-import TLS
+import Transport
 import Team
 
 extension Problem {

@@ -1,7 +1,7 @@
 import Client
 import Model
 import NIOCore
-import TLS
+import Transport
 
 /// Sends the request of a host that joins to the authority of the team.
 protocol TeamAuthorityClient: Sendable {

@@ -2,7 +2,7 @@ import FoundationEssentials
 import Glibc
 import Model
 import SystemIO
-import TLS
+import Transport
 import Team
 
 /// The connections of this host to the registry of the team.

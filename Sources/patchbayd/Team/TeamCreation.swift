@@ -1,9 +1,8 @@
-import Etcd
+import Team
 import FoundationEssentials
 import Logging
 import Model
-import TLS
-import Team
+import Transport
 
 /// The creation of a team on its first host, which gets the certificate authority.
 struct TeamCreation: Sendable {

@@ -2,7 +2,7 @@ import FoundationEssentials
 import Glibc
 import Model
 import SystemIO
-import TLS
+import Transport
 
 /// The folder `team` in the state directory, with mode 0700. All of its files are private.
 struct TeamFolder: Sendable {

@@ -3,7 +3,7 @@ import FoundationEssentials
 import Glibc
 import Model
 import SystemIO
-import TLS
+import Transport
 
 /// The settings of this host that do not change while the broker runs.
 struct TeamHostSettings: Sendable {

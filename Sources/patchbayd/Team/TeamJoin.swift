@@ -1,9 +1,8 @@
-import Etcd
+import Team
 import FoundationEssentials
 import Logging
 import Model
-import TLS
-import Team
+import Transport
 
 /// The join of this host to the team of another host.
 struct TeamJoin: Sendable {

@@ -1,7 +1,7 @@
 import API
 import Logging
 import Model
-import TLS
+import Transport
 import Team
 
 /// The commands of `patchbay team`. The parts that use the team start with the broker.

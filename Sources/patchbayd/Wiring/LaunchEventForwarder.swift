@@ -1,5 +1,5 @@
 import Model
-import Probing
+import Apps
 import Registry
 import ServiceLifecycle
 

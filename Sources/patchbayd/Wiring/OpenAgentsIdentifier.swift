@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Logging
 import Model
-import Probing
+import Apps
 import Registry
 import ServiceLifecycle
 import Synchronization

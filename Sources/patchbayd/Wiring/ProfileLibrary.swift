@@ -1,8 +1,7 @@
 import API
 import AccessControl
 import Model
-import Probing
-import Profiles
+import Apps
 import Registry
 import SystemIO
 import TOML

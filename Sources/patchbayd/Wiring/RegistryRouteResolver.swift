@@ -1,5 +1,5 @@
 import AccessControl
-import DebugLink
+import Apps
 import Devices
 import Model
 import Registry

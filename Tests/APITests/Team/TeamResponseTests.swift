@@ -1,6 +1,5 @@
 import AccessControl
 import FoundationEssentials
-import JSON
 import Model
 import NIOCore
 import Synchronization

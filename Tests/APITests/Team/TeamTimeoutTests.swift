@@ -1,8 +1,7 @@
 import AccessControl
 import FoundationEssentials
-import JSON
-import MCP
 import Model
+import MCP
 import Synchronization
 import Testing
 

@@ -1,5 +1,5 @@
 import FoundationEssentials
-import JSON
+import Model
 import TestSupport
 import Testing
 

@@ -1,5 +1,5 @@
 import FoundationEssentials
-import Images
+import MCP
 import Model
 import TestSupport
 import Testing

@@ -1,6 +1,6 @@
-import JSON
+import Model
 
-@testable import DebugLink
+@testable import Apps
 
 /// Promises for the state debugger: frames do not depend on how bytes are split, and a message is what JSON says.
 enum DebugPromises {

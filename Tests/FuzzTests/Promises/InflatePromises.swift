@@ -1,4 +1,4 @@
-import Compression
+import Apps
 
 /// Promises for compressed bodies: the chunks do not matter, and each step is bounded.
 enum InflatePromises {

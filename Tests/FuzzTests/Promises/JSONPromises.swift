@@ -1,4 +1,4 @@
-@testable import JSON
+@testable import Model
 
 /// Promises for JSON: exactly RFC 8259 is accepted, and parsed text is written unchanged.
 enum JSONPromises {

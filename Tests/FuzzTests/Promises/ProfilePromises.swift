@@ -1,5 +1,5 @@
 import Model
-import Profiles
+import Apps
 import TOML
 
 /// Promises for profile files: each is a profile, or an error that a person can use.

@@ -1,4 +1,4 @@
-@testable import JSON
+@testable import Model
 
 /// Promises for the texts of servers: a repaired text has one reading, which every strict reader shares.
 enum RepairPromises {

@@ -1,6 +1,5 @@
 import AccessControl
 import Glibc
-import JSON
 import Model
 import TestSupport
 import Synchronization

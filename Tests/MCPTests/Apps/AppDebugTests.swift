@@ -1,15 +1,12 @@
 import AccessControl
 import Glibc
-import Images
-import JSON
+@testable import MCP
 import Model
-import Profiles
+import Apps
 import Registry
 import SystemIO
 import TestSupport
 import Testing
-
-@testable import MCP
 
 /// Calls to an app with app-debug, which speaks plain HTTP and no MCP.
 @Suite struct AppDebugTests {

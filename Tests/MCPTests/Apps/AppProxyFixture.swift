@@ -1,16 +1,12 @@
 import FoundationEssentials
-import Images
-import JSON
-import Logging
+@testable import MCP
 import Model
+import Logging
 import AccessControl
-import Profiles
-import Profiles
+import Apps
 import Registry
 import SystemIO
 import Synchronization
-
-@testable import MCP
 
 /// An `AppProxy` with in-memory dependencies.
 final class AppProxyFixture: Sendable {

@@ -1,9 +1,8 @@
 import AccessControl
 import FoundationEssentials
-import JSON
-import Logging
 import Model
-import Profiles
+import Logging
+import Apps
 import Registry
 import TestSupport
 import Testing

@@ -1,6 +1,5 @@
 import FoundationEssentials
 import Glibc
-import JSON
 import Model
 import TestSupport
 import SystemIO

@@ -1,5 +1,4 @@
 import AccessControl
-import JSON
 import Model
 import TestSupport
 import Synchronization

@@ -1,5 +1,4 @@
 import FoundationEssentials
-import JSON
 import Model
 import AccessControl
 import Registry

@@ -1,10 +1,8 @@
 import FoundationEssentials
-import Images
-import JSON
+@testable import MCP
+import Model
 import TestSupport
 import Testing
-
-@testable import MCP
 
 @Suite struct ResultSizeLimiterTests {
     private func limited(

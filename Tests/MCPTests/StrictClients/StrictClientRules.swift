@@ -1,4 +1,4 @@
-import JSON
+import Model
 
 /// What the strictest known clients demand of a list. An entry that breaks a rule costs the whole list, or every request.
 ///

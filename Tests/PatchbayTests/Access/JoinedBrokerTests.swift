@@ -2,7 +2,7 @@ import Client
 import FoundationEssentials
 import Glibc
 import Model
-import TLS
+import Transport
 import TestSupport
 import Testing
 

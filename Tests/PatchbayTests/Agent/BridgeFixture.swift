@@ -1,7 +1,7 @@
 import Client
 import FoundationEssentials
 import Glibc
-import JSON
+import Model
 import Synchronization
 import Testing
 

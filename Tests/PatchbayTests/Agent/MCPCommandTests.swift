@@ -1,5 +1,5 @@
 import ArgumentParser
-import JSON
+import Model
 import Testing
 
 @testable import patchbay

@@ -1,6 +1,5 @@
 import Client
 import Glibc
-import JSON
 import Model
 import TestSupport
 import Testing

@@ -1,6 +1,5 @@
 import Client
 import FoundationEssentials
-import JSON
 import Model
 import TestSupport
 import Testing

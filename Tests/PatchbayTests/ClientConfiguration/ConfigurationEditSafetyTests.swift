@@ -1,4 +1,4 @@
-import JSON
+import Model
 import Testing
 
 @testable import patchbay

@@ -4,7 +4,7 @@ import Model
 import NIOCore
 import NIOPosix
 import Synchronization
-import TLS
+import Transport
 import TestSupport
 import Testing
 

@@ -1,5 +1,4 @@
 import AccessControl
-import JSON
 import Model
 
 /// Lists the endpoints that the principal may see.

@@ -1,5 +1,4 @@
 import AccessControl
-import JSON
 import Model
 
 /// Reports why an app cannot be called, and accepts its token. The token is never returned.

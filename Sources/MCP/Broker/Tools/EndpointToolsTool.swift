@@ -1,5 +1,4 @@
 import AccessControl
-import JSON
 import Model
 
 /// Lists the tools of an app, or shows one of them.

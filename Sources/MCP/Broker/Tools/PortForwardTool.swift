@@ -1,5 +1,4 @@
 package import AccessControl
-import JSON
 package import Model
 import Tunnels
 

@@ -1,4 +1,4 @@
-import Compression
+import Apps
 import Model
 
 /// The head of an HTTP/1.1 response, as far as it is used here.

@@ -1,4 +1,4 @@
-import Compression
+import Apps
 import Model
 
 /// Decodes the body of a response: its content coding, then server-sent events or one text.

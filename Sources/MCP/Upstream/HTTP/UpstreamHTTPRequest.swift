@@ -1,5 +1,4 @@
 import AccessControl
-import JSON
 import Model
 
 /// One HTTP request to an app.

@@ -1,5 +1,4 @@
-import Compression
-import JSON
+import Apps
 import Model
 import SystemIO
 

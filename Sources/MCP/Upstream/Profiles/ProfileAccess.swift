@@ -1,6 +1,6 @@
 import AccessControl
 import Model
-import Profiles
+import Apps
 
 /// The profiles, and the parts of the broker that a profile's server needs beside its connections.
 struct ProfileContext: Sendable {

@@ -1,7 +1,6 @@
 import AccessControl
-import JSON
 import Model
-import Profiles
+import Apps
 import SystemIO
 
 /// Sends the requests of a profile over one route to an endpoint: recognition, secret, session and calls.

@@ -1,6 +1,5 @@
-import Compression
+import Apps
 import Model
-import Profiles
 import SystemIO
 
 /// Sends one plain HTTP request over a new connection, and reads the whole response.

@@ -1,7 +1,6 @@
 import AccessControl
-import JSON
 import Model
-import Profiles
+import Apps
 import SystemIO
 
 /// Answers MCP requests with the plain HTTP requests of a profile.

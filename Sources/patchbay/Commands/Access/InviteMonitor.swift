@@ -1,7 +1,6 @@
 import Client
 import FoundationEssentials
 import Model
-import QR
 
 /// Polls an open invite until the invite ends. Reports each redemption and the remaining time.
 struct InviteMonitor {

@@ -1,6 +1,6 @@
 import ArgumentParser
 import FoundationEssentials
-import JSON
+import Model
 
 struct DebugListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

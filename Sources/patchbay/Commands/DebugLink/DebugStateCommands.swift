@@ -1,6 +1,6 @@
 import ArgumentParser
 import Client
-import JSON
+import Model
 
 struct DebugShowCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

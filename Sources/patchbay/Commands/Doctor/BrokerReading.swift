@@ -1,6 +1,5 @@
 import Client
 import FoundationEssentials
-import JSON
 import Model
 
 /// The parts of the broker's state that the checks of the machine compare with the machine.

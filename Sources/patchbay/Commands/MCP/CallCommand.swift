@@ -1,7 +1,6 @@
 import ArgumentParser
 import Client
 import FoundationEssentials
-import JSON
 import Model
 
 struct CallCommand: AsyncParsableCommand {

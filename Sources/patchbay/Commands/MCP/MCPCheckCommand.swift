@@ -1,6 +1,5 @@
 import ArgumentParser
 import FoundationEssentials
-import JSON
 import Model
 
 struct MCPCheckCommand: AsyncParsableCommand {

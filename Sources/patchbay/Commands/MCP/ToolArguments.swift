@@ -1,4 +1,3 @@
-import JSON
 import Model
 
 /// The arguments of a tool call, checked against the tool's schema before the call.

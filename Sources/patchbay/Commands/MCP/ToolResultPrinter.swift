@@ -1,5 +1,4 @@
 import FoundationEssentials
-import JSON
 import Model
 
 /// Formats a tool result: texts unchanged, one line for each other content block.

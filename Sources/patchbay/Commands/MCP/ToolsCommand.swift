@@ -1,6 +1,5 @@
 import ArgumentParser
 import Client
-import JSON
 import Model
 
 struct ToolsCommand: AsyncParsableCommand {

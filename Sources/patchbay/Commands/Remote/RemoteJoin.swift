@@ -1,6 +1,6 @@
 import Client
 import Model
-import TLS
+import Transport
 
 /// Joins a broker on another machine. The broker proves that it has the pinned key before the invite is sent.
 struct RemoteJoin {

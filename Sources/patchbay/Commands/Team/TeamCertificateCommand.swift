@@ -4,7 +4,7 @@ import FoundationEssentials
 import Glibc
 import Model
 import SystemIO
-import TLS
+import Transport
 
 struct TeamCertificateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -4,7 +4,6 @@ import Glibc
 import Model
 import SystemIO
 import Tunnels
-import UsbmuxServer
 
 /// A usbmuxd-compatible socket of this process that shows one phone of the broker.
 ///

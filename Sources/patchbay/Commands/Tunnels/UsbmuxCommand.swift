@@ -3,7 +3,7 @@ import Client
 import FoundationEssentials
 import Model
 import SystemIO
-import UsbmuxServer
+import Devices
 
 struct UsbmuxCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,8 +1,7 @@
 import FoundationEssentials
 import Glibc
-import JSON
 import Model
-import Profiles
+import Apps
 import Synchronization
 import SystemIO
 import TestSupport

@@ -1,7 +1,6 @@
 import AccessControl
-import JSON
 import Model
-import Profiles
+import Apps
 import SystemIO
 import TestSupport
 import Testing

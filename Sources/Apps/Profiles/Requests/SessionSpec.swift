@@ -1,0 +1,108 @@
+import Model
+import TOML
+
+/// The session that a server requires for some tools: how it is acquired, kept alive and released.
+struct SessionSpec: Hashable, Sendable {
+    /// A request without arguments, and the place of the session's ID in its response.
+    struct Source: Hashable {
+        let template: RequestTemplate
+        let pointer: JSONPointer
+    }
+
+    /// The responses that report a session which the server no longer knows.
+    struct Loss: Hashable {
+        let status: Int
+        let pointer: JSONPointer
+        let values: [String]
+
+        func includes(_ response: ProfileResponse) -> Bool {
+            response.status == status && response.text(at: pointer).map(values.contains) ?? false
+        }
+    }
+
+    /// The header with the session's ID; nil if paths have it as `{session}`.
+    let header: String?
+    /// The request that tells of a session which another client has begun. That session is used and not released.
+    let existing: Source?
+    let acquire: Source
+    let heartbeat: RequestTemplate?
+    let release: RequestTemplate?
+    /// The time after which the server drops an unused session.
+    let lifetime: Duration
+    /// The status that says that another client holds the session.
+    let busyStatus: Int?
+    let loss: Loss?
+}
+
+extension SessionSpec {
+    private static let maxLifetime = 86_400
+
+    /// Parses the table `[session]`.
+    init(_ table: TOMLTable) throws(TOMLError) {
+        try table.allow([
+            "header", "existing", "acquire", "heartbeat", "release", "lifetime", "busy_status", "lost",
+        ])
+        header = try table.optional("header", "the name of a header that begins with \"X-\"") { json in
+            // Any other header could change the framing, the host or the credential.
+            json.string.flatMap { $0.wholeMatch(of: #/[Xx]-[A-Za-z0-9-]{1,60}/#) == nil ? nil : $0 }
+        }
+        guard let acquire = try table.table("acquire") else {
+            throw table.error("acquire", "is missing; it must be a table with path and pointer")
+        }
+        self.acquire = try Source(acquire)
+        existing = try table.table("existing").map { table throws(TOMLError) in try Source(table) }
+        heartbeat = try Self.template(table, "heartbeat")
+        release = try Self.template(table, "release")
+        guard let seconds = try table.number("lifetime", in: 1...Self.maxLifetime) else {
+            throw table.error("lifetime", "is missing; it must be a number of seconds")
+        }
+        lifetime = .seconds(seconds)
+        busyStatus = try table.number("busy_status", in: 400...599)
+        loss = try table.table("lost").map { table throws(TOMLError) in try Loss(table) }
+    }
+
+    /// All requests of the session.
+    var templates: [RequestTemplate] {
+        [acquire.template] + [existing?.template, heartbeat, release].compactMap { $0 }
+    }
+
+    private static func template(_ table: TOMLTable, _ key: String) throws(TOMLError) -> RequestTemplate? {
+        guard let table = try table.table(key) else { return nil }
+        try table.allow(RequestTemplate.keys)
+        return try RequestTemplate(table, placeholders: ["session"])
+    }
+}
+
+extension SessionSpec.Source {
+    init(_ table: TOMLTable) throws(TOMLError) {
+        try table.allow(RequestTemplate.keys + ["pointer"])
+        template = try RequestTemplate(table, placeholders: [])
+        pointer = try table.pointer("pointer") ?? .root
+    }
+}
+
+extension SessionSpec.Loss {
+    init(_ table: TOMLTable) throws(TOMLError) {
+        try table.allow(["status", "pointer", "values"])
+        guard let status = try table.number("status", in: 400...599) else {
+            throw table.error("status", "is missing; it must be a number from 400 to 599")
+        }
+        self.status = status
+        pointer = try table.pointer("pointer") ?? .root
+        values = try table.list("values", of: "a text in quotes", \.string)
+    }
+}
+
+extension RequestTemplate {
+    /// Parses a request of Patchbay's own, with these placeholders only.
+    init(_ table: TOMLTable, placeholders: [String]) throws(TOMLError) {
+        try self.init(table)
+        for name in self.placeholders where !placeholders.contains(name) {
+            let key = path.placeholders.contains(name) ? "path" : "body"
+            throw table.error(
+                key,
+                "has the placeholder {\(name)}\(SimilarNameFinder.suggestion(for: name, among: placeholders, listedAs: "placeholders"))"
+            )
+        }
+    }
+}

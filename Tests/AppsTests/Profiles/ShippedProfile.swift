@@ -1,0 +1,43 @@
+import FoundationEssentials
+import Model
+import Apps
+import Testing
+
+/// The profiles in `config/profiles`, as they are installed.
+enum ShippedProfile {
+    static let names = ["app-debug", "debugbridge", "devicekit", "webdriveragent"]
+
+    static func text(_ name: String) throws -> String {
+        let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
+        let data = try #require(FileManager.default.contents(atPath: "/\(root)/config/profiles/\(name).toml"))
+        return String(decoding: data, as: UTF8.self)
+    }
+
+    static func load(_ name: String) throws -> Profile {
+        try Profile(parsing: try text(name), file: "\(name).toml")
+    }
+}
+
+extension ProfileResponse {
+    /// A response with a JSON body.
+    static func json(_ text: String, status: Int = 200) -> ProfileResponse {
+        ProfileResponse(status: status, contentType: "application/json", body: Array(text.utf8))
+    }
+}
+
+extension ProfileRequest {
+    /// The bytes of the request as text, with the names of this test's host and version.
+    func text(secret: String? = nil) -> String {
+        String(decoding: bytes(host: "127.0.0.1:9876", secret: secret), as: UTF8.self)
+    }
+}
+
+extension ProfileResult {
+    /// The result as JSON text; the size of a video.
+    var text: String {
+        switch self {
+        case .content(let object): JSON.object(object).text
+        case .video(let bytes): "video of \(bytes.count) bytes"
+        }
+    }
+}

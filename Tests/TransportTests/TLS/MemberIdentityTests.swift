@@ -1,0 +1,96 @@
+import FoundationEssentials
+import Glibc
+import Model
+import Transport
+import TestSupport
+import Testing
+
+@Suite struct MemberIdentityTests {
+    private let team: TeamFixture
+
+    init() throws { team = try TeamFixture() }
+
+    private func request(_ key: MemberKey, _ name: String) throws -> String {
+        try team.authority.issue(.host(#require(HostName(name))), request: key.signingRequest()).pem
+    }
+
+    @Test func `the key is created once, and stays after a failed join`() async throws {
+        try await withScratchFolder { folder in
+            let file = MemberIdentityFile(in: folder.file("."))
+            let key = try file.loadOrCreateKey()
+
+            #expect(try file.loadOrCreateKey().pin == key.pin)
+            #expect(try file.load() == nil)
+            var status = stat()
+            #expect(stat(file.path, &status) == 0 && status.st_mode & 0o7777 == 0o600)
+        }
+    }
+
+    @Test func `a new key replaces the identity, and is kept until the next join`() async throws {
+        try await withScratchFolder { folder in
+            let file = MemberIdentityFile(in: folder.file("."))
+            let old = try file.loadOrCreateKey()
+            let certificate = try request(old, "lab2")
+            try file.save(
+                MemberIdentity(key: old, certificate: certificate, authority: team.authority.certificatePEM)
+            )
+            let key = try file.createKey()
+
+            #expect(key.pin != old.pin)
+            #expect(try file.loadOrCreateKey().pin == key.pin)
+            #expect(try file.load() == nil)
+        }
+    }
+
+    @Test func `a saved identity has the same host and key after a restart`() async throws {
+        try await withScratchFolder { folder in
+            let file = MemberIdentityFile(in: folder.file("."))
+            let key = try file.loadOrCreateKey()
+            let identity = try MemberIdentity(
+                key: key,
+                certificate: request(key, "lab2"),
+                authority: team.authority.certificatePEM
+            )
+            try file.save(identity)
+
+            let loaded = try #require(try file.load())
+            #expect(loaded.host == identity.host && loaded.pin == key.pin && loaded.expiresAt == identity.expiresAt)
+            #expect(loaded.authorityPEM == team.authority.certificatePEM)
+            #expect(try file.loadOrCreateKey().pin == key.pin)
+        }
+    }
+
+    @Test func `a certificate for another key, or from another authority, is refused`() throws {
+        let (key, other) = (try MemberKey(), try TeamFixture())
+        let certificate = try request(key, "lab2")
+
+        #expect(throws: TLSError.self) {
+            try MemberIdentity(key: MemberKey(), certificate: certificate, authority: team.authority.certificatePEM)
+        }
+        #expect(throws: TLSError.self) {
+            try MemberIdentity(key: key, certificate: certificate, authority: other.authority.certificatePEM)
+        }
+    }
+
+    @Test func `a file that others can open is refused`() async throws {
+        try await withScratchFolder { folder in
+            let file = MemberIdentityFile(in: folder.file("."))
+            _ = try file.loadOrCreateKey()
+            chmod(file.path, 0o644)
+
+            #expect(throws: TLSError.self) { try file.load() }
+            #expect(throws: TLSError.self) { try file.loadOrCreateKey() }
+        }
+    }
+
+    @Test func `a damaged file is reported and stays`() async throws {
+        try await withScratchFolder { folder in
+            let file = MemberIdentityFile(in: folder.file("."))
+            try Data("not a key".utf8).write(to: URL(filePath: file.path))
+            chmod(file.path, 0o600)
+
+            #expect(throws: TLSError.self) { try file.loadOrCreateKey() }
+            #expect(try String(contentsOf: URL(filePath: file.path), encoding: .utf8) == "not a key")
+        }
+    }
+}

@@ -1,0 +1,65 @@
+import Crypto
+import FoundationEssentials
+import Model
+import NIOSSL
+import SwiftASN1
+import Transport
+import X509
+
+/// A team with its authority, and certificates that its authority would not issue.
+struct TeamFixture {
+    let authority: CertificateAuthority
+
+    init() throws {
+        authority = try CertificateAuthority(creatingFor: SanitizedText("lab"))
+    }
+
+    /// Returns the identity of a host, as it has it after its join.
+    func member(_ name: String) throws -> MemberIdentity {
+        let key = try MemberKey()
+        let host = try HostName(name) ?? Self.impossible()
+        let certificate = try authority.issue(.host(host), request: key.signingRequest()).pem
+        return try MemberIdentity(key: key, certificate: certificate, authority: authority.certificatePEM)
+    }
+
+    /// Signs a certificate with the key of the authority, outside all rules.
+    func certificate(
+        for key: Certificate.PublicKey,
+        name: String = "lab2",
+        validFrom start: TimeInterval = -3_600,
+        to end: TimeInterval = 3_600,
+        uses: [ExtendedKeyUsage.Usage] = [.serverAuth, .clientAuth],
+        constraints: BasicConstraints = .notCertificateAuthority
+    ) throws -> Certificate {
+        try Certificate(
+            version: .v3,
+            serialNumber: Certificate.SerialNumber(),
+            publicKey: key,
+            notValidBefore: Date(timeIntervalSinceNow: start),
+            notValidAfter: Date(timeIntervalSinceNow: end),
+            issuer: Certificate(pemEncoded: authority.certificatePEM).subject,
+            subject: DistinguishedName { CommonName(name) },
+            signatureAlgorithm: .ecdsaWithSHA256,
+            extensions: Certificate.Extensions {
+                Critical(constraints)
+                try ExtendedKeyUsage(uses)
+            },
+            issuerPrivateKey: Certificate.PrivateKey(pemEncoded: authority.keyPEM)
+        )
+    }
+
+    /// An error for a value that the fixture itself chose wrongly.
+    static func impossible<Value>() throws -> Value { throw CocoaError(.featureUnsupported) }
+}
+
+extension NIOSSLCertificate {
+    convenience init(_ certificate: Certificate) throws {
+        try self.init(bytes: certificate.serializeAsPEM().derBytes, format: .der)
+    }
+}
+
+extension NIOSSLPrivateKey {
+    convenience init(_ key: Certificate.PrivateKey) throws {
+        try self.init(bytes: key.serializeAsPEM().derBytes, format: .der)
+    }
+}
