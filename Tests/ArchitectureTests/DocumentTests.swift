@@ -26,12 +26,4 @@ import Testing
             #expect(targets.contains(String(match.target)), "\(document.path) names make \(match.target)")
         }
     }
-
-    @Test func `docs/development.md has every module and its imports`() throws {
-        let text = try ProjectFile(path: "docs/development.md").text()
-        let sources = ProjectFile.root.appending(path: "Sources").path
-        for module in try FileManager.default.contentsOfDirectory(atPath: sources) {
-            #expect(text.contains("`\(module)`"), "docs/development.md lacks \(module)")
-        }
-    }
 }
