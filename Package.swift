@@ -31,7 +31,6 @@ let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-h
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let unixSignals: Target.Dependency = .product(name: "UnixSignals", package: "swift-service-lifecycle")
-let hummingbird: Target.Dependency = .product(name: "Hummingbird", package: "hummingbird")
 let hummingbirdCore: Target.Dependency = .product(name: "HummingbirdCore", package: "hummingbird")
 let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
@@ -134,7 +133,7 @@ let package = Package(
             "API",
             [
                 "AccessControl", "MCP", "Model", "Registry", "SystemIO", "Transport", "Tunnels",
-                coreMetrics, httpTypes, hummingbird, hummingbirdCore, logging, lifecycle, metrics, nioCore, nioExtras,
+                coreMetrics, httpTypes, hummingbirdCore, logging, lifecycle, metrics, nioCore, nioExtras,
                 nioHTTP1, nioHTTPTypes, nioPosix, nioTLS,
             ]
         ),

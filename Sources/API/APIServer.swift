@@ -1,7 +1,6 @@
 import AccessControl
 import Glibc
 import HTTPTypes
-import Hummingbird
 import HummingbirdCore
 package import Logging
 import Model
@@ -20,47 +19,6 @@ package import SystemIO
 /// The socket is created by the caller, because systemd may have created the socket already. Hummingbird's own server
 /// can only bind an address.
 package final class APIServer: Service {
-    /// The kind of socket, which decides how clients are identified.
-    package enum Transport: Hashable, Sendable {
-        /// Clients are identified by their peer credentials, or by a grant.
-        case unix
-        /// Clients are identified by a grant.
-        case tcp(port: UInt16)
-        /// Clients on other machines, over TLS, are identified by their key or by a grant.
-        case remote(port: UInt16)
-        /// Brokers of other hosts, over TLS, are identified by their certificates, and name their clients.
-        case team(port: UInt16)
-        /// Every client has this grant, whatever user it runs as.
-        case socketGrant(String)
-
-        var hostRule: RequestValidator.HostRule {
-            switch self {
-            case .unix, .socketGrant: .loopback(port: nil)
-            case .tcp(let port): .loopback(port: port)
-            case .remote, .team: .any
-            }
-        }
-
-        /// True for the loopback listener, where only a token identifies a client. A browser reaches no socket, and rejects the
-        /// certificate of the other listeners.
-        var servesPages: Bool { if case .tcp = self { true } else { false } }
-
-        /// The grant of every client; nil for other transports.
-        var grant: String? {
-            if case .socketGrant(let grant) = self { grant } else { nil }
-        }
-
-        var share: ConnectionLimiter.Share {
-            switch self {
-            case .unix: .owners
-            case .tcp: .loopback
-            case .socketGrant: .grantSockets
-            case .remote: .remote
-            case .team: .team
-            }
-        }
-    }
-
     private let listener: CInt
     private let transport: Transport
     private let services: APIServices
@@ -71,11 +29,16 @@ package final class APIServer: Service {
     private let sockets = SocketOwnerLookup()
     private let limiter: ConnectionLimiter
     private let security: ListenerSecurity?
-    private let disconnectHandlers = ChannelStorage<DisconnectHandler>()
-    private let responseTrackers = ChannelStorage<ResponseTracker>()
+    private let connections = ChannelStorage<ConnectionState>()
     private let logger: Logger
     private let onOpen: @Sendable () async -> Void
     private let state = Mutex(State())
+
+    /// What a request asks about its connection.
+    private struct ConnectionState: Sendable {
+        var disconnectHandler = DisconnectHandler()
+        let responseTracker = ResponseTracker()
+    }
 
     private struct State {
         /// The listening socket, while the server accepts connections.
@@ -152,7 +115,7 @@ package final class APIServer: Service {
     /// of the socket. If systemd keeps the socket, the next daemon serves that client.
     package func run() async throws {
         let http = HTTP1Channel(
-            responder: responder(),
+            responder: { [self] request, writer, channel in try await respond(to: request, writer, on: channel) },
             configuration: HTTP1Channel.Configuration(
                 additionalChannelHandlers: [QuiesceGraceHandler(), DisconnectHandler()],
                 idleTimeout: Self.idleTimeout
@@ -160,70 +123,15 @@ package final class APIServer: Service {
         )
         let quiescing = ServerQuiescingHelper(group: .singletonMultiThreadedEventLoopGroup)
         let server = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
-            .serverChannelInitializer { [logger, limiter, owners, transport, security] channel in
-                channel.eventLoop.makeCompletedFuture {
-                    let users = UnixConnectionLimit(limiter: limiter, owners: owners)
-                    let acceptThrottle = AcceptThrottleHandler(
-                        logger: logger,
-                        limiter: limiter,
-                        share: transport.share,
-                        unauthenticated: security?.unauthenticated,
-                        admits: { transport != .unix || users.admits($0) }
-                    ) {
-                        quiescing.initiateShutdown(promise: nil)
-                    }
-                    try channel.pipeline.syncOperations.addHandler(acceptThrottle)
-                    try channel.pipeline.syncOperations.addHandler(quiescing.makeServerChannelHandler(channel: channel))
-                }
+            .serverChannelInitializer { [self] channel in
+                channel.eventLoop.makeCompletedFuture { try addAcceptHandlers(to: channel, quiescing) }
             }
             .childChannelOption(.allowRemoteHalfClosure, value: true)
-            .bind(listener) {
-                [
-                    logger, limiter, owners, pageOrigins, sockets, transport, security, disconnectHandlers,
-                    responseTrackers
-                ]
-                channel in
-                http.setup(channel: channel, logger: logger).flatMapThrowing { value in
-                    let pipeline = channel.pipeline.syncOperations
-                    let timeoutHandler = RequestTimeoutHandler(
-                        maxHeadSize: Self.maxHeadSize,
-                        awaitsHandshake: security != nil
-                    )
-                    try pipeline.addHandler(timeoutHandler, position: .first)
-                    // The connections of the team are limited for each host, those of a Unix socket by `UnixConnectionLimit`.
-                    if transport.share != .team, transport != .unix {
-                        try pipeline.addHandler(
-                            PerUserConnectionLimitHandler(
-                                limiter: limiter,
-                                owners: owners,
-                                sockets: sockets,
-                                isRemote: security != nil,
-                                grant: transport.grant
-                            ),
-                            position: .first
-                        )
-                    }
-                    if let security {
-                        try channel.setKeepAlive()
-                        let handshake = HandshakeHandler(limiter: security.unauthenticated, logger: logger)
-                        try pipeline.addHandler(handshake, position: .first)
-                        try security.transport.secure(channel)
-                    }
-                    try pipeline.addHandler(ResetHandler(), position: .first)
-                    disconnectHandlers.set(try pipeline.handler(type: DisconnectHandler.self), for: channel)
-                    let codec = try pipeline.handler(type: HTTP1ToHTTPServerCodec.self)
-                    let tracker = ResponseTracker()
-                    try pipeline.addHandler(
-                        RequestProgressHandler(notifying: timeoutHandler, tracker: tracker, limiter: limiter),
-                        position: .before(codec)
-                    )
-                    responseTrackers.set(tracker, for: channel)
-                    if !pageOrigins.isEmpty {
-                        try pipeline.addHandler(CORSHandler(allowedOrigins: pageOrigins), position: .before(codec))
-                    }
-                    let decoder = RequestDecoder(maxHeadSize: Self.maxHeadSize, notifying: timeoutHandler)
-                    return try decoder.replaceOriginal(in: channel).map { value }
-                }.flatMap { $0 }
+            .bind(listener) { [self] channel in
+                channel.eventLoop.makeCompletedFuture { try addTransportHandlers(to: channel) }
+                    .flatMap { [logger] in http.setup(channel: channel, logger: logger) }
+                    .flatMapThrowing { [self] value in try addRequestHandlers(to: channel).map { value } }
+                    .flatMap { $0 }
             }
         // NIO has called listen(2) again, with a backlog of 128.
         listen(listener, Self.backlog)
@@ -234,32 +142,95 @@ package final class APIServer: Service {
         if isStopped { Self.stopAccepting(on: server.channel) }
         await onOpen()
         try await withGracefulShutdownHandler {
-            try await server.executeThenClose { connections in
-                await withDiscardingTaskGroup { group in
-                    do {
-                        for try await connection in connections {
-                            let executor = EventLoopTaskExecutor(connection.channel.eventLoop)
-                            group.addTask(executorPreference: executor) { [logger] in
-                                // An orderly end of TLS may wait some seconds for the client.
-                                await withTaskCancellationHandler {
-                                    await http.handle(value: connection, logger: logger)
-                                } onCancel: {
-                                    _ = connection.channel.reset()
-                                }
-                            }
-                        }
-                    } catch {
-                        self.logger.error(
-                            "the API server stopped accepting connections",
-                            metadata: ["error": "\(error)"]
-                        )
-                    }
-                    if self.state.withLock({ $0.isStopped }) { group.cancelAll() }
-                }
-            }
+            try await server.executeThenClose { await serve($0, http) }
         } onGracefulShutdown: {
             Self.stopAccepting(on: server.channel)
         }
+    }
+
+    private func serve(_ connections: NIOAsyncChannelInboundStream<HTTP1Channel.Value>, _ http: HTTP1Channel) async {
+        await withDiscardingTaskGroup { group in
+            do {
+                for try await connection in connections {
+                    let executor = EventLoopTaskExecutor(connection.channel.eventLoop)
+                    group.addTask(executorPreference: executor) { [logger] in
+                        // An orderly end of TLS may wait some seconds for the client.
+                        await withTaskCancellationHandler {
+                            await http.handle(value: connection, logger: logger)
+                        } onCancel: {
+                            _ = connection.channel.reset()
+                        }
+                    }
+                }
+            } catch {
+                logger.error("the API server stopped accepting connections", metadata: ["error": "\(error)"])
+            }
+            if state.withLock({ $0.isStopped }) { group.cancelAll() }
+        }
+    }
+
+    private func addAcceptHandlers(to channel: any Channel, _ quiescing: ServerQuiescingHelper) throws {
+        let users = UnixConnectionLimit(limiter: limiter, owners: owners)
+        let acceptThrottle = AcceptThrottleHandler(
+            logger: logger,
+            limiter: limiter,
+            share: transport.share,
+            unauthenticated: security?.unauthenticated,
+            admits: { [transport] in transport != .unix || users.admits($0) }
+        ) {
+            quiescing.initiateShutdown(promise: nil)
+        }
+        try channel.pipeline.syncOperations.addHandler(acceptThrottle)
+        try channel.pipeline.syncOperations.addHandler(quiescing.makeServerChannelHandler(channel: channel))
+    }
+
+    /// Adds the handlers of bytes, in the order in which received bytes pass them. Those of HTTP follow.
+    private func addTransportHandlers(to channel: any Channel) throws {
+        let pipeline = channel.pipeline.syncOperations
+        if let security {
+            try channel.setKeepAlive()
+            try security.transport.secure(channel)
+            try pipeline.addHandler(HandshakeHandler(limiter: security.unauthenticated, logger: logger))
+        }
+        try pipeline.addHandler(ResetHandler(), position: .first)
+        // The connections of the team are limited for each host, those of a Unix socket by `UnixConnectionLimit`.
+        if transport.share != .team, transport != .unix {
+            try pipeline.addHandler(
+                PerUserConnectionLimitHandler(
+                    limiter: limiter,
+                    owners: owners,
+                    sockets: sockets,
+                    isRemote: security != nil,
+                    grant: transport.grant
+                )
+            )
+        }
+        try pipeline.addHandler(
+            RequestTimeoutHandler(maxHeadSize: Self.maxHeadSize, awaitsHandshake: security != nil)
+        )
+    }
+
+    /// Adds the handlers of requests between Hummingbird's decoder and its codec, and replaces the decoder.
+    ///
+    /// - Returns: A future that succeeds when the pipeline can receive bytes.
+    private func addRequestHandlers(to channel: any Channel) throws -> EventLoopFuture<Void> {
+        let pipeline = channel.pipeline.syncOperations
+        let timeoutHandler = try pipeline.handler(type: RequestTimeoutHandler.self)
+        let connection = ConnectionState(disconnectHandler: try pipeline.handler(type: DisconnectHandler.self))
+        connections.set(connection, for: channel)
+        let codec = try pipeline.handler(type: HTTP1ToHTTPServerCodec.self)
+        try pipeline.addHandler(
+            RequestProgressHandler(
+                notifying: timeoutHandler,
+                tracker: connection.responseTracker,
+                limiter: limiter
+            ),
+            position: .before(codec)
+        )
+        if !pageOrigins.isEmpty {
+            try pipeline.addHandler(CORSHandler(allowedOrigins: pageOrigins), position: .before(codec))
+        }
+        return try RequestDecoder(maxHeadSize: Self.maxHeadSize, notifying: timeoutHandler).replaceOriginal(in: channel)
     }
 
     /// Stops the server at once: `run()` closes all connections and returns.
@@ -287,33 +258,69 @@ package final class APIServer: Service {
         channel.pipeline.fireUserInboundEventTriggered(AcceptThrottleHandler.StopAcceptingEvent())
     }
 
-    private func responder() -> HTTPChannelHandler.Responder {
-        let responder = RouteTable.responder(for: services)
-        return { [self] request, writer, channel in
-            let (cleanup, deferred) = (RequestCleanup(), DeferredResponse())
-            do {
-                var response = try await response(
-                    of: responder,
-                    to: request,
-                    on: channel,
-                    cleanup: cleanup,
-                    deferred: deferred
-                )
-                if let write = deferred.take() {
-                    try await write(writer)
-                } else {
-                    let caching = response.headers[.cacheControl]
-                    Self.setSecurityHeaders(&response.headers, caching: caching)
-                    try await writer.write(response: response.head, body: response.body)
-                }
-            } catch {
-                // Also runs when the client disconnects before the response head, because the body is then never
-                // produced.
-                await cleanup.run()
+    private func respond(to request: Request, _ writer: consuming ResponseWriter, on channel: any Channel) async throws
+    {
+        let cleanup = RequestCleanup()
+        do {
+            switch try await response(to: request, on: channel, cleanup: cleanup) {
+            case .response(var response):
+                Self.setSecurityHeaders(&response.headers, caching: response.headers[.cacheControl])
+                try await writer.write(response: response.head, body: response.body)
+            case .stream(let write): try await write(writer)
+            }
+        } catch {
+            // Also runs when the client disconnects before the response head, because the body is then never produced.
+            await cleanup.run()
+            throw error
+        }
+        await cleanup.run()
+    }
+
+    private func response(to request: Request, on channel: any Channel, cleanup: RequestCleanup) async throws
+        -> APIResponse
+    {
+        let connection = connections[channel] ?? ConnectionState()
+        let pendingResponse = connection.responseTracker.begin()
+        do {
+            let principal: Principal
+            do { principal = try await admit(request, on: channel, cleanup: cleanup) } catch {
+                if transport != .unix, limiter.isBusy { Self.close(channel, after: cleanup) }
                 throw error
             }
-            await cleanup.run()
+            // `RequestValidator` accepts this method for the preflights of allowed origins only.
+            if request.method == .options {
+                let headers = CORS.preflightHeaders(for: request.head)
+                return .response(Response(status: .noContent, headers: headers))
+            }
+            let (route, parameters) = try RouteTable.route(request.method, request.uri.path)
+            let apiRequest = APIRequest(
+                httpRequest: request,
+                route: route,
+                parameters: parameters,
+                principal: principal,
+                channel: channel,
+                services: services,
+                cleanup: cleanup,
+                disconnectHandler: connection.disconnectHandler,
+                limiter: limiter,
+                pendingResponse: pendingResponse
+            )
+            return try await apiRequest.dispatch()
+        } catch {
+            return try .problem(error, of: request, logger: logger)
         }
+    }
+
+    /// Identifies the client of a request, and counts its connection.
+    ///
+    /// - Throws: `Problem`, `AccessError`.
+    private func admit(_ request: Request, on channel: any Channel, cleanup: RequestCleanup) async throws -> Principal {
+        let principal = try await authenticator.authenticate(request.head, on: channel)
+        try countConnection(channel, of: principal, cleanup: cleanup)
+        if transport == .unix, !principal.isOwner, limiter.isReservedCapacityInUse {
+            throw Problem(.unavailable, "too many connections are open; the remaining ones are reserved for owners")
+        }
+        return principal
     }
 
     /// Counts a connection for the grant or the host of its principal.
@@ -354,44 +361,5 @@ package final class APIServer: Service {
         fields[.cacheControl] = caching ?? "no-store"
         fields[.xContentTypeOptions] = "nosniff"
         if let name = HTTPField.Name("Referrer-Policy") { fields[name] = "no-referrer" }
-    }
-
-    private func response(
-        of responder: some HTTPResponder<APIRequestContext>,
-        to request: Request,
-        on channel: any Channel,
-        cleanup: RequestCleanup,
-        deferred: DeferredResponse
-    ) async throws -> Response {
-        let pendingResponse = (responseTrackers[channel] ?? ResponseTracker()).begin()
-        do {
-            let principal = try await authenticator.authenticate(request.head, on: channel)
-            try countConnection(channel, of: principal, cleanup: cleanup)
-            // `RequestValidator` accepts this method for the preflights of allowed origins only.
-            if request.method == .options {
-                return Response(status: .noContent, headers: CORS.preflightHeaders(for: request.head))
-            }
-            if transport == .unix, !principal.isOwner, limiter.isReservedCapacityInUse {
-                throw Problem(.unavailable, "too many connections are open; the remaining ones are reserved for owners")
-            }
-            let context = APIRequestContext(
-                source: APIRequestContext.Source(
-                    application: ApplicationRequestContextSource(channel: channel, logger: logger),
-                    channel: channel,
-                    principal: principal,
-                    cleanup: cleanup,
-                    deferredResponse: deferred,
-                    disconnectHandler: disconnectHandlers[channel] ?? DisconnectHandler(),
-                    limiter: limiter,
-                    pendingResponse: pendingResponse
-                )
-            )
-            return try await responder.respond(to: request, context: context)
-        } catch {
-            if transport != .unix, limiter.isBusy { Self.close(channel, after: cleanup) }
-            // The middleware does not see two kinds of errors: failed authentication, and the router's error for an
-            // unknown path.
-            return try ProblemMiddleware<APIRequestContext>.response(error, to: request, logger: logger)
-        }
     }
 }

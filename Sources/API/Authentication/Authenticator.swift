@@ -1,7 +1,7 @@
 import AccessControl
 import Glibc
 import HTTPTypes
-import Hummingbird
+import HummingbirdCore
 import Model
 import NIOCore
 import Registry

@@ -3,7 +3,7 @@ package import NIOCore
 
 /// TLS for the connections of a listener.
 ///
-/// The module `TLS` implements it, and `patchbayd` passes it in. This module thus builds without a TLS library.
+/// Implemented by `ServerTLS` and `MemberServerTLS`, and by the tests, which need no certificates.
 package protocol TransportSecurity: Sendable {
     /// Adds TLS in front of the handlers of a channel. Called on the channel's event loop.
     func secure(_ channel: any Channel) throws

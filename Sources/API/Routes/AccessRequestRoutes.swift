@@ -1,10 +1,10 @@
 import AccessControl
-import Hummingbird
+import HummingbirdCore
 import Model
 
 /// `/v1/access-requests`: a local process requests access, and an owner approves or denies the request.
 enum AccessRequestRoutes {
-    @Sendable static func create(_ request: APIRequest) async throws -> Response {
+    @Sendable static func create(_ request: APIRequest) async throws -> APIResponse {
         let spec = try await request.body(AccessRequestSpec.self)
         guard let credentials = await PeerCredentials(of: request.channel) else {
             throw Problem(.forbidden, "this request is accepted on the Unix socket only")
@@ -14,21 +14,20 @@ enum AccessRequestRoutes {
             by: credentials.auditActor,
             isRunning: await credentials.processLiveness(on: request.channel)
         )
-        return try request.json(
+        return try .created(
             AccessRequestCreated(
                 request: created,
                 deviceCode: deviceCode.reveal(),
                 intervalSeconds: AccessRequestService.pollInterval
-            ),
-            status: .created
+            )
         )
     }
 
-    @Sendable static func list(_ request: APIRequest) async throws -> Response {
-        try request.json(ListResponse(await request.services.accessStore.requests.pending))
+    @Sendable static func list(_ request: APIRequest) async throws -> APIResponse {
+        try .json(ListResponse(await request.services.accessStore.requests.pending))
     }
 
-    @Sendable static func poll(_ request: APIRequest) async throws -> Response {
+    @Sendable static func poll(_ request: APIRequest) async throws -> APIResponse {
         let state = try await request.services.accessStore.requests.poll(
             try await request.body(AccessRequestPoll.self),
             by: request.principal.actor,
@@ -41,11 +40,11 @@ enum AccessRequestRoutes {
             case .granted(let grant, let token):
                 AccessRequestStatus(state: .granted, granted: IssuedGrant(grant: grant, token: token.reveal()))
             }
-        return try request.json(status)
+        return try .json(status)
     }
 
-    @Sendable static func approve(_ request: APIRequest) async throws -> Response {
-        try request.json(
+    @Sendable static func approve(_ request: APIRequest) async throws -> APIResponse {
+        try .json(
             try await request.services.accessStore.requests.approve(
                 try request.parameter("userCode"),
                 by: request.principal.actor,
@@ -54,8 +53,8 @@ enum AccessRequestRoutes {
         )
     }
 
-    @Sendable static func deny(_ request: APIRequest) async throws -> Response {
-        try request.json(
+    @Sendable static func deny(_ request: APIRequest) async throws -> APIResponse {
+        try .json(
             try await request.services.accessStore.requests.deny(
                 try request.parameter("userCode"),
                 by: request.principal.actor,
@@ -64,8 +63,8 @@ enum AccessRequestRoutes {
         )
     }
 
-    @Sendable static func unlock(_ request: APIRequest) async throws -> Response {
+    @Sendable static func unlock(_ request: APIRequest) async throws -> APIResponse {
         try await request.services.accessStore.requests.unlock()
-        return request.noContent
+        return .noContent
     }
 }

@@ -1,37 +1,33 @@
-import Hummingbird
+import HummingbirdCore
 import Model
 
 /// `/v1/advertisements`.
 enum AdvertisementRoutes {
-    @Sendable static func list(_ request: APIRequest) async throws -> Response {
-        try request.json(ListResponse(await request.services.advertisements.advertisements()))
+    @Sendable static func list(_ request: APIRequest) async throws -> APIResponse {
+        try .json(ListResponse(await request.services.advertisements.advertisements()))
     }
 
-    @Sendable static func create(_ request: APIRequest) async throws -> Response {
-        try request.json(
-            try await request.services.advertisements.advertise(
-                try validated(try await request.body(AdvertisementSpec.self))
-            ),
-            status: .created
-        )
+    @Sendable static func create(_ request: APIRequest) async throws -> APIResponse {
+        let spec = try validated(try await request.body(AdvertisementSpec.self))
+        return try .created(try await request.services.advertisements.advertise(spec))
     }
 
-    @Sendable static func update(_ request: APIRequest) async throws -> Response {
+    @Sendable static func update(_ request: APIRequest) async throws -> APIResponse {
         let change = try await request.body(AdvertisementUpdate.self)
         if let problem = change.txt.validationError { throw Problem(.badRequest, problem) }
-        return try request.json(
+        return try .json(
             try await request.services.advertisements.update(try request.parameter("id"), txt: change.txt)
         )
     }
 
-    @Sendable static func remove(_ request: APIRequest) async throws -> Response {
+    @Sendable static func remove(_ request: APIRequest) async throws -> APIResponse {
         try await request.services.advertisements.withdraw(try request.parameter("id"))
-        return request.noContent
+        return .noContent
     }
 
     /// Advertises a service, and streams its state and every later change. The advertisement is removed when the client
     /// disconnects.
-    @Sendable static func createEphemeral(_ request: APIRequest) async throws -> Response {
+    @Sendable static func createEphemeral(_ request: APIRequest) async throws -> APIResponse {
         try request.requireStreamPlace()
         let publisher = request.services.advertisements
         let advertisement = try await publisher.advertise(

@@ -1,17 +1,17 @@
 import AccessControl
 import HTTPTypes
-import Hummingbird
+import HummingbirdCore
 import MCP
 import Model
 import Registry
 
 /// `/v1/approvals`, and the approval and the secret of one endpoint.
 enum ApprovalRoutes {
-    @Sendable static func list(_ request: APIRequest) async throws -> Response {
-        try request.json(ListResponse(await request.services.accessStore.approvals.list))
+    @Sendable static func list(_ request: APIRequest) async throws -> APIResponse {
+        try .json(ListResponse(await request.services.accessStore.approvals.list))
     }
 
-    @Sendable static func approve(_ request: APIRequest) async throws -> Response {
+    @Sendable static func approve(_ request: APIRequest) async throws -> APIResponse {
         let endpoint = try await request.endpoint()
         let spec = try await request.body(ApprovalSpec.self)
         try await request.services.approvalService.approve(
@@ -20,10 +20,10 @@ enum ApprovalRoutes {
             by: request.principal.actor,
             from: request.principal.source
         )
-        return try request.json(try await request.endpoint())
+        return try .json(try await request.endpoint())
     }
 
-    @Sendable static func revoke(_ request: APIRequest) async throws -> Response {
+    @Sendable static func revoke(_ request: APIRequest) async throws -> APIResponse {
         let services = request.services
         if let endpoint = try? await services.registry.localEndpoint(try request.endpointID()),
             services.accessStore.approvals.trust(of: endpoint.id).approval == nil
@@ -35,7 +35,7 @@ enum ApprovalRoutes {
             by: request.principal.actor,
             from: request.principal.source
         )
-        return request.noContent
+        return .noContent
     }
 
     static let trialHeader = APIRoute.ResponseHeader(
@@ -44,21 +44,21 @@ enum ApprovalRoutes {
         summary: "The answer of the running app to the token"
     )
 
-    @Sendable static func setSecret(_ request: APIRequest) async throws -> Response {
+    @Sendable static func setSecret(_ request: APIRequest) async throws -> APIResponse {
         let spec = try await request.body(EndpointSecretSpec.self)
         let endpoint = try await request.endpoint()
         let trial = try await storeSecret(spec, of: endpoint, by: request.principal.actor, request)
-        var response = request.noContent
-        if let name = HTTPField.Name(SecretTrial.header) { response.headers[name] = trial.rawValue }
-        return response
+        var headers = HTTPFields()
+        if let name = HTTPField.Name(SecretTrial.header) { headers[name] = trial.rawValue }
+        return .response(Response(status: .noContent, headers: headers))
     }
 
     /// Stores a token that an app sends itself: as an owner, with a grant for secrets, or with an invite.
-    @Sendable static func postSecret(_ request: APIRequest) async throws -> Response {
+    @Sendable static func postSecret(_ request: APIRequest) async throws -> APIResponse {
         let spec = try await request.body(EndpointSecretSpec.self)
         if let invite = spec.invite {
             try await storeSecret(spec, with: invite, request)
-            return request.noContent
+            return .noContent
         }
         switch request.principal.role {
         case .owner: break
@@ -79,16 +79,16 @@ enum ApprovalRoutes {
         case .localUser, .anonymous: throw AccessError.refused
         }
         try await storeSecret(spec, of: try await request.endpoint(), by: request.principal.actor, request)
-        return request.noContent
+        return .noContent
     }
 
-    @Sendable static func deleteSecret(_ request: APIRequest) async throws -> Response {
+    @Sendable static func deleteSecret(_ request: APIRequest) async throws -> APIResponse {
         let wasThere = try await request.services.accessStore.secrets.delete(
             of: try request.endpointID(),
             by: request.principal.actor,
             from: request.principal.source
         )
-        return try request.json(DeleteResponse(deletedCount: wasThere ? 1 : 0))
+        return try .json(DeleteResponse(deletedCount: wasThere ? 1 : 0))
     }
 
     /// Redeems an invite to store one secret. The resulting grant is revoked at once.

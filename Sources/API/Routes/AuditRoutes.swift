@@ -1,6 +1,6 @@
 import AccessControl
 import HTTPTypes
-import Hummingbird
+import HummingbirdCore
 import MCP
 import Model
 import NIOCore
@@ -15,32 +15,32 @@ enum AuditRoutes {
         .integer("limit", "Number of entries, at most 1,000"),
     ]
 
-    @Sendable static func list(_ request: APIRequest) async throws -> Response {
+    @Sendable static func list(_ request: APIRequest) async throws -> APIResponse {
         let count = min(max(try request.query("limit", as: Int.self) ?? defaultLimit, 1), maxLimit)
         let lines = try await request.services.accessStore.auditLines(
             after: try request.query("after", as: Int.self),
             limit: count
         )
-        return try request.json(AuditPage(lines: lines.map { String(decoding: $0, as: UTF8.self) }))
+        return try .json(AuditPage(lines: lines.map { String(decoding: $0, as: UTF8.self) }))
     }
 
-    @Sendable static func verify(_ request: APIRequest) async throws -> Response {
-        try request.json(await request.services.accessStore.verifyAudit())
+    @Sendable static func verify(_ request: APIRequest) async throws -> APIResponse {
+        try .json(await request.services.accessStore.verifyAudit())
     }
 
-    @Sendable static func recoverClock(_ request: APIRequest) async throws -> Response {
+    @Sendable static func recoverClock(_ request: APIRequest) async throws -> APIResponse {
         let ended = try await ExpirationService(of: request.services.accessStore).recoverClock(
             by: request.principal.actor,
             from: request.principal.source
         )
-        return try request.json(RevocationResult(ended: ended))
+        return try .json(RevocationResult(ended: ended))
     }
 }
 
 /// `/v1/artifacts`: the original bytes of data that was too large for a tool result. Only owners and the client of the
 /// tool call may read them, as with `resources/read`.
 enum ArtifactRoutes {
-    @Sendable static func show(_ request: APIRequest) async throws -> Response {
+    @Sendable static func show(_ request: APIRequest) async throws -> APIResponse {
         let sha = try request.parameter("sha")
         guard let artifact = await request.services.mcp.artifacts.artifact(sha, for: request.principal) else {
             throw Problem(
@@ -49,11 +49,11 @@ enum ArtifactRoutes {
                 hint: "call the tool again"
             )
         }
-        return Response(
-            status: .ok,
-            // The app chooses the media type, so browsers must not show the file as a page of this server.
-            headers: [.contentType: artifact.mimeType, .contentDisposition: "attachment"],
-            body: ResponseBody(byteBuffer: ByteBuffer(bytes: artifact.bytes))
+        // The app chooses the media type, so browsers must not show the file as a page of this server.
+        return .body(
+            ByteBuffer(bytes: artifact.bytes),
+            type: artifact.mimeType,
+            headers: [.contentDisposition: "attachment"]
         )
     }
 }

@@ -1,5 +1,5 @@
 import AccessControl
-import Hummingbird
+import HummingbirdCore
 import Model
 import Registry
 import ServiceLifecycle
@@ -20,7 +20,7 @@ enum EndpointRoutes {
 
     /// Lists the endpoints. With `since` and `waitSeconds`, the request is a long poll. It returns after a newer revision,
     /// after the timeout, or when the broker stops.
-    @Sendable static func list(_ request: APIRequest) async throws -> Response {
+    @Sendable static func list(_ request: APIRequest) async throws -> APIResponse {
         if let since = try request.query("since", as: UInt64.self) {
             let wait = min(try request.query("waitSeconds", as: Int.self) ?? 0, maxWaitSeconds)
             if wait > 0 { try request.requireStreamPlace() }
@@ -29,16 +29,16 @@ enum EndpointRoutes {
         let (endpoints, revision) = await request.services.registry.list
         let filter = try Filter(request)
         let visible = request.visible(endpoints).combined
-        return try request.json(EndpointList(revision: revision, endpoints: visible.filter(filter.matches)))
+        return try .json(EndpointList(revision: revision, endpoints: visible.filter(filter.matches)))
     }
 
-    @Sendable static func show(_ request: APIRequest) async throws -> Response {
+    @Sendable static func show(_ request: APIRequest) async throws -> APIResponse {
         let endpoint = try await request.endpoint()
         let listed = request.visible(await request.services.registry.endpoints).combined
-        return try request.json(listed.first { $0.id == endpoint.id } ?? endpoint)
+        return try .json(listed.first { $0.id == endpoint.id } ?? endpoint)
     }
 
-    @Sendable static func add(_ request: APIRequest) async throws -> Response {
+    @Sendable static func add(_ request: APIRequest) async throws -> APIResponse {
         let endpoint = try await request.body(StaticEndpoint.self)
         if let problem = endpoint.validationError { throw Problem(.badRequest, problem.message) }
         let added = try await request.services.staticEndpoints.add(endpoint)
@@ -46,10 +46,10 @@ enum EndpointRoutes {
         // OpenAgents server is asked by `OpenAgentsIdentifier`.
         if added.kind != .openagents { try? await request.services.probe(added) }
         let listed = try await request.services.registry.localEndpoint(added.id)
-        return try request.json(request.view(of: listed), status: .created)
+        return try .created(request.view(of: listed))
     }
 
-    @Sendable static func remove(_ request: APIRequest) async throws -> Response {
+    @Sendable static func remove(_ request: APIRequest) async throws -> APIResponse {
         let (id, services) = (try request.endpointID(), request.services)
         let endpoint = try await services.registry.localEndpoint(id)
         let wasStatic = try await services.staticEndpoints.remove(endpoint.id)
@@ -70,15 +70,15 @@ enum EndpointRoutes {
             by: request.principal.actor,
             from: request.principal.source
         )
-        return request.noContent
+        return .noContent
     }
 
-    @Sendable static func probe(_ request: APIRequest) async throws -> Response {
+    @Sendable static func probe(_ request: APIRequest) async throws -> APIResponse {
         let endpoint = try await request.endpoint()
         if let host = endpoint.id.host { return try await request.probe(endpoint, on: host) }
         try await request.requireApproval(of: endpoint)
         try await request.services.probe(endpoint)
-        return try request.json(try await request.endpoint())
+        return try .json(try await request.endpoint())
     }
 
     private static func waitForChange(in registry: EndpointRegistry, after revision: UInt64, for timeout: Duration)
@@ -127,9 +127,9 @@ enum EndpointRoutes {
 
 /// `/v1/devices`.
 enum DeviceRoutes {
-    @Sendable static func list(_ request: APIRequest) async throws -> Response {
+    @Sendable static func list(_ request: APIRequest) async throws -> APIResponse {
         // A client that may see only certain endpoints may not see devices.
-        try request.json(
+        try .json(
             ListResponse(request.principal.canSeeAllEndpoints ? await request.services.devices.devices() : [])
         )
     }

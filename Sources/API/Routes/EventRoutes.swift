@@ -1,6 +1,6 @@
 import AccessControl
 import HTTPTypes
-import Hummingbird
+import HummingbirdCore
 import Model
 import NIOCore
 import Registry
@@ -9,7 +9,7 @@ import Registry
 ///
 /// The stream begins with the lists. Every change follows.
 enum EventRoutes {
-    @Sendable static func stream(_ request: APIRequest) async throws -> Response {
+    @Sendable static func stream(_ request: APIRequest) async throws -> APIResponse {
         try request.requireStreamPlace()
         let last = HTTPField.Name("Last-Event-ID").flatMap { request.httpRequest.headers[$0] }.flatMap { UInt64($0) }
         let services = request.services

@@ -1,5 +1,5 @@
 package import AccessControl
-import Hummingbird
+import HummingbirdCore
 package import Model
 
 /// Opens unix sockets for one grant each. Rejections are thrown as `Problem`.
@@ -11,31 +11,33 @@ package protocol GrantSocketOpener: Sendable {
 /// `/v1/grants`.
 enum GrantRoutes {
     /// Creates a grant for the clients of a new unix socket.
-    @Sendable static func create(_ request: APIRequest) async throws -> Response {
+    @Sendable static func create(_ request: APIRequest) async throws -> APIResponse {
         let spec = try await request.body(SocketGrantSpec.self)
         let grant = try await request.services.grantSockets.open(spec, for: request.principal)
-        return try request.json(grant, status: .created)
+        return try .created(grant)
     }
 
-    @Sendable static func list(_ request: APIRequest) async throws -> Response {
-        try request.json(ListResponse(await request.grants()))
+    @Sendable static func list(_ request: APIRequest) async throws -> APIResponse {
+        try .json(ListResponse(await request.grants()))
     }
 
-    @Sendable static func show(_ request: APIRequest) async throws -> Response {
+    @Sendable static func show(_ request: APIRequest) async throws -> APIResponse {
         let id = try request.grantID()
         guard let grant = await request.grants().first(where: { $0.id == id }) else {
             throw Problem(.notFound, "there is no grant of yours with that ID", hint: "patchbay grants")
         }
-        return try request.json(grant)
+        return try .json(grant)
     }
 
-    @Sendable static func revoke(_ request: APIRequest) async throws -> Response {
+    @Sendable static func revoke(_ request: APIRequest) async throws -> APIResponse {
         try await revoke(.one(try request.grantID()), request)
     }
 
-    @Sendable static func revokeAll(_ request: APIRequest) async throws -> Response { try await revoke(.all, request) }
+    @Sendable static func revokeAll(_ request: APIRequest) async throws -> APIResponse {
+        try await revoke(.all, request)
+    }
 
-    private static func revoke(_ target: RevocationTarget, _ request: APIRequest) async throws -> Response {
+    private static func revoke(_ target: RevocationTarget, _ request: APIRequest) async throws -> APIResponse {
         guard request.principal.member == nil else {
             throw Problem(.forbidden, "a client of another host has no grant of this broker")
         }
@@ -44,7 +46,7 @@ enum GrantRoutes {
             by: request.principal.revoker,
             from: request.principal.source
         )
-        return try request.json(RevocationResult(ended: ended))
+        return try .json(RevocationResult(ended: ended))
     }
 }
 

@@ -1,10 +1,10 @@
 import AccessControl
-import Hummingbird
+import HummingbirdCore
 import Model
 
 /// `/v1/invites`.
 enum InviteRoutes {
-    @Sendable static func create(_ request: APIRequest) async throws -> Response {
+    @Sendable static func create(_ request: APIRequest) async throws -> APIResponse {
         let spec = try await request.body(InviteSpec.self)
         if case .hosts(let hosts) = spec.permissions.selector { try request.require(hosts) }
         let address = try await PairingAddress(for: spec, request.services)
@@ -14,7 +14,7 @@ enum InviteRoutes {
             from: request.principal.source
         )
         let pairing = address?.string(with: token)
-        return try request.json(
+        return try .created(
             IssuedInvite(
                 invite: invite,
                 token: token.reveal(),
@@ -23,28 +23,27 @@ enum InviteRoutes {
                 // The QR code is only in this response. The URL of a separate download would contain the secret, or
                 // require storing it.
                 qr: spec.qr == true ? try pairing.map { try QRCode($0).svg() } : nil
-            ),
-            status: .created
+            )
         )
     }
 
     /// Lists the invites. With a grant, only the invites that the grant created are listed.
-    @Sendable static func list(_ request: APIRequest) async throws -> Response {
+    @Sendable static func list(_ request: APIRequest) async throws -> APIResponse {
         let all = await request.services.accessStore.invites.list
         let own = request.principal.isOwner ? all : all.filter { $0.createdBy == request.principal.actor }
-        return try request.json(ListResponse(own))
+        return try .json(ListResponse(own))
     }
 
-    @Sendable static func revoke(_ request: APIRequest) async throws -> Response {
+    @Sendable static func revoke(_ request: APIRequest) async throws -> APIResponse {
         let ended = try await request.services.accessStore.grants.revoke(
             .one(try request.parameter("id")),
             by: request.principal.revoker,
             from: request.principal.source
         )
-        return try request.json(RevocationResult(ended: ended))
+        return try .json(RevocationResult(ended: ended))
     }
 
-    @Sendable static func redeem(_ request: APIRequest) async throws -> Response {
+    @Sendable static func redeem(_ request: APIRequest) async throws -> APIResponse {
         let spec = try await request.body(RedemptionSpec.self)
         let (grant, token): (Grant, Token)
         do {
@@ -59,10 +58,7 @@ enum InviteRoutes {
             throw Problem(.unauthorized, AccessError.refused.description, hint: Problem.newInviteHint)
         }
         let isKeyBound = if case .key = grant.binding { true } else { false }
-        return try request.json(
-            IssuedGrant(grant: grant, token: isKeyBound ? nil : token.reveal()),
-            status: .created
-        )
+        return try .created(IssuedGrant(grant: grant, token: isKeyBound ? nil : token.reveal()))
     }
 }
 

@@ -1,5 +1,5 @@
 import AccessControl
-import Hummingbird
+import HummingbirdCore
 import Model
 import Registry
 
@@ -9,21 +9,21 @@ enum LeaseRoutes {
         .string("endpoint", "Only the lease of this endpoint; its host in the team is asked")
     ]
 
-    @Sendable static func list(_ request: APIRequest) async throws -> Response {
+    @Sendable static func list(_ request: APIRequest) async throws -> APIResponse {
         let (leases, principal) = (request.services.leases, request.principal)
         if let id = request.query("endpoint") {
             let endpoint = try await request.endpoint(try request.endpointID(id))
             let lease = try await request.whileConnected { try await leases.lease(of: endpoint, for: principal) }
-            return try request.json(ListResponse(lease.map { [$0] } ?? []))
+            return try .json(ListResponse(lease.map { [$0] } ?? []))
         }
         let visible = request.visible(await request.services.registry.endpoints)
-        return try request.json(
+        return try .json(
             ListResponse(await leases.allLeases(of: visible, for: principal))
         )
     }
 
     /// Takes or renews a lease. A client that disconnects while it waits leaves the queue.
-    @Sendable static func take(_ request: APIRequest) async throws -> Response {
+    @Sendable static func take(_ request: APIRequest) async throws -> APIResponse {
         let spec = try await request.body(LeaseSpec.self)
         let wait = spec.waitSeconds ?? 0
         guard (0...LeaseSpec.maxWaitSeconds).contains(wait) else {
@@ -46,7 +46,7 @@ enum LeaseRoutes {
                     renewing: spec.renew
                 )
             }
-            return try request.json(lease, status: .created)
+            return try .created(lease)
         } catch let error as CancellationError {
             // The lease may have been granted at the moment of the disconnect.
             if endpoint.lease?.isOwn != true, !endpoint.isOnOtherHost { leases.releaseOwn(endpoint, by: principal) }
@@ -55,18 +55,18 @@ enum LeaseRoutes {
     }
 
     /// Ends a lease. The ID of a lease of another host ends with that host.
-    @Sendable static func end(_ request: APIRequest) async throws -> Response {
+    @Sendable static func end(_ request: APIRequest) async throws -> APIResponse {
         let (id, host) = Lease.parts(ofID: try request.parameter("id"))
         if let host, host != request.principal.host {
             guard allowsForwarding(to: host, for: request.principal) else {
                 throw AccessError.notFound("this broker has no lease \"\(SanitizedText(id)).\(host)\"")
             }
             try await request.services.leases.end(id, on: host, by: request.principal)
-            return request.noContent
+            return .noContent
         }
         let visible = request.visible(await request.services.registry.endpoints)
         try request.services.leases.end(id, among: visible, by: request.principal)
-        return request.noContent
+        return .noContent
     }
 
     /// Returns false for the request of another host's client about a third host. Each broker asks the owning host itself.

@@ -1,6 +1,5 @@
 import AccessControl
 import HTTPTypes
-import Hummingbird
 import HummingbirdCore
 import MCP
 import Model
@@ -10,18 +9,18 @@ import SystemIO
 
 /// The MCP servers (`/mcp`, `/e/{id}/mcp`, `/all/mcp`), and an app's tools over plain HTTP under `/v1/endpoints`.
 enum MCPRoutes {
-    @Sendable static func broker(_ request: APIRequest) async throws -> Response {
+    @Sendable static func broker(_ request: APIRequest) async throws -> APIResponse {
         try await request.respond(with: request.services.mcp.broker)
     }
 
-    @Sendable static func app(_ request: APIRequest) async throws -> Response {
+    @Sendable static func app(_ request: APIRequest) async throws -> APIResponse {
         // The approval is checked when the endpoint is dialled.
         let endpoint = try await request.services.registry.endpoint(try request.endpointID())
         guard request.principal.canSee(endpoint) else { throw RegistryError.noSuchEndpoint(endpoint.id.text) }
         return try await request.respond(with: request.services.mcp.app(endpoint.id))
     }
 
-    @Sendable static func all(_ request: APIRequest) async throws -> Response {
+    @Sendable static func all(_ request: APIRequest) async throws -> APIResponse {
         guard let all = request.services.mcp.all else {
             throw Problem(
                 .notFound,
@@ -32,7 +31,7 @@ enum MCPRoutes {
         return try await request.respond(with: all)
     }
 
-    @Sendable static func tools(_ request: APIRequest) async throws -> Response {
+    @Sendable static func tools(_ request: APIRequest) async throws -> APIResponse {
         let endpoint = try await request.endpoint()
         let (apps, principal) = (request.services.mcp.apps, request.principal)
         let id = principal.knownID(of: endpoint.id)
@@ -51,12 +50,12 @@ enum MCPRoutes {
             document["reason"] = .string(staleness.description(at: id))
             document["hint"] = .string(staleness.hint(for: .human, at: id))
         }
-        return request.rawJSON(.object(document))
+        return .json(.object(document))
     }
 
     /// Calls a tool of an app. If the call reached the app, the response is a result, and `isError` reports a failure
     /// there. Otherwise the response is a problem, as on every route.
-    @Sendable static func call(_ request: APIRequest) async throws -> Response {
+    @Sendable static func call(_ request: APIRequest) async throws -> APIResponse {
         let endpoint = try await request.endpoint()
         let body = try await request.bytes(upTo: MCPHTTPRequest.bodyLimit)
         let toolCall = try ToolCallRequest(body)
@@ -80,7 +79,7 @@ enum MCPRoutes {
             guard failure.isDelivered else { throw failure.problem(at: id) }
             result = failure.result(for: .human, at: id)
         }
-        return request.rawJSON(["schema": 1, "result": .object(result)])
+        return .json(["schema": 1, "result": .object(result)])
     }
 }
 
@@ -136,8 +135,8 @@ struct ToolCallRequest: Hashable {
 
 /// MCP over HTTP, and raw JSON.
 extension APIRequest {
-    /// Handles the request with an MCP server. The response is deferred.
-    func respond(with server: any MCPServer) async throws -> Response {
+    /// Handles the request with an MCP server.
+    func respond(with server: any MCPServer) async throws -> APIResponse {
         guard let method = MCPHTTPRequest.Method(rawValue: httpRequest.method.rawValue) else {
             throw Problem(.methodNotAllowed, "MCP does not use \(httpRequest.method)")
         }
@@ -161,11 +160,10 @@ extension APIRequest {
             keepAliveTimer: mcp.keepAliveTimer,
             artifacts: mcp.artifacts
         )
-        deferredResponse.set { writer in
+        return .stream { writer in
             var response = MCPResponseWriter(writer)
             try await transport.serve(mcpRequest, of: principal, to: &response)
         }
-        return Response(status: .ok)
     }
 
     /// Runs a closure that is cancelled when the client disconnects. The body of the request must have been read.
@@ -190,19 +188,6 @@ extension APIRequest {
     func bytes(upTo limit: Int) async throws -> [UInt8] {
         try requireJSON()
         return Array(try await collect(upTo: limit).readableBytesView.withoutByteOrderMark)
-    }
-
-    /// Returns a response with a JSON value that has no Swift type.
-    func rawJSON(
-        _ json: JSON,
-        status: HTTPResponse.Status = .ok,
-        contentType: String = "application/json"
-    ) -> Response {
-        Response(
-            status: status,
-            headers: [.contentType: contentType],
-            body: ResponseBody(byteBuffer: ByteBuffer(bytes: json.bytes))
-        )
     }
 }
 

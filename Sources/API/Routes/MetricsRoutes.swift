@@ -1,6 +1,6 @@
 import AccessControl
 import FoundationEssentials
-import Hummingbird
+import HummingbirdCore
 import Metrics
 import Model
 import NIOCore
@@ -8,15 +8,14 @@ import NIOCore
 /// `/metrics`: the metrics in Prometheus' text format.
 enum MetricsRoutes {
     /// Answers an owner, and a grant that may see every endpoint. The metrics count objects and name none of them.
-    @Sendable static func show(_ request: APIRequest) async throws -> Response {
+    @Sendable static func show(_ request: APIRequest) async throws -> APIResponse {
         guard request.principal.canSeeAllEndpoints else {
             throw Problem(.forbidden, "the metrics are about all endpoints, and the grant is limited to some")
         }
         await StateMetrics.update(request.services)
-        return Response(
-            status: .ok,
-            headers: [.contentType: "text/plain; version=0.0.4; charset=utf-8"],
-            body: ResponseBody(byteBuffer: ByteBuffer(string: request.services.metrics.text))
+        return .body(
+            ByteBuffer(string: request.services.metrics.text),
+            type: "text/plain; version=0.0.4; charset=utf-8"
         )
     }
 }

@@ -1,5 +1,5 @@
 import Glibc
-import Hummingbird
+import HummingbirdCore
 import Model
 import NIOCore
 import SystemIO
@@ -7,29 +7,29 @@ import SystemIO
 /// `/v1/registrations`.
 enum RegistrationRoutes {
     /// Registers an app at the address of its request.
-    @Sendable static func register(_ request: APIRequest) async throws -> Response {
+    @Sendable static func register(_ request: APIRequest) async throws -> APIResponse {
         let spec = try await request.body(RegistrationSpec.self)
         let registration = try await request.services.registrations.register(
             spec,
             by: request.principal,
             scope: request.linkLocalScope
         )
-        return try request.json(registration, status: .created)
+        return try .created(registration)
     }
 
     /// Keeps a registration. The request has no body.
-    @Sendable static func heartbeat(_ request: APIRequest) async throws -> Response {
+    @Sendable static func heartbeat(_ request: APIRequest) async throws -> APIResponse {
         try await request.services.registrations.heartbeat(
             try request.parameter("id"),
             by: request.principal,
             scope: request.linkLocalScope
         )
-        return request.noContent
+        return .noContent
     }
 
-    @Sendable static func end(_ request: APIRequest) async throws -> Response {
+    @Sendable static func end(_ request: APIRequest) async throws -> APIResponse {
         try await request.services.registrations.end(try request.parameter("id"), by: request.principal)
-        return request.noContent
+        return .noContent
     }
 }
 

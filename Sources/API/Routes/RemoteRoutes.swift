@@ -1,4 +1,4 @@
-import Hummingbird
+import HummingbirdCore
 package import Model
 
 /// Turns the remote listener on and off. Rejections are thrown as `Problem`.
@@ -13,14 +13,14 @@ package protocol RemoteListenerControl: Sendable {
 /// `/v1/remote`.
 enum RemoteRoutes {
     /// Shows the listener, also while it is off.
-    @Sendable static func show(_ request: APIRequest) async throws -> Response {
-        try request.json(await request.services.remote.status())
+    @Sendable static func show(_ request: APIRequest) async throws -> APIResponse {
+        try .json(await request.services.remote.status())
     }
 
     /// Turns the remote listener on or off.
-    @Sendable static func set(_ request: APIRequest) async throws -> Response {
+    @Sendable static func set(_ request: APIRequest) async throws -> APIResponse {
         let spec = try await request.body(RemoteSpec.self)
-        return try request.json(await request.services.remote.set(spec))
+        return try .json(await request.services.remote.set(spec))
     }
 }
 
@@ -32,7 +32,7 @@ package protocol NearbyBrokerProvider: Sendable {
 /// `/v1/brokers`.
 enum BrokerRoutes {
     /// Lists the other brokers on the network.
-    @Sendable static func list(_ request: APIRequest) async throws -> Response {
-        try request.json(ListResponse(await request.services.brokers.brokers()))
+    @Sendable static func list(_ request: APIRequest) async throws -> APIResponse {
+        try .json(ListResponse(await request.services.brokers.brokers()))
     }
 }

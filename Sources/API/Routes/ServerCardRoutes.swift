@@ -1,7 +1,8 @@
 import AccessControl
 import HTTPTypes
-import Hummingbird
+import HummingbirdCore
 import Model
+import NIOCore
 import MCP
 import Registry
 
@@ -16,7 +17,7 @@ enum ServerCardRoutes {
     /// Returns the media type of a server card or of the catalog.
     static func type(of document: String?) -> String { document == "Catalog" ? catalogType : cardType }
 
-    @Sendable static func broker(_ request: APIRequest) async throws -> Response {
+    @Sendable static func broker(_ request: APIRequest) async throws -> APIResponse {
         let card = card(
             "broker",
             description: "Finds running apps and calls their tools",
@@ -26,7 +27,7 @@ enum ServerCardRoutes {
         return request.cacheableJSON(card, contentType: cardType)
     }
 
-    @Sendable static func app(_ request: APIRequest) async throws -> Response {
+    @Sendable static func app(_ request: APIRequest) async throws -> APIResponse {
         let id = try await request.endpoint().id.text
         return request.cacheableJSON(
             card(id, description: "The tools of one running app", path: "/e/\(id)/mcp", request: request),
@@ -34,7 +35,7 @@ enum ServerCardRoutes {
         )
     }
 
-    @Sendable static func catalog(_ request: APIRequest) async throws -> Response {
+    @Sendable static func catalog(_ request: APIRequest) async throws -> APIResponse {
         let endpoints = request.visible(await request.services.registry.endpoints)
         let described = Set(request.services.profiles.profiles().map(\.name))
         let ids = endpoints.filter { hasTools($0, described) }.map(\.id.text)
@@ -84,16 +85,15 @@ extension APIRequest {
     /// Returns a document that clients may keep and have to revalidate with its entity tag (RFC 9110, section 13.1.2).
     ///
     /// Caches that clients share must not keep the document, because it depends on the grant.
-    fileprivate func cacheableJSON(_ json: JSON, contentType: String) -> Response {
+    fileprivate func cacheableJSON(_ json: JSON, contentType: String) -> APIResponse {
         let tag = "\"\(Artifact.sha(of: json.bytes))\""
         let fields = RequestValidator.values(of: "If-None-Match", in: httpRequest.head)
         let known: [String] = fields.flatMap { field in
             field.filter { $0 != " " }.split(separator: ",").map(String.init)
         }
         let isKnown = known.contains { ["*", tag, "W/\(tag)"].contains($0) }
-        var response = isKnown ? Response(status: .notModified) : rawJSON(json, contentType: contentType)
-        response.headers[.eTag] = tag
-        response.headers[.cacheControl] = "private, no-cache"
-        return response
+        let headers: HTTPFields = [.eTag: tag, .cacheControl: "private, no-cache"]
+        if isKnown { return .response(Response(status: .notModified, headers: headers)) }
+        return .body(ByteBuffer(bytes: json.bytes), type: contentType, headers: headers)
     }
 }

@@ -1,5 +1,5 @@
 import AccessControl
-import Hummingbird
+import HummingbirdCore
 package import Model
 import NIOCore
 import Registry
@@ -25,26 +25,22 @@ enum StatusRoutes {
         }
     }
 
-    @Sendable static func show(_ request: APIRequest) async throws -> Response {
+    @Sendable static func show(_ request: APIRequest) async throws -> APIResponse {
         var status = await request.services.status()
         let leases = request.services.leases.leases(
             of: request.visible(await request.services.registry.endpoints),
             for: request.principal
         )
         status.leases = leases.isEmpty ? nil : leases.count
-        return try request.json(request.principal.isOwner ? status : await request.redacted(status))
+        return try .json(request.principal.isOwner ? status : await request.redacted(status))
     }
 
-    @Sendable static func health(_ request: APIRequest) async throws -> Response {
-        try request.json(Health(await request.services.healthReader.degradedParts(request.services)))
+    @Sendable static func health(_ request: APIRequest) async throws -> APIResponse {
+        try .json(Health(await request.services.healthReader.degradedParts(request.services)))
     }
 
-    @Sendable static func openAPI(_ request: APIRequest) async throws -> Response {
-        Response(
-            status: .ok,
-            headers: [.contentType: "application/json"],
-            body: ResponseBody(byteBuffer: ByteBuffer(string: OpenAPIDocument.text))
-        )
+    @Sendable static func openAPI(_ request: APIRequest) async throws -> APIResponse {
+        .body(ByteBuffer(string: OpenAPIDocument.text), type: "application/json")
     }
 }
 
@@ -72,8 +68,8 @@ extension APIRequest {
 
 /// `/v1/configuration`: the keys of the broker's configuration with their effective values.
 enum ConfigurationRoutes {
-    @Sendable static func list(_ request: APIRequest) async throws -> Response {
-        try request.json(ListResponse(await request.services.configuration.entries()))
+    @Sendable static func list(_ request: APIRequest) async throws -> APIResponse {
+        try .json(ListResponse(await request.services.configuration.entries()))
     }
 }
 

@@ -1,6 +1,6 @@
 import AccessControl
 import HTTPTypes
-import Hummingbird
+import HummingbirdCore
 import Model
 import NIOCore
 import NIOHTTP1
@@ -28,7 +28,7 @@ enum StreamRoutes {
 
     /// Returns when the connection is closed. The target is dialed before the connection changes, so a failed dial is an
     /// ordinary problem. Without a valid upgrade, the response is the problem that authorization has, or 426.
-    @Sendable static func open(_ request: APIRequest) async throws -> Response {
+    @Sendable static func open(_ request: APIRequest) async throws -> APIResponse {
         let (channel, services) = (request.channel, request.services)
         let target = try request.streamTarget()
         try await request.authorizeConnection(to: target)
@@ -51,8 +51,8 @@ enum StreamRoutes {
         } onCancelOrGracefulShutdown: {
             _ = channel.reset()
         }
-        request.deferredResponse.set { _ in }
-        return request.noContent
+        // `connect` has written the response.
+        return .stream { _ in }
     }
 
     /// Sends the response, and connects the channel with a socket, which first receives the bytes that the client has sent

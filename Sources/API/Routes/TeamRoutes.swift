@@ -1,43 +1,43 @@
 import AccessControl
-import Hummingbird
+import HummingbirdCore
 import Model
 
 /// `/v1/team`. Each change has an entry in the audit log.
 enum TeamRoutes {
-    @Sendable static func show(_ request: APIRequest) async throws -> Response {
-        try request.json(await request.services.teamControl.status())
+    @Sendable static func show(_ request: APIRequest) async throws -> APIResponse {
+        try .json(await request.services.teamControl.status())
     }
 
-    @Sendable static func create(_ request: APIRequest) async throws -> Response {
+    @Sendable static func create(_ request: APIRequest) async throws -> APIResponse {
         let spec = try await request.body(TeamSpec.self)
         let status = try await request.services.teamControl.create(spec)
         let detail = status.problem == nil ? nil : "its registry is not ready"
         try await request.audit(.teamCreated, of: spec.team, detail)
-        return try request.json(status, status: .created)
+        return try .created(status)
     }
 
-    @Sendable static func join(_ request: APIRequest) async throws -> Response {
+    @Sendable static func join(_ request: APIRequest) async throws -> APIResponse {
         let spec = try await request.body(TeamJoinSpec.self)
         let status = try await request.services.teamControl.join(spec)
         try await request.audit(.teamJoined, of: status.team, status.host.map { "as the host \($0)" })
-        return try request.json(status)
+        return try .json(status)
     }
 
-    @Sendable static func leave(_ request: APIRequest) async throws -> Response {
+    @Sendable static func leave(_ request: APIRequest) async throws -> APIResponse {
         let team = try await request.services.teamControl.leave()
         try await request.audit(.teamLeft, of: team)
-        return request.noContent
+        return .noContent
     }
 
-    @Sendable static func invite(_ request: APIRequest) async throws -> Response {
+    @Sendable static func invite(_ request: APIRequest) async throws -> APIResponse {
         let spec = try await request.body(TeamInviteSpec.self)
         let invite = try await request.services.teamControl.invite(spec)
         try await request.audit(.hostInvited, invite: try TeamPairingString(invite.pairing).invite)
-        return try request.json(invite, status: .created)
+        return try .created(invite)
     }
 
     /// Admits a host. The invite in the body is the authentication, because the host has no certificate yet.
-    @Sendable static func admit(_ request: APIRequest) async throws -> Response {
+    @Sendable static func admit(_ request: APIRequest) async throws -> APIResponse {
         let spec = try await request.body(TeamMemberSpec.self)
         let admission: TeamAdmission
         do { admission = try await request.services.teamControl.admit(spec) } catch let problem as Problem
@@ -58,10 +58,10 @@ enum TeamRoutes {
             invite: spec.invite,
             key.map { "with the key \($0)" }
         )
-        return try request.json(admission, status: .created)
+        return try .created(admission)
     }
 
-    @Sendable static func remove(_ request: APIRequest) async throws -> Response {
+    @Sendable static func remove(_ request: APIRequest) async throws -> APIResponse {
         let text = try request.parameter("host")
         guard let host = HostName(text) else {
             throw Problem(.notFound, "\"\(SanitizedText(text))\" is not the name of a host", hint: "patchbay team")
@@ -69,14 +69,14 @@ enum TeamRoutes {
         try await request.services.teamControl.remove(host) {
             try await request.audit(.hostRemoved, of: SanitizedText(host.text))
         }
-        return request.noContent
+        return .noContent
     }
 
-    @Sendable static func issue(_ request: APIRequest) async throws -> Response {
+    @Sendable static func issue(_ request: APIRequest) async throws -> APIResponse {
         let spec = try await request.body(TeamCertificateSpec.self)
         let certificate = try await request.services.teamControl.issue(spec)
         try await request.audit(.certificateIssued, of: SanitizedText(spec.addresses.joined(separator: " ")))
-        return try request.json(certificate, status: .created)
+        return try .created(certificate)
     }
 }
 

@@ -1,59 +1,59 @@
 import AccessControl
-import Hummingbird
+import HummingbirdCore
 import Model
 import SystemIO
 import Tunnels
 
 /// `/v1/tunnels`. An owner sees all tunnels. The holder of a grant sees the tunnels that the grant opened.
 enum TunnelRoutes {
-    @Sendable static func list(_ request: APIRequest) async throws -> Response {
-        try request.json(ListResponse(await request.tunnels()))
+    @Sendable static func list(_ request: APIRequest) async throws -> APIResponse {
+        try .json(ListResponse(await request.tunnels()))
     }
 
-    @Sendable static func show(_ request: APIRequest) async throws -> Response {
-        try request.json(try await request.tunnel())
+    @Sendable static func show(_ request: APIRequest) async throws -> APIResponse {
+        try .json(try await request.tunnel())
     }
 
-    @Sendable static func create(_ request: APIRequest) async throws -> Response {
+    @Sendable static func create(_ request: APIRequest) async throws -> APIResponse {
         let spec = try await request.authorized(try await request.body(TunnelSpec.self))
         let (table, user, holder) = request.tunnelOwner
         let tunnels = try await request.open(1) { [try await table.create(spec, owner: user, holder: holder)] }
-        return try request.json(tunnels[0], status: .created)
+        return try .created(tunnels[0])
     }
 
     /// Opens several tunnels, all or none.
-    @Sendable static func createAll(_ request: APIRequest) async throws -> Response {
+    @Sendable static func createAll(_ request: APIRequest) async throws -> APIResponse {
         var specs: [TunnelSpec] = []
         for spec in try await request.body([TunnelSpec].self) { specs.append(try await request.authorized(spec)) }
         let (table, user, holder) = request.tunnelOwner
         let tunnels = try await request.open(specs.count) { [specs] in
             try await table.create(specs, owner: user, holder: holder)
         }
-        return try request.json(ListResponse(tunnels), status: .created)
+        return try .created(ListResponse(tunnels))
     }
 
-    @Sendable static func remove(_ request: APIRequest) async throws -> Response {
+    @Sendable static func remove(_ request: APIRequest) async throws -> APIResponse {
         let tunnel = try await request.tunnel()
         try await request.services.tunnels.remove(tunnel.id)
         await request.services.tunnelPolicy.unregister([tunnel.id])
-        return request.noContent
+        return .noContent
     }
 
-    @Sendable static func removeAll(_ request: APIRequest) async throws -> Response {
+    @Sendable static func removeAll(_ request: APIRequest) async throws -> APIResponse {
         guard !request.principal.isOwner else {
             let removed = try await request.services.tunnels.removeAll()
             await request.services.tunnelPolicy.prune(keeping: Set(await request.services.tunnels.list().map(\.id)))
-            return try request.json(DeleteResponse(deletedCount: removed))
+            return try .json(DeleteResponse(deletedCount: removed))
         }
         let ids = Set(await request.tunnels().map(\.id))
         await request.services.tunnels.removeEphemeral(ids)
         await request.services.tunnelPolicy.unregister(ids)
-        return try request.json(DeleteResponse(deletedCount: ids.count))
+        return try .json(DeleteResponse(deletedCount: ids.count))
     }
 
     /// Opens tunnels that are removed when the client disconnects. Streams the tunnels, and then the reason of each
     /// failed connection.
-    @Sendable static func createEphemeral(_ request: APIRequest) async throws -> Response {
+    @Sendable static func createEphemeral(_ request: APIRequest) async throws -> APIResponse {
         try request.requireStreamPlace()
         var specs: [TunnelSpec] = []
         for spec in try await request.streamingRequestBody([TunnelSpec].self) {

@@ -1,12 +1,12 @@
 import AccessControl
-import Hummingbird
+import HummingbirdCore
 import Model
 
 /// `/v1/endpoints/{id}/vm-service`.
 enum VMServiceRoutes {
     /// Shows the URLs of a Dart VM service for its preferred approved network route. The broker does not connect to the
     /// service: the Dart Development Service must be its only client.
-    @Sendable static func show(_ request: APIRequest) async throws -> Response {
+    @Sendable static func show(_ request: APIRequest) async throws -> APIResponse {
         let endpoint = try await request.endpoint()
         guard endpoint.kind == .dartVM else {
             throw Problem(
@@ -29,6 +29,6 @@ enum VMServiceRoutes {
         guard let service = services.first else {
             throw Problem(.unavailable, "\(endpoint.id) is offline; its VM service has an address when the app is back")
         }
-        return try request.json(service)
+        return try .json(service)
     }
 }

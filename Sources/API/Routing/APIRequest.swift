@@ -1,37 +1,35 @@
 import AccessControl
 import FoundationEssentials
 import HTTPTypes
-import Hummingbird
 import HummingbirdCore
 import Model
-import Logging
-import MCP
 import NIOCore
 import Registry
 import Synchronization
 
-/// The input of a route handler: the HTTP request, its principal and the services.
+/// The input of a route handler: the HTTP request, its route, its principal, its connection and the services.
 struct APIRequest: Sendable {
     let httpRequest: Request
     let route: APIRoute
-    let parameters: Parameters
+    /// The parts of the path that stand for the parameters of the route.
+    let parameters: [Substring: Substring]
     let principal: Principal
     let channel: any Channel
     let services: APIServices
     let cleanup: RequestCleanup
-    let deferredResponse: DeferredResponse
     let disconnectHandler: DisconnectHandler
     let limiter: ConnectionLimiter
+    let pendingResponse: PendingResponse
 
     /// The maximum size of a JSON body in bytes. Every document of the API is far smaller. MCP bodies have their own
     /// limit.
     static let maxBodySize = 64 * 1_024
     private static let schemaHint = "see the schemas in GET /openapi.json"
 
-    /// Returns a parameter of the route's path, percent-decoded.
+    /// Returns a parameter of the route's path as the client sent it.
     func parameter(_ name: String) throws -> String {
-        guard let value = parameters.get(name) else { throw Problem(.badRequest, "the path has no parameter \(name)") }
-        return value
+        guard let value = parameters[name[...]] else { throw Problem(.badRequest, "the path has no parameter \(name)") }
+        return String(value)
     }
 
     func endpointID() throws -> EndpointID { try endpointID(try parameter("id")) }
@@ -63,7 +61,7 @@ struct APIRequest: Sendable {
     }
 
     /// Returns a text of the query; nil if the parameter is absent.
-    func query(_ name: String) -> String? { httpRequest.uri.queryParameters.get(name) }
+    func query(_ name: String) -> String? { httpRequest.uri.queryParameters[name[...]].map(String.init) }
 
     /// Throws if the query has a parameter that the route does not have.
     func requireKnownParameters() throws(Problem) {
@@ -145,60 +143,10 @@ struct APIRequest: Sendable {
         let body = try await collect(upTo: Self.maxBodySize)
         if body.readableBytes > 0 { try checkMembers(of: Array(body.readableBytesView)) }
     }
-
-    /// Returns a response with a JSON document.
-    func json(_ value: some Encodable, status: HTTPResponse.Status = .ok) throws -> Response {
-        let body = try JSONCoding.encoder().encode(value)
-        return Response(
-            status: status,
-            headers: [.contentType: "application/json"],
-            body: ResponseBody(byteBuffer: ByteBuffer(bytes: body))
-        )
-    }
-
-    var noContent: Response { Response(status: .noContent) }
 }
 
 extension Substring {
     fileprivate var trimmed: String { self.filter { $0 != " " }.lowercased() }
-}
-
-/// The context of one request: its connection, its principal and its cleanup.
-struct APIRequestContext: RequestContext {
-    /// The values that are known before routing.
-    struct Source: RequestContextSource {
-        let application: ApplicationRequestContextSource
-        let channel: any Channel
-        let principal: Principal
-        let cleanup: RequestCleanup
-        let deferredResponse: DeferredResponse
-        let disconnectHandler: DisconnectHandler
-        let limiter: ConnectionLimiter
-        let pendingResponse: PendingResponse
-
-        var logger: Logger { application.logger }
-    }
-
-    var coreContext: CoreRequestContextStorage
-    /// The connection of the request.
-    let channel: any Channel
-    let principal: Principal
-    let cleanup: RequestCleanup
-    let deferredResponse: DeferredResponse
-    let disconnectHandler: DisconnectHandler
-    let limiter: ConnectionLimiter
-    let pendingResponse: PendingResponse
-
-    init(source: Source) {
-        coreContext = CoreRequestContextStorage(source: source.application)
-        channel = source.channel
-        principal = source.principal
-        cleanup = source.cleanup
-        deferredResponse = source.deferredResponse
-        disconnectHandler = source.disconnectHandler
-        limiter = source.limiter
-        pendingResponse = source.pendingResponse
-    }
 }
 
 /// Actions that run when a request ends: after its response, an error or a disconnect.
@@ -212,24 +160,6 @@ final class RequestCleanup: Sendable {
     /// Runs each action once, in reverse order.
     func run() async {
         while let action = actions.withLock({ $0.popLast() }) { await action() }
-    }
-}
-
-/// A response that chooses its head late: one document for a short result, or a stream with earlier messages.
-///
-/// The route stores the writer here and returns an empty response, which is not sent.
-final class DeferredResponse: Sendable {
-    typealias Writer = @Sendable (consuming ResponseWriter) async throws -> Void
-
-    private let writer = Mutex<Writer?>(nil)
-
-    func set(_ new: @escaping Writer) { writer.withLock { $0 = new } }
-
-    func take() -> Writer? {
-        writer.withLock { writer in
-            defer { writer = nil }
-            return writer
-        }
     }
 }
 

@@ -1,11 +1,11 @@
 import AccessControl
 import HTTPTypes
-import Hummingbird
+import HummingbirdCore
 import Model
 
 /// One row of the route table: method and path, permission, documents and handler.
 struct APIRoute: Sendable {
-    typealias Handler = @Sendable (APIRequest) async throws -> Response
+    typealias Handler = @Sendable (APIRequest) async throws -> APIResponse
 
     /// An optional parameter of the query.
     struct Query: Sendable {

@@ -1,13 +1,9 @@
 import AccessControl
-import HTTPTypes
-import Hummingbird
 import Model
-import NIOCore
-import Transport
 
 /// The whole HTTP API, one row for each route.
 ///
-/// The router and `openapi.json` are both made from this table and therefore agree. Each row names the permission that
+/// Requests are matched against this table, and `openapi.json` is made from it, so they agree. Each row names the permission that
 /// its caller needs.
 enum RouteTable {
     static let all = core + access + team + mcpServers + tools
@@ -196,72 +192,5 @@ enum RouteTable {
             .get(path, .grantHolder, "\(name): open the event stream of a session", returns: "events", handler),
             .delete(path, .grantHolder, "\(name): end a session", handler),
         ]
-    }
-
-    /// Returns the responder for all routes. Errors become problems as in RFC 9457.
-    static func responder(for services: APIServices) -> some HTTPResponder<APIRequestContext> {
-        let router = Router(context: APIRequestContext.self)
-        router.add(middleware: ProblemMiddleware())
-        for route in all {
-            router.on(RouterPath(route.path), method: route.method) { request, context in
-                let apiRequest = APIRequest(
-                    httpRequest: request,
-                    route: route,
-                    parameters: context.parameters,
-                    principal: context.principal,
-                    channel: context.channel,
-                    services: services,
-                    cleanup: context.cleanup,
-                    deferredResponse: context.deferredResponse,
-                    disconnectHandler: context.disconnectHandler,
-                    limiter: context.limiter
-                )
-                // The router treats `/v1/grants/` as `/v1/grants`. An empty ID would then mean all grants.
-                if route.path.hasPrefix("/v1/"), request.uri.path.hasSuffix("/") {
-                    throw Problem(.notFound, "there is nothing at \(request.uri.path)", hint: "remove the trailing /")
-                }
-                try await authorize(apiRequest, to: route, pendingResponse: context.pendingResponse)
-                if route.path.hasPrefix("/v1/") { try apiRequest.requireKnownParameters() }
-                if let response = try await apiRequest.forward(from: route) { return response }
-                if route.method != .get, route.requestSchema == nil, route.path.hasPrefix("/v1/") {
-                    try await apiRequest.requireNoMembers()
-                }
-                return try await route.handler(apiRequest)
-            }
-        }
-        return router.buildResponder()
-    }
-
-    /// Throws unless the principal may use the route. A request with a grant is aborted if the grant ends before the
-    /// response.
-    private static func authorize(_ apiRequest: APIRequest, to route: APIRoute, pendingResponse: PendingResponse)
-        async throws
-    {
-        let (principal, accessStore) = (apiRequest.principal, apiRequest.services.accessStore)
-        do { try route.authorize(principal) } catch {
-            if case .localUser = principal.role {
-                try await accessStore.auditDenied(
-                    "\(route.method) \(route.path)",
-                    of: principal.actor,
-                    from: principal.source
-                )
-            }
-            throw error
-        }
-        guard let grant = principal.grant, !route.survivesGrantRevocation else { return }
-        let session = try accessStore.live.register(under: grant.id) {
-            [channel = apiRequest.channel, pendingResponse] in
-            await abort(channel, before: pendingResponse)
-        }
-        apiRequest.cleanup.add { accessStore.live.unregister(session) }
-    }
-
-    /// Aborts the connection and discards unsent response bytes (SO_LINGER 0).
-    ///
-    /// Does nothing if the response is already flushed, because the connection may then serve another client's request.
-    /// The check runs on the connection's event loop and therefore cannot race with the end of the write.
-    private static func abort(_ channel: any Channel, before pendingResponse: PendingResponse) async {
-        if (try? await channel.eventLoop.submit { pendingResponse.isFlushed }.get()) == true { return }
-        try? await channel.reset().get()
     }
 }

@@ -1,6 +1,6 @@
 import FoundationEssentials
 import HTTPTypes
-import Hummingbird
+import HummingbirdCore
 import Model
 import NIOCore
 import ServiceLifecycle
@@ -31,24 +31,18 @@ struct ServerSentEventStream: Sendable {
     static func response(
         to request: Request,
         produce: @escaping @Sendable (ServerSentEventStream) async throws -> Void
-    ) -> Response {
-        let headers: HTTPFields = [
-            .contentType: "text/event-stream", .cacheControl: "no-store",
-        ]
-        return Response(
-            status: .ok,
-            headers: headers,
-            body: ResponseBody { writer in
-                do {
-                    try await request.body.consumeWithCancellationOnInboundClose { _ in
-                        try await Self.pump(into: &writer, produce)
-                    }
-                } catch is CancellationError {
-                    // The reader has disconnected, or the broker stops.
+    ) -> APIResponse {
+        let body = ResponseBody { writer in
+            do {
+                try await request.body.consumeWithCancellationOnInboundClose { _ in
+                    try await Self.pump(into: &writer, produce)
                 }
-                try await writer.finish(nil)
+            } catch is CancellationError {
+                // The reader has disconnected, or the broker stops.
             }
-        )
+            try await writer.finish(nil)
+        }
+        return .response(Response(status: .ok, headers: [.contentType: "text/event-stream"], body: body))
     }
 
     private static func pump(

@@ -5,8 +5,6 @@ package import NIOCore
 import Synchronization
 
 /// TLS of the team listener, which names the host of each client.
-///
-/// The module `TLS` implements it, and `patchbayd` passes it in.
 package protocol MemberTransportSecurity: TransportSecurity {
     /// Returns the host in the client's verified certificate, and the key that the client proved to hold; nil if the
     /// client sent no certificate. Called on the channel's event loop, after the handshake.

@@ -1,6 +1,5 @@
 package import AccessControl
 import HTTPTypes
-import Hummingbird
 import HummingbirdCore
 import MCP
 import Metrics
@@ -69,14 +68,14 @@ package struct TeamProxy: Sendable {
     ///   - path: The path at the other broker.
     ///   - host: The host of the endpoint.
     ///   - principal: The client.
-    /// - Returns: An empty response, if the response of the other broker is deferred; the error of an MCP server.
+    /// - Returns: The response of the other broker as a stream; the error of an MCP server as a document.
     /// - Throws: `HostError`, `CancellationError`; `Problem` for every other error, with the name of the host.
     func forward(
         _ request: APIRequest,
         to path: String,
         on host: HostName,
         for principal: Principal
-    ) async throws -> Response {
+    ) async throws -> APIResponse {
         let method = request.httpRequest.method
         let query = request.httpRequest.uri.query.map { "?\($0)" } ?? ""
         let body = method == .post ? try await request.bytes(upTo: MCPHTTPRequest.bodyLimit) : []
@@ -92,9 +91,9 @@ package struct TeamProxy: Sendable {
         request.disconnectHandler.onDisconnect { response.close() }
         request.cleanup.add { response.close() }
         if let error = try await Self.error(in: response, from: host, isMCP: path.hasPrefix("/e/")) {
-            return request.rawJSON(error, status: HTTPResponse.Status(code: response.status))
+            return .json(error, status: HTTPResponse.Status(code: response.status))
         }
-        request.deferredResponse.set { writer in
+        return .stream { writer in
             var writer = Optional(writer)
             // A stream without an end must not delay the stop of the broker.
             try await withGracefulShutdownHandler {
@@ -103,7 +102,6 @@ package struct TeamProxy: Sendable {
                 if method == .get { response.close() }
             }
         }
-        return request.noContent
     }
 
     /// Returns the time limit of a forwarded request. A message to an MCP server may be a call.

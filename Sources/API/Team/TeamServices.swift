@@ -1,6 +1,6 @@
 import AccessControl
 import FoundationEssentials
-import Hummingbird
+import HummingbirdCore
 import Model
 import MCP
 import Registry
@@ -49,14 +49,14 @@ extension APIRoute {
 extension APIRequest {
     /// The ID of the path if the endpoint belongs to another host; nil for any other request.
     private var endpointOnOtherHost: EndpointID? {
-        guard parameters.get("id") != nil, let id = try? endpointID(), id.host != nil else { return nil }
+        guard parameters["id"] != nil, let id = try? endpointID(), id.host != nil else { return nil }
         return id
     }
 
     /// Serves a request for an endpoint of another host, as its route says. Returns nil if the handler serves it.
     ///
     /// - Throws: `RegistryError` for an endpoint that the principal may not see; `HostError`, `Problem`.
-    func forward(from route: APIRoute) async throws -> Response? {
+    func forward(from route: APIRoute) async throws -> APIResponse? {
         guard route.otherHosts != .here, let id = endpointOnOtherHost, let host = id.host else { return nil }
         guard route.otherHosts == .forwarded else { throw RegistryError.onOtherHost(id, host) }
         let endpoint = try await endpoint(id)
@@ -71,15 +71,15 @@ extension APIRequest {
         } catch let error as HostError {
             // As for an app of this broker: a call that may have been executed has a result.
             guard route.path.hasSuffix("/call"), let failure = error.unknownResult else { throw error }
-            return rawJSON(["schema": 1, "result": .object(failure.result(for: .human, at: endpoint.id))])
+            return .json(["schema": 1, "result": .object(failure.result(for: .human, at: endpoint.id))])
         }
     }
 
     /// Lets the broker of another host probe an endpoint, and returns the endpoint as this broker lists it.
-    func probe(_ endpoint: Endpoint, on host: HostName) async throws -> Response {
+    func probe(_ endpoint: Endpoint, on host: HostName) async throws -> APIResponse {
         guard let team = services.team else { throw RegistryError.noSuchEndpoint(endpoint.id.text) }
         let principal = principal
         let probed = try await whileConnected { try await team.proxy.probe(endpoint.id, on: host, for: principal) }
-        return try json(services.leases.withLeases([view(of: probed)], for: principal)[0])
+        return try .json(services.leases.withLeases([view(of: probed)], for: principal)[0])
     }
 }

@@ -1,7 +1,7 @@
 import AccessControl
 import FoundationEssentials
 import HTTPTypes
-import Hummingbird
+import HummingbirdCore
 import Logging
 import MCP
 import Model
@@ -10,49 +10,19 @@ import NIOHTTP1
 import Registry
 import Tunnels
 
-/// Turns every error into `application/problem+json` (RFC 9457). No other code maps errors to HTTP.
-struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
-    func handle(
-        _ request: Request,
-        context: Context,
-        next: (Request, Context) async throws -> Response
-    ) async throws -> Response {
-        do {
-            return try await next(request, context)
-        } catch {
-            return try Self.response(error, to: request, logger: context.logger)
-        }
-    }
-
-    private static func problem(_ error: any Error, _ request: Request) -> Problem {
-        switch error {
-        case let problem as Problem: problem
-        case let error as RegistryError: error.problem
-        case let error as TunnelError: error.problem
-        case let error as RegistrationError: error.problem
-        case let error as AccessError: error.problem
-        case let error as HostError: error.problem
-        case let failure as DialError: Problem(failure)
-        case let error as HTTPError where error.status == .notFound: notFound(request)
-        case let error as HTTPError where error.status.code < 500:
-            Problem(.badRequest, error.body ?? error.status.reasonPhrase)
-        // The client has disconnected and reads no response.
-        case is CancellationError: Problem(.unavailable, "the request was cancelled because the client disconnected")
-        // A body without a valid end, or with invalid chunks.
-        case let error as HTTPParserError: Problem(.badRequest, "the body cannot be read: \(error)")
-        default: Problem(.internalError, "Patchbay failed: \(error)", hint: "journalctl -u patchbayd")
-        }
-    }
-
-    static func response(_ error: any Error, to request: Request, logger: Logger) throws -> Response {
-        let problem = problem(error, request)
+extension APIResponse {
+    /// Turns every error into `application/problem+json` (RFC 9457). No other code maps errors to HTTP.
+    static func problem(_ error: any Error, of request: Request, logger: Logger) throws -> APIResponse {
+        let (problem, path) = (problem(error), request.uri.path)
         if problem.code == .internalError {
-            logger.error("request failed", metadata: ["path": "\(request.uri.path)", "error": "\(error)"])
+            logger.error("request failed", metadata: ["path": "\(path)", "error": "\(error)"])
         }
         RefusalMetrics.refused(problem)
-        var headers: HTTPFields = [.contentType: "application/problem+json"]
+        var headers = HTTPFields()
         // RFC 9110, section 15.5.6: the response must list the allowed methods.
-        if problem.code == .methodNotAllowed { headers[.allow] = methods(at: request).joined(separator: ", ") }
+        if problem.code == .methodNotAllowed {
+            headers[.allow] = RouteTable.methods(at: path).joined(separator: ", ")
+        }
         // RFC 9110, section 15.5.22: the response must name the protocol.
         if problem.code == .upgradeRequired {
             headers[.connection] = "Upgrade"
@@ -61,48 +31,32 @@ struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
         // RFC 9110, section 11.6.1: the response must name the authentication scheme.
         if problem.code == .unauthorized { headers[.wwwAuthenticate] = "Bearer" }
         if let seconds = (error as? AccessError)?.retryAfterSeconds { headers[.retryAfter] = "\(seconds)" }
-        return Response(
+        let encoder = JSONCoding.encoder()
+        // With the members of OAuth on the paths that its clients ask.
+        let body = try OAuthProblem.isAsked(at: path) ? encoder.encode(OAuthProblem(problem)) : encoder.encode(problem)
+        return .body(
+            ByteBuffer(bytes: body),
+            type: "application/problem+json",
             status: HTTPResponse.Status(code: problem.status),
-            headers: headers,
-            body: ResponseBody(byteBuffer: ByteBuffer(bytes: try body(of: problem, at: request.uri.path)))
+            headers: headers
         )
     }
 
-    /// Encodes a problem, with the members of OAuth on the paths that its clients ask.
-    private static func body(of problem: Problem, at path: String) throws -> Data {
-        guard OAuthProblem.isAsked(at: path) else { return try JSONCoding.encoder().encode(problem) }
-        return try JSONCoding.encoder().encode(OAuthProblem(problem))
-    }
-
-    /// Distinguishes an unknown path from a known path with another method. The router reports both as not found.
-    private static func notFound(_ request: Request) -> Problem {
-        let path = request.uri.path
-        let methods = methods(at: request)
-        if methods.isEmpty {
-            if OAuthProblem.isOfOAuth(path) { return OAuthProblem.unsupported }
-            return Problem(
-                .notFound,
-                "there is nothing at \(SanitizedText(path, limit: 200))",
-                hint: "GET /openapi.json"
-            )
+    private static func problem(_ error: any Error) -> Problem {
+        switch error {
+        case let problem as Problem: problem
+        case let error as RegistryError: error.problem
+        case let error as TunnelError: error.problem
+        case let error as RegistrationError: error.problem
+        case let error as AccessError: error.problem
+        case let error as HostError: error.problem
+        case let failure as DialError: Problem(failure)
+        // The client has disconnected and reads no response.
+        case is CancellationError: Problem(.unavailable, "the request was cancelled because the client disconnected")
+        // A body without a valid end, or with invalid chunks.
+        case let error as HTTPParserError: Problem(.badRequest, "the body cannot be read: \(error)")
+        default: Problem(.internalError, "Patchbay failed: \(error)", hint: "journalctl -u patchbayd")
         }
-        return Problem(
-            .methodNotAllowed,
-            "\(SanitizedText(path, limit: 200)) takes \(methods.joined(separator: ", ")), not \(request.method)"
-        )
-    }
-
-    private static func methods(at request: Request) -> [String] {
-        RouteTable.all.filter { $0.matches(request.uri.path) }.map(\.method.rawValue)
-    }
-}
-
-extension APIRoute {
-    /// Returns whether a concrete path belongs to this route.
-    func matches(_ concrete: String) -> Bool {
-        let pattern = path.split(separator: "/")
-        let parts = concrete.split(separator: "/")
-        return pattern.count == parts.count && zip(pattern, parts).allSatisfy { $0.hasPrefix("{") || $0 == $1 }
     }
 }
 

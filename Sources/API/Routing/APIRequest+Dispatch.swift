@@ -1,0 +1,99 @@
+import AccessControl
+import HTTPTypes
+import HummingbirdCore
+import Model
+import NIOCore
+import Transport
+
+extension RouteTable {
+    private static let paths = Dictionary(grouping: all, by: \.method).mapValues { routes in
+        routes.map { (parts: $0.path.split(separator: "/"), route: $0) }
+    }
+
+    /// Returns the route of a request, with the parameters of its path.
+    ///
+    /// - Throws: `Problem` for an unknown path, or a known path with another method.
+    static func route(_ method: HTTPRequest.Method, _ path: String) throws(Problem) -> (
+        route: APIRoute, parameters: [Substring: Substring]
+    ) {
+        let parts = path.split(separator: "/")
+        for (pattern, route) in paths[method] ?? [] where matches(parts, pattern) {
+            let parameters = zip(pattern, parts).filter { $0.0.hasPrefix("{") }
+            return (route, Dictionary(parameters.map { ($0.0.dropFirst().dropLast(), $0.1) }) { first, _ in first })
+        }
+        throw notFound(method, path)
+    }
+
+    private static func matches(_ parts: [Substring], _ pattern: [Substring]) -> Bool {
+        parts.count == pattern.count && zip(pattern, parts).allSatisfy { $0.hasPrefix("{") || $0 == $1 }
+    }
+
+    /// The methods that are served at a path.
+    static func methods(at path: String) -> [String] {
+        let parts = path.split(separator: "/")
+        return all.filter { matches(parts, $0.path.split(separator: "/")) }.map(\.method.rawValue)
+    }
+
+    private static func notFound(_ method: HTTPRequest.Method, _ path: String) -> Problem {
+        let methods = methods(at: path)
+        if methods.isEmpty {
+            if OAuthProblem.isOfOAuth(path) { return OAuthProblem.unsupported }
+            return Problem(
+                .notFound,
+                "there is nothing at \(SanitizedText(path, limit: 200))",
+                hint: "GET /openapi.json"
+            )
+        }
+        return Problem(
+            .methodNotAllowed,
+            "\(SanitizedText(path, limit: 200)) takes \(methods.joined(separator: ", ")), not \(method)"
+        )
+    }
+}
+
+extension APIRequest {
+    /// Serves the request: checks the permission and the form, then passes the request to the broker of another host or to
+    /// the handler of the route.
+    func dispatch() async throws -> APIResponse {
+        let isVersioned = route.path.hasPrefix("/v1/")
+        // The path `/v1/grants/` matches `/v1/grants`. An empty ID would then mean all grants.
+        if isVersioned, httpRequest.uri.path.hasSuffix("/") {
+            throw Problem(.notFound, "there is nothing at \(httpRequest.uri.path)", hint: "remove the trailing /")
+        }
+        try await authorize()
+        if isVersioned { try requireKnownParameters() }
+        if let response = try await forward(from: route) { return response }
+        if isVersioned, route.method != .get, route.requestSchema == nil { try await requireNoMembers() }
+        return try await route.handler(self)
+    }
+
+    /// Throws unless the principal may use the route. A request with a grant is aborted if the grant ends before the
+    /// response.
+    private func authorize() async throws {
+        let accessStore = services.accessStore
+        do { try route.authorize(principal) } catch {
+            if case .localUser = principal.role {
+                try await accessStore.auditDenied(
+                    "\(route.method) \(route.path)",
+                    of: principal.actor,
+                    from: principal.source
+                )
+            }
+            throw error
+        }
+        guard let grant = principal.grant, !route.survivesGrantRevocation else { return }
+        let session = try accessStore.live.register(under: grant.id) { [channel, pendingResponse] in
+            await Self.abort(channel, before: pendingResponse)
+        }
+        cleanup.add { accessStore.live.unregister(session) }
+    }
+
+    /// Aborts the connection and discards unsent response bytes (SO_LINGER 0).
+    ///
+    /// Does nothing if the response is already flushed, because the connection may then serve another client's request.
+    /// The check runs on the connection's event loop and therefore cannot race with the end of the write.
+    private static func abort(_ channel: any Channel, before pendingResponse: PendingResponse) async {
+        if (try? await channel.eventLoop.submit { pendingResponse.isFlushed }.get()) == true { return }
+        try? await channel.reset().get()
+    }
+}
