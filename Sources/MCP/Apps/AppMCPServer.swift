@@ -27,7 +27,7 @@ package struct AppMCPServer: MCPServer {
 
     package func answer(_ request: MCPRequest, of principal: Principal) async throws(RPCError) -> JSONObject {
         do {
-            return try await proxy.elicitationBridge.runSuspendable(request, at: id, of: principal) {
+            return try await proxy.suspendedRequests.run(request, at: id, of: principal) {
                 try await handle($0, principal)
             }
         } catch let error as RPCError {

@@ -17,7 +17,7 @@ package final class AppProxy: AppCaller, Service {
     let catalog: ToolCatalog
     let descriptionReader: ServerDescriptionProvider
     let changeMonitor: ChangeMonitor
-    let elicitationBridge: ElicitationBridge
+    let suspendedRequests: SuspendedRequests
     private let authorizer: any EndpointAuthorizer
     let pool: UpstreamSessionPool
     private let clientSessions: ClientSessions
@@ -77,12 +77,7 @@ package final class AppProxy: AppCaller, Service {
             tasks: tasks
         )
         clientSessions = ClientSessions(over: pool, tasks: tasks, clock: clock)
-        elicitationBridge = ElicitationBridge(
-            over: pool,
-            tasks: tasks,
-            clock: clock,
-            clientAnswer: timeouts.clientAnswer
-        )
+        suspendedRequests = SuspendedRequests(over: pool, tasks: tasks, clock: clock)
         tokenTester = TokenTester(pool: pool, clock: clock)
         descriptionReader = ServerDescriptionProvider(pool: pool, cache: cache, clock: clock)
         sender = RequestSender(
@@ -91,12 +86,11 @@ package final class AppProxy: AppCaller, Service {
             leases: leases,
             pool: pool,
             clientSessions: clientSessions,
-            elicitationBridge: elicitationBridge,
             cache: cache,
             sizeLimiter: sizeLimiter,
             resourceLinks: resourceLinks,
             stateNotifier: stateNotifier,
-            total: timeouts.response.total,
+            timeouts: timeouts,
             clock: clock
         )
         catalog = ToolCatalog(

@@ -11,14 +11,12 @@ struct RequestSender: Sendable {
     let leases: LeaseService
     let pool: UpstreamSessionPool
     let clientSessions: ClientSessions
-    let elicitationBridge: ElicitationBridge
     let cache: AppCache
     let sizeLimiter: ResultSizeLimiter
     let resourceLinks: ResourceLinkFilter
     /// Notifies of changes of an endpoint's routes, state, approval or token.
     let stateNotifier: EndpointNotifier<Void>
-    /// The total timeout of a request without a timeout of its own, apart from the wait time.
-    let total: Duration
+    let timeouts: UpstreamTimeouts
     let clock: any Clock<Duration>
 
     /// Sends a request to an app. An unreachable app is retried for the wait time.
@@ -37,7 +35,7 @@ struct RequestSender: Sendable {
         do {
             try await requireTool(request, at: id, for: principal)
             let response = try await pool.endpointTasks.run(at: id) {
-                try await elicitationBridge.answerInputRequests(request) {
+                try await answerInputRequests(request) {
                     try await sendWithRetry($0, at: id, for: principal, wait: wait)
                 }
             }
@@ -85,7 +83,7 @@ struct RequestSender: Sendable {
         let annotations = await annotations(of: request, id)
         let request = annotations.originalName.map { request.with(request.params.with("name", .string($0))) } ?? request
         // The timeout of the request covers everything; without one, the wait for the app has its own limit.
-        let limit = request.timeout ?? wait + total
+        let limit = request.timeout ?? wait + timeouts.response.total
         var policy = RetryPolicy(for: min(wait, limit), mayRepeat: request.mayRepeat(annotations))
         var wakeups: AsyncStream<Void>?
         var held = Duration.zero

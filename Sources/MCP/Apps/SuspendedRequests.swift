@@ -1,104 +1,104 @@
+import AccessControl
 import Model
 import Synchronization
 import SystemIO
 
-/// A request to an app that may ask for input while it runs, for a 2026-07-28 client (multi round-trip requests). The
-/// client gets a question as a result and repeats the request with the answer. The app waits meanwhile.
-final class SuspendedRequest: Sendable {
-    /// The next result for the client.
-    enum Outcome: Sendable {
-        case completed(Result<JSONObject, any Error>)
-        /// Questions by the names that the answers must use.
-        case inputRequired(JSONObject)
+/// Runs requests of 2026-07-28 clients, which are asked for input by results, at apps that ask on a stream.
+final class SuspendedRequests: Sendable {
+    /// Methods during which 2026-07-28 lets a server request input.
+    private static let methods: Set = ["tools/call", "prompts/get", "resources/read"]
+
+    private let pool: UpstreamSessionPool
+    private let tasks: BackgroundTasks
+    private let watch: ElapsedTimer
+    /// The requests that wait for input from their clients.
+    private let store = Mutex(SuspendedRequestStore())
+
+    init(over pool: UpstreamSessionPool, tasks: BackgroundTasks, clock: any Clock<Duration>) {
+        self.pool = pool
+        self.tasks = tasks
+        watch = ElapsedTimer(clock)
     }
 
-    private struct Question {
-        let name: String
-        let request: JSON
-        let answer: Promise<Result<JSON, RPCError>>
-    }
-
-    private struct State {
-        var questions: [Question] = []
-        var count = 0
-        var result: Result<JSONObject, any Error>?
-        var waiter: Promise<Outcome>?
-        var notify: (@Sendable (RPCNotification) -> Void)?
-    }
-
-    private let state = Mutex(State())
-    /// Completed when the client will not continue the request.
-    let abandoned = Promise<Void>()
-
-    /// Sends a question to the client and returns the answer.
-    func ask(_ method: String, _ params: JSONObject?) async -> Result<JSON, RPCError> {
-        let answer = Promise<Result<JSON, RPCError>>()
-        var request: JSONObject = ["method": .string(method)]
-        request["params"] = params.map { .object($0) }
-        let question = JSON.object(request)
-        let (name, waiter, outcome) = state.withLock { state in
-            state.count += 1
-            let name = "q\(state.count)"
-            state.questions.append(Question(name: name, request: question, answer: answer))
-            defer { state.waiter = nil }
-            return (name, state.waiter, Self.outcome(of: state.questions))
+    /// Runs a request. If a 2026-07-28 client made it, a session-mode app may send requests during processing.
+    ///
+    /// - Throws: Errors of `body`, `AppError.busy`, `RPCError`.
+    func run(
+        _ request: MCPRequest,
+        at id: EndpointID,
+        of principal: Principal,
+        _ body: @escaping @Sendable (MCPRequest) async throws -> JSONObject
+    ) async throws -> JSONObject {
+        let capabilities = ClientCapabilities(request.capabilities)
+        guard request.supportsInputRequired, !capabilities.isEmpty, Self.methods.contains(request.method)
+        else { return try await body(request) }
+        let (state, answers) = (request.params["requestState"]?.string, request.params["inputResponses"]?.object)
+        let isPatchbayState = state?.hasPrefix(SuspendedRequestStore.prefix) == true
+        let isNew = state == nil && request.params["inputResponses"] == nil
+        guard isPatchbayState || isNew && mayAskOnStream(id) else { return try await body(request) }
+        let key = SuspendedRequestStore.Key(request, at: id, of: principal)
+        let suspended: SuspendedRequest
+        if isPatchbayState, let state {
+            suspended = try store.withLock { store throws(RPCError) in try store.resume(state, for: key) }
+            suspended.provideAnswers(answers ?? [:], notify: request.notify)
+        } else {
+            suspended = SuspendedRequest()
+            guard begin(suspended, running: request, with: capabilities, body) else { throw AppError.busy }
         }
-        waiter?.complete(.success(outcome))
-        defer { state.withLock { $0.questions.removeAll { $0.name == name } } }
-        do { return try await answer.value() } catch {
-            return .failure(.internalError("the client no longer waits for this request"))
+        switch try await suspended.next() {
+        case .completed(let result): return try result.get()
+        case .inputRequired(let requests): return try suspend(suspended, for: key, asking: requests)
         }
     }
 
-    /// Takes the client's answers. A question without an answer is asked again.
-    func provideAnswers(_ answers: JSONObject, notify: (@Sendable (RPCNotification) -> Void)?) {
-        let answered = state.withLock { state in
-            state.notify = notify
-            let answered = state.questions.compactMap { question in
-                answers[question.name].map { (question.answer, $0) }
+    /// Begins a request. It ends early when the client abandons it.
+    private func begin(
+        _ suspended: SuspendedRequest,
+        running request: MCPRequest,
+        with capabilities: ClientCapabilities,
+        _ body: @escaping @Sendable (MCPRequest) async throws -> JSONObject
+    ) -> Bool {
+        suspended.setNotify(request.notify)
+        var inner = request
+        inner.clientRequester = ClientRequester(
+            key: "2026-07-28 \(capabilities.text)",
+            protocolVersion: .latestWithHandshake,
+            capabilities: capabilities,
+            isSingleClient: false,
+            handlesInputRequired: false,
+            sendRequest: { method, params, _ in await suspended.ask(method, params) }
+        )
+        if request.notify != nil { inner.notify = { suspended.send($0) } }
+        return tasks.schedule { [inner] in
+            _ = try? await withCancellation(when: { try await suspended.abandoned.value() }) {
+                do { suspended.complete(.success(try await body(inner))) } catch { suspended.complete(.failure(error)) }
             }
-            state.questions.removeAll { answers[$0.name] != nil }
-            return answered
         }
-        for (promise, answer) in answered { promise.complete(.success(.success(answer))) }
     }
 
-    /// Returns the final result or the open questions. Cancelling the wait abandons the request.
-    func next() async throws -> Outcome {
-        let waiter = Promise<Outcome>()
-        let outcome = state.withLock { state -> Outcome? in
-            if let result = state.result { return .completed(result) }
-            if !state.questions.isEmpty { return Self.outcome(of: state.questions) }
-            state.waiter = waiter
-            return nil
-        }
-        if let outcome { return outcome }
-        do { return try await waiter.value() } catch {
-            abandoned.complete(.success(()))
+    private func suspend(
+        _ suspended: SuspendedRequest,
+        for key: SuspendedRequestStore.Key,
+        asking requests: JSONObject
+    ) throws(RPCError) -> JSONObject {
+        do {
+            let (state, expired) = try store.withLock { store throws(RPCError) in
+                try store.save(suspended, for: key, at: watch.elapsed)
+            }
+            for old in expired { old.abandoned.complete(.success(())) }
+            return [
+                "resultType": "input_required", "inputRequests": .object(requests), "requestState": .string(state),
+            ]
+        } catch {
+            suspended.abandoned.complete(.success(()))
             throw error
         }
     }
 
-    /// Records the final result and returns it to a waiting client.
-    func complete(_ result: Result<JSONObject, any Error>) {
-        let waiter = state.withLock { state in
-            state.result = result
-            defer { state.waiter = nil }
-            return state.waiter
-        }
-        waiter?.complete(.success(.completed(result)))
-    }
-
-    /// Sets the notification handler of the client's current HTTP request.
-    func setNotify(_ notify: (@Sendable (RPCNotification) -> Void)?) { state.withLock { $0.notify = notify } }
-
-    /// Sends a notification to the client's current HTTP request.
-    func send(_ notification: RPCNotification) { state.withLock { $0.notify }?(notification) }
-
-    private static func outcome(of questions: [Question]) -> Outcome {
-        var requests = JSONObject()
-        for question in questions { requests[question.name] = question.request }
-        return .inputRequired(requests)
+    /// Returns whether the app may send requests on a stream. True for an app without a connection so far.
+    private func mayAskOnStream(_ id: EndpointID) -> Bool {
+        guard let server = pool.server(of: id) else { return true }
+        return !server.protocolVersion.isStateless && server.sessionID != nil
     }
 }
 
@@ -107,10 +107,17 @@ struct SuspendedRequestStore: Sendable {
     /// The properties that a continued request must share with the suspended one.
     struct Key: Hashable, Sendable {
         let holder: String
-        let endpoint: String
+        let endpoint: EndpointID
         let method: String
-        /// The parameters as JSON text, without state, answers and `_meta`.
-        let params: String
+        /// The parameters without state, answers and `_meta`: metadata such as a trace context may differ.
+        let params: JSONObject
+
+        init(_ request: MCPRequest, at id: EndpointID, of principal: Principal) {
+            (holder, endpoint, method) = (principal.holder, id, request.method)
+            var params = request.params
+            for name in ["requestState", "inputResponses", "_meta"] { params[name] = nil }
+            self.params = params
+        }
     }
 
     private struct Entry: Sendable {

@@ -68,7 +68,7 @@ extension RequestSender {
         let (turn, hasTurn) = try await imageTurn(
             for: result,
             of: id,
-            within: (request.timeout ?? total) - watch.elapsed
+            within: (request.timeout ?? timeouts.response.total) - watch.elapsed
         )
         defer { turn?.release() }
         return await sizeLimiter.limitSize(

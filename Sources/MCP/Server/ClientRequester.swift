@@ -1,6 +1,11 @@
 import Model
+import SystemIO
 
 /// Sends requests of an app to the MCP client (elicitation, sampling, roots) while a request of that client runs.
+///
+/// Each request is suspended in `ask` until the client has answered, whatever the protocol versions of the two sides.
+/// `AppRequests` and `RequestSender.answerInputRequests` read the requests of apps, from streams and from results.
+/// `SessionStore` and `SuspendedRequest` pass them to clients, on streams and as results.
 package struct ClientRequester: Sendable {
     typealias SendRequest =
         @Sendable (_ method: String, _ params: JSONObject?, _ isBound: Bool) async ->
@@ -24,31 +29,24 @@ package struct ClientRequester: Sendable {
     /// A bound request ends with the client request that it belongs to. An unbound one may concern any request of that
     /// client. Cancelling the task cancels the request.
     let sendRequest: SendRequest
-}
 
-extension ClientRequester {
-    /// Creates the requester for a client with a session.
-    ///
-    /// Returns nil if the client accepts no requests and has set no log level. Without a running request, sending
-    /// fails, but the requester still identifies the client.
-    init?(for parsed: ParsedRequest, in sessions: SessionStore, during inFlight: InFlightRequest?, hasLogLevel: Bool) {
-        guard case .session(let version) = parsed.mode, let session = parsed.session,
-            hasLogLevel || !parsed.capabilities.isEmpty
-        else { return nil }
-        self.init(
-            key: session.id,
-            protocolVersion: version,
-            capabilities: parsed.capabilities,
-            isSingleClient: true,
-            handlesInputRequired: true
-        ) { method, params, isBound in
-            guard let inFlight else { return .failure(.internalError("no request of the client is running")) }
-            let sender = ServerRequestSender(
-                sessions: sessions,
-                session: session,
-                boundRequest: isBound ? inFlight : nil
-            )
-            return await sender.send(method, params)
+    /// Throws if the client has not declared that it accepts the request.
+    func requireCapability(for method: String, _ params: JSONObject?) throws(RPCError) {
+        guard capabilities.allow(method, params) else {
+            throw RPCError(RPCError.methodNotFound("").code, "the client does not support \(method)")
         }
+    }
+
+    /// Sends a request that the client supports, and returns its response, or an error after the time limit.
+    func ask(
+        _ method: String,
+        _ params: JSONObject?,
+        isBound: Bool,
+        within limit: Duration,
+        clock: any Clock<Duration>
+    ) async -> Result<JSON, RPCError> {
+        let answer = try? await withTimeout(limit, clock: clock) { await sendRequest(method, params, isBound) }
+        return answer
+            ?? .failure(.internalError("the client did not answer within \(limit.components.seconds) s"))
     }
 }

@@ -1,12 +1,11 @@
 import Model
 import Synchronization
-import SystemIO
 
 /// A request that a server is handling: its notifications, its outcome, and everything that can end it early.
 ///
 /// The response is plain JSON if no event precedes the result. Otherwise it is an event stream that starts with the
 /// first event.
-struct InFlightRequest: Sendable {
+final class InFlightRequest: Sendable {
     /// The end of a request.
     enum Outcome: Sendable {
         case completed(JSON, status: Int)
@@ -16,54 +15,17 @@ struct InFlightRequest: Sendable {
         case disconnected
     }
 
-    /// The outcome of the request; the first one set is final.
-    final class Completion: Sendable {
-        private struct State {
-            var outcome: Outcome?
-            var serverRequests: [Promise<Result<JSON, RPCError>>] = []
-        }
-
-        private let state = Mutex(State())
-        private let events: ResponseEvents
-
-        init(_ events: ResponseEvents) { self.events = events }
-
-        func end(with new: Outcome) {
-            let serverRequests = state.withLock { state in
-                if state.outcome == nil { state.outcome = new }
-                defer { state.serverRequests = [] }
-                return state.serverRequests
-            }
-            events.finish()
-            for serverRequest in serverRequests { serverRequest.complete(.success(.failure(Self.requestEnded))) }
-        }
-
-        /// The outcome; nil while the request runs.
-        var outcome: Outcome? { state.withLock { $0.outcome } }
-
-        /// Registers a request to the client, which fails when the client's own request ends.
-        func register(_ serverRequest: Promise<Result<JSON, RPCError>>) {
-            let isOver = state.withLock { state in
-                if state.outcome == nil { state.serverRequests.append(serverRequest) }
-                return state.outcome != nil
-            }
-            if isOver { serverRequest.complete(.success(.failure(Self.requestEnded))) }
-        }
-
-        func unregister(_ serverRequest: Promise<Result<JSON, RPCError>>) {
-            state.withLock { $0.serverRequests.removeAll { $0 === serverRequest } }
-        }
-
-        private static let requestEnded = RPCError.internalError("the client's request has ended")
-    }
-
-    let completion: Completion
+    /// The outcome of the request; nil while it runs.
+    private let outcome = Mutex<Outcome?>(nil)
     private let events = ResponseEvents()
     private let keepAliveTimer: KeepAliveTimer
 
-    init(_ keepAliveTimer: KeepAliveTimer) {
-        completion = Completion(events)
-        self.keepAliveTimer = keepAliveTimer
+    init(_ keepAliveTimer: KeepAliveTimer) { self.keepAliveTimer = keepAliveTimer }
+
+    /// Ends the request. The first outcome is final.
+    func end(with new: Outcome) {
+        outcome.withLock { if $0 == nil { $0 = new } }
+        events.finish()
     }
 
     /// Sends a message to the client.
@@ -76,7 +38,7 @@ struct InFlightRequest: Sendable {
     /// messages from this level on. Returns nil if the client asked for neither.
     func notifier(progressToken: RPCID?, level: LogLevel?) -> (@Sendable (RPCNotification) -> Void)? {
         guard progressToken != nil || level != nil else { return nil }
-        return { notification in
+        return { [self] notification in
             switch notification.method {
             case "notifications/progress":
                 guard let progressToken else { return }
@@ -109,16 +71,16 @@ struct InFlightRequest: Sendable {
     ) async throws {
         let headers = httpRequest.headers
         var isStream = false
-        httpRequest.onDisconnect? { [completion] in completion.end(with: .disconnected) }
+        httpRequest.onDisconnect? { [self] in end(with: .disconnected) }
         // Clients time out after 30 s or more without a response head.
         let registration =
             headers.acceptsEvents
             ? keepAliveTimer.register(isSoon: opening != nil) { [events] in events.keepAlive() } : nil
         defer { if let registration { keepAliveTimer.unregister(registration) } }
-        try await withThrowingDiscardingTaskGroup { [completion] group in
+        try await withThrowingDiscardingTaskGroup { group in
             group.addTask {
                 let (json, status) = await work()
-                completion.end(with: .completed(json, status: status))
+                self.end(with: .completed(json, status: status))
             }
             while let events = await events.next() {
                 guard headers.acceptsEvents else { continue }
@@ -144,7 +106,7 @@ struct InFlightRequest: Sendable {
         _ headers: MCPRequestHeaders,
         to writer: inout Writer
     ) async throws {
-        switch (completion.outcome, isStream) {
+        switch (outcome.withLock { $0 }, isStream) {
         case (.completed(let json, let status), false):
             try await writer.write(MCPHTTPResponse(status, json: json).acceptable(to: headers))
         case (.completed(let json, _), true):

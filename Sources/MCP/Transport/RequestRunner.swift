@@ -35,7 +35,7 @@ struct RequestRunner: Sendable {
         if let session = parsed.session {
             let send: (@Sendable (RPCMessage) -> Bool)? = acceptsEvents ? { @Sendable in inFlight.send($0) } : nil
             await sessions.begin(request: parsed.id, of: session, send: send) {
-                inFlight.completion.end(with: .cancelled)
+                inFlight.end(with: .cancelled)
             }
         }
         let end: Result<Void, any Error>

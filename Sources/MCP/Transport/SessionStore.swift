@@ -1,6 +1,7 @@
 package import FoundationEssentials
 import Model
 import ServiceLifecycle
+import SystemIO
 
 /// The state of client sessions: running requests, subscriptions and the stream.
 ///
@@ -23,7 +24,7 @@ package actor SessionStore: Service {
         var stream: (number: Int, end: @Sendable () -> Void)?
         var inFlight: [RPCID: InFlight] = [:]
         /// The requests to the client that have no response yet.
-        var serverRequests: [RPCID: @Sendable (Result<JSON, RPCError>) -> Void] = [:]
+        var serverRequests: [RPCID: Promise<Result<JSON, RPCError>>] = [:]
         var logLevel: LogLevel?
         var lastUsed = 0
         var lastSeen: Date
@@ -141,25 +142,42 @@ package actor SessionStore: Service {
     func receive(_ message: SessionMessage) {
         switch message.content {
         case .cancellation(let id): records[message.session]?.inFlight.removeValue(forKey: id)?.cancel()
-        case .response(let id, let outcome): records[message.session]?.serverRequests.removeValue(forKey: id)?(outcome)
+        case .response(let id, let outcome):
+            records[message.session]?.serverRequests.removeValue(forKey: id)?.complete(.success(outcome))
         }
     }
 
-    /// Records a request to the client under an unguessable ID.
+    /// Sends a request to a client under an unguessable ID. Cancelling the task cancels the request.
     ///
-    /// - Returns: The ID; nil if the client has too many requests already.
-    func registerServerRequest(
-        to session: Session,
-        _ answer: @escaping @Sendable (Result<JSON, RPCError>) -> Void
-    ) -> RPCID? {
+    /// - Parameters:
+    ///   - session: The session of the client.
+    ///   - method: The method.
+    ///   - params: The parameters.
+    ///   - write: Writes a message on a stream to the client. Returns false if no stream takes the message.
+    /// - Returns: The client's response.
+    func ask(
+        _ session: Session,
+        _ method: String,
+        _ params: JSONObject?,
+        write: @Sendable (RPCMessage) async -> Bool
+    ) async -> Result<JSON, RPCError> {
         touch(session)
-        guard (records[session]?.serverRequests.count ?? 0) < Self.serverRequestLimit else { return nil }
-        let id = RPCID.text(SessionIDSigner.randomText())
-        records[session]?.serverRequests[id] = answer
-        return id
+        guard (records[session]?.serverRequests.count ?? 0) < Self.serverRequestLimit else {
+            return .failure(.internalError("the client has \(Self.serverRequestLimit) unanswered requests already"))
+        }
+        let (id, response) = (RPCID.text(SessionIDSigner.randomText()), Promise<Result<JSON, RPCError>>())
+        records[session]?.serverRequests[id] = response
+        defer { records[session]?.serverRequests[id] = nil }
+        guard await write(.request(RPCRequest(id: id, method: method, params: params))) else {
+            return .failure(.internalError("the client does not read its stream"))
+        }
+        do { return try await response.value() } catch {
+            // Tells the client to stop working on the request.
+            let end = RPCNotification(method: "notifications/cancelled", params: ["requestId": id.json])
+            _ = await write(.notification(end))
+            return .failure(.internalError("the request was cancelled"))
+        }
     }
-
-    func cancelServerRequest(_ id: RPCID, of session: Session) { records[session]?.serverRequests[id] = nil }
 
     func setLogLevel(_ level: LogLevel, of session: Session) {
         touch(session)

@@ -11,9 +11,9 @@ final class SessionStream: Sendable {
     /// - Returns: Whether the stream must be opened again.
     typealias Read = @Sendable (_ opened: @escaping @Sendable () -> Void) async -> Bool
 
-    /// The time in seconds that a request waits for the stream. A server that takes longer is assumed to have none.
+    /// The time that a request waits for the stream. A server that takes longer is assumed to have none.
     static let openingLimit = Duration.seconds(1)
-    /// The pause after the stream ended during a request, in milliseconds.
+    /// The pause after the stream ended during a request.
     private static let pause = Duration.milliseconds(500)
 
     private let clock: any Clock<Duration>
@@ -21,10 +21,7 @@ final class SessionStream: Sendable {
     /// The session ID of the stream in progress, and a promise that ends the stream.
     private let current = Mutex<(session: String, end: Promise<Void>)?>(nil)
 
-    init(clock: any Clock<Duration>, tasks: BackgroundTasks) {
-        self.clock = clock
-        self.tasks = tasks
-    }
+    init(clock: any Clock<Duration>, tasks: BackgroundTasks) { (self.clock, self.tasks) = (clock, tasks) }
 
     /// Opens the stream of a session, unless it is open. Ends the stream of an earlier session.
     func open(_ session: String, within limit: Duration = SessionStream.openingLimit, _ read: @escaping Read) async {
@@ -37,7 +34,10 @@ final class SessionStream: Sendable {
         }
         guard isNew else { return }
         tasks.schedule { [self] in
-            await readRepeatedly(until: end, opened, read)
+            _ = try? await withCancellation(when: { try await end.value() }) { [clock] in
+                while await read({ opened.complete(.success(())) }) { try await clock.sleep(for: Self.pause) }
+            }
+            opened.complete(.success(()))
             current.withLock { current in if current?.end === end { current = nil } }
         }
         _ = try? await withTimeout(min(limit, Self.openingLimit), clock: clock) { try await opened.value() }
@@ -45,18 +45,4 @@ final class SessionStream: Sendable {
 
     /// Ends the stream.
     func close() { current.withLock { $0?.end }?.complete(.success(())) }
-
-    private func readRepeatedly(until end: Promise<Void>, _ opened: Promise<Void>, _ read: @escaping Read) async {
-        await withTaskGroup(of: Void.self) { group in
-            group.addTask { try? await end.value() }
-            group.addTask { [clock] in
-                while await read({ opened.complete(.success(())) }) {
-                    guard (try? await clock.sleep(for: Self.pause)) != nil else { return }
-                }
-            }
-            await group.next()
-            group.cancelAll()
-        }
-        opened.complete(.success(()))
-    }
 }

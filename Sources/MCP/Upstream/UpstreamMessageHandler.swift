@@ -6,17 +6,18 @@ struct UpstreamMessageHandler: Sendable {
     var id: RPCID?
     /// Removes the session token from messages.
     var redactor = TokenRedactor([])
-    /// Returns the forwarder to the client; nil if the app cannot send requests to a client.
-    var forwarder: @Sendable () -> ClientRequestForwarder? = { nil }
-    /// Returns the delay by requests to the client.
-    var pause: @Sendable () -> ClientRequestForwarder.Pause = { ClientRequestForwarder.Pause() }
+    /// The requests of the app to the client; nil if no client can be asked.
+    var appRequests: AppRequests?
     var notify: (@Sendable (RPCNotification) -> Void)?
     /// Receives announced changes.
     var onChange: @Sendable (ServerChange) -> Void = { _ in }
-    /// Sends the app a response.
-    var respond: @Sendable (RPCMessage) -> Void = { _ in }
-    /// Starts an accepted request to the client.
-    var forward: @Sendable (ClientRequestForwarder.PendingRequest) -> Void = { _ in }
+    /// Sends the app a message that has no response.
+    var send: @Sendable (RPCMessage) async -> Void = { _ in }
+    /// Sends it in the background, with a limit for each app.
+    var sendLater: @Sendable (RPCMessage) -> Void = { _ in }
+
+    /// The delay of the response by requests to the client.
+    var delay: ClientDelay { appRequests?.delay(of: id) ?? ClientDelay() }
 
     func handle(_ message: RPCMessage) {
         switch message {
@@ -34,7 +35,8 @@ struct UpstreamMessageHandler: Sendable {
             notify?(RPCNotification(method: notification.method, params: params))
         case "notifications/message": notify?(notification)
         case "notifications/cancelled":
-            if let id = notification.params?["requestId"].flatMap(RPCID.init) { forwarder()?.cancel(id) }
+            let request = notification.params?["requestId"].flatMap(RPCID.init)
+            if let request { appRequests?.cancel(request, during: id) }
         case "notifications/tools/list_changed": onChange(.tools)
         case "notifications/prompts/list_changed": onChange(.prompts)
         case "notifications/resources/list_changed": onChange(.resources)
@@ -47,12 +49,12 @@ struct UpstreamMessageHandler: Sendable {
     /// Answers a request of a session-mode app: `ping` directly, all others by the client if its capabilities allow the
     /// method.
     private func answer(_ request: RPCRequest) {
-        if request.method == "ping" { return respond(.response(id: request.id, .success([:]))) }
+        if request.method == "ping" { return sendLater(.response(id: request.id, .success([:]))) }
         do throws(RPCError) {
-            guard let forwarder = forwarder() else { throw .methodNotFound(request.method) }
-            forward(try forwarder.accept(request))
+            guard let appRequests else { throw .methodNotFound(request.method) }
+            try appRequests.accept(request, during: id, respond: send)
         } catch {
-            respond(.response(id: request.id, .failure(error)))
+            sendLater(.response(id: request.id, .failure(error)))
         }
     }
 }

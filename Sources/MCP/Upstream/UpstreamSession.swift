@@ -27,8 +27,8 @@ actor UpstreamSession {
     nonisolated let subscriptions = ResourceSubscriptions()
     /// One image of the app at a time is resized, so that an app with many images does not delay the others.
     nonisolated let imageTurns = AsyncSemaphore(permits: 1)
-    /// The forwarders of the requests in flight, for a client session.
-    private let forwarders = ActiveForwarders()
+    /// The requests of the app to the client of a client session.
+    private let appRequests: AppRequests
     /// The stream on which the app sends requests to the client of a client session.
     private let sessionStream: SessionStream
     private var requestQueue = FairQueue<Promise<Void>>(
@@ -59,6 +59,7 @@ actor UpstreamSession {
         (self.timeouts, self.clock) = (timeouts, clock)
         (self.tasks, self.onChange) = (tasks, onChange)
         (isClientSession, watch) = (clientParameters != nil, ElapsedTimer(clock))
+        appRequests = AppRequests(tasks: tasks, clock: clock, watch: watch, timeout: timeouts.clientAnswer)
         sessionStream = SessionStream(clock: clock, tasks: tasks)
         connector = UpstreamConnector(
             over: ConnectionPool(
@@ -246,16 +247,8 @@ actor UpstreamSession {
         message.admission = admission
         message.mayReuse = request.mayRepeat(annotations)
         message.notify = request.notify
-        message.forwarder =
-            isClientSession ? request.clientRequester.map { ClientRequestForwarder($0, watch) } : nil
-        let forwarder = message.forwarder
-        if let forwarder { forwarders.add(forwarder) }
-        defer {
-            if let forwarder {
-                forwarders.remove(forwarder)
-                forwarder.end()
-            }
-        }
+        if isClientSession, let client = request.clientRequester { appRequests.begin(.number(number), of: client) }
+        defer { appRequests.end(.number(number)) }
         connector.beginRequest()
         defer { connector.endRequest() }
         do {
@@ -299,25 +292,15 @@ actor UpstreamSession {
         during message: UpstreamMessage?,
         by routes: [AuthorizedRoute]
     ) -> UpstreamMessageHandler {
-        let (forwarder, hasResponse) = (message?.forwarder, message?.id != nil)
-        return UpstreamMessageHandler(
+        UpstreamMessageHandler(
             id: message?.id,
             redactor: TokenRedactor(routes),
-            forwarder: { [forwarders] in forwarder ?? (hasResponse ? nil : forwarders.common) },
-            pause: { [forwarders] in
-                forwarders.pause.merged(with: forwarder?.pause ?? ClientRequestForwarder.Pause())
-            },
+            appRequests: isClientSession ? appRequests : nil,
             notify: message?.notify,
             onChange: onChange,
-            respond: { [self] in notifyLater($0, by: routes) },
-            forward: { [self] request in tasks.schedule { [self] in await forward(request, by: routes) } }
+            send: { [self] in try? await notify($0, by: routes) },
+            sendLater: { [self] in notifyLater($0, by: routes) }
         )
-    }
-
-    private func forward(_ request: ClientRequestForwarder.PendingRequest, by routes: [AuthorizedRoute]) async {
-        let outcome = await request.forward(within: timeouts.clientAnswer, clock: clock)
-        if let outcome { try? await notify(.response(id: request.id, outcome), by: routes) }
-        request.forwarder.finish(request.id)
     }
 
     private nonisolated func notifyLater(_ message: RPCMessage, by routes: [AuthorizedRoute]) {
@@ -393,7 +376,7 @@ actor UpstreamSession {
             let response = try? await exchange(message, over: connected, by: routes)
             // MCP 2025-03-26 and later: a server without such a stream answers 405.
             guard let response, response.status != 405 else { return false }
-            return !forwarders.isEmpty && server == connected.server
+            return !appRequests.isEmpty && server == connected.server
         }
     }
 }

@@ -36,8 +36,6 @@ struct UpstreamMessage: Sendable {
     var mayReuse = true
     /// Indicates whether it is the DELETE that ends a session.
     var isSessionDelete = false
-    /// Forwards the app's requests to the client during this message.
-    var forwarder: ClientRequestForwarder?
     /// Called when the server has opened its stream.
     var opened: (@Sendable () -> Void)?
     /// Receives the notifications that belong to this message.

@@ -1,3 +1,4 @@
+import AccessControl
 import Model
 import TestSupport
 import Testing
@@ -5,8 +6,12 @@ import Testing
 @testable import MCP
 
 @Suite struct SuspendedRequestTests {
-    private static func key(_ holder: String = "uid:0", params: String = "{}") -> SuspendedRequestStore.Key {
-        SuspendedRequestStore.Key(holder: holder, endpoint: "shop", method: "tools/call", params: params)
+    private static func key(
+        _ principal: Principal = .holder(of: "one", []),
+        params: JSONObject = [:]
+    ) throws -> SuspendedRequestStore.Key {
+        let shop = try #require(EndpointID("shop"))
+        return SuspendedRequestStore.Key(MCPRequest("tools/call", params), at: shop, of: principal)
     }
 
     @Test func `a question is returned by next, and its answer is returned to the app`() async throws {
@@ -36,8 +41,8 @@ import Testing
         var store = SuspendedRequestStore()
         let (state, _) = try store.save(SuspendedRequest(), for: Self.key(), at: .zero)
 
-        #expect(throws: RPCError.self) { try store.resume(state, for: Self.key("grant:x")) }
-        #expect(throws: RPCError.self) { try store.resume(state, for: Self.key(params: "{\"a\":1}")) }
+        #expect(throws: RPCError.self) { try store.resume(state, for: Self.key(.holder(of: "two", []))) }
+        #expect(throws: RPCError.self) { try store.resume(state, for: Self.key(params: ["a": 1])) }
         #expect(throws: RPCError.self) { try store.resume(SuspendedRequestStore.prefix + "x", for: Self.key()) }
         _ = try store.resume(state, for: Self.key())
         #expect(throws: RPCError.self) { try store.resume(state, for: Self.key()) }
@@ -51,7 +56,7 @@ import Testing
 
         #expect(Set(states).count == states.count)
         #expect(throws: RPCError.self) { try store.save(SuspendedRequest(), for: Self.key(), at: .seconds(299)) }
-        _ = try store.save(SuspendedRequest(), for: Self.key("grant:x"), at: .seconds(299))
+        _ = try store.save(SuspendedRequest(), for: Self.key(.holder(of: "two", [])), at: .seconds(299))
         let expired = try store.save(SuspendedRequest(), for: Self.key(), at: .seconds(300)).expired
         #expect(expired.count == SuspendedRequestStore.limitPerHolder)
         #expect(throws: RPCError.self) { try store.resume(states[0], for: Self.key()) }

@@ -35,7 +35,7 @@ struct HTTPTransport: UpstreamTransport {
                 clock: pool.clock,
                 watch: pool.watch,
                 decoder: ServerMessageDecoder(redactor: handler.redactor, record: { [pool] in pool.record($0) }),
-                pause: handler.pause,
+                delay: { handler.delay },
                 reserve: { [pool] in try await pool.reserve($0, for: $1, over: $2, within: $3) },
                 opened: message.opened
             ) { handler.handle($0) }

@@ -23,7 +23,7 @@ struct UpstreamRoundTrip {
     /// Called when the head of an event stream has arrived.
     private let opened: (@Sendable () -> Void)?
     /// Returns the delay by requests to the client.
-    private let pause: @Sendable () -> ClientRequestForwarder.Pause
+    private let delay: @Sendable () -> ClientDelay
 
     private var parser = HTTPResponseParser()
     private var head: HTTPResponseHead?
@@ -44,7 +44,7 @@ struct UpstreamRoundTrip {
         clock: any Clock<Duration>,
         watch: ElapsedTimer? = nil,
         decoder: ServerMessageDecoder = ServerMessageDecoder(redactor: TokenRedactor([]), record: { _ in }),
-        pause: @escaping @Sendable () -> ClientRequestForwarder.Pause = { ClientRequestForwarder.Pause() },
+        delay: @escaping @Sendable () -> ClientDelay = { ClientDelay() },
         reserve: @escaping Reserve = { _, _, _, _ in nil },
         opened: (@Sendable () -> Void)? = nil,
         onMessage: @escaping @Sendable (RPCMessage) -> Void
@@ -53,7 +53,7 @@ struct UpstreamRoundTrip {
         self.limits = limits
         self.clock = clock
         self.onMessage = onMessage
-        self.pause = pause
+        self.delay = delay
         self.opened = opened
         self.reserve = reserve
         self.decoder = decoder
@@ -98,15 +98,15 @@ struct UpstreamRoundTrip {
     /// The time until the next timeout; nil if a timeout has passed. A request to the client suspends the timeouts,
     /// because it has its own.
     private var remainingTime: Duration? {
-        let pause = pause()
+        let delay = delay()
         let idle = reservation == nil ? limits.idle : min(limits.idle, LargeResponseBudget.stallLimit)
-        let silence = idle - (watch.elapsed - max(lastActivity, pause.until))
-        let left = pause.isActive ? limits.idle : min(silence, remainingTotal(with: pause))
+        let silence = idle - (watch.elapsed - max(lastActivity, delay.until))
+        let left = delay.isActive ? limits.idle : min(silence, remainingTotal(with: delay))
         return left > .zero ? left : nil
     }
 
-    private func remainingTotal(with pause: ClientRequestForwarder.Pause) -> Duration {
-        limits.total + pause.duration - (watch.elapsed - start)
+    private func remainingTotal(with delay: ClientDelay) -> Duration {
+        limits.total + delay.duration - (watch.elapsed - start)
     }
 
     private mutating func feed(_ bytes: [UInt8], from connection: UpstreamConnection) async throws {
@@ -121,7 +121,7 @@ struct UpstreamRoundTrip {
                 try body?.append(part)
                 while !isComplete, let events = try body?.next() {
                     // A small compressed body may have millions of events.
-                    guard remainingTotal(with: pause()) > .zero else {
+                    guard remainingTotal(with: delay()) > .zero else {
                         throw AppError.timedOut(seconds: limits.total.roundedSeconds)
                     }
                     try await handle(events)
@@ -158,7 +158,7 @@ struct UpstreamRoundTrip {
     private mutating func hold(_ count: Int, from connection: UpstreamConnection) async throws {
         guard count > LargeResponseBudget.largeSize || reservation != nil else { return }
         let start = watch.elapsed
-        reservation = try await reserve(count, reservation, connection, remainingTotal(with: pause()))
+        reservation = try await reserve(count, reservation, connection, remainingTotal(with: delay()))
         lastActivity += watch.elapsed - start
     }
 
