@@ -48,6 +48,10 @@ man: ## write the manual pages of what `make build` built to .build/man
 	@test -x $(BUILT)/patchbayd || { echo "$(BUILT)/patchbayd is missing: run make build first"; exit 1; }
 	packaging/manual $(BUILT) .build/man
 
+example: ## write config/patchbay.example.toml from the table of keys
+	swift build --product patchbayd
+	.build/debug/patchbayd --print-example >config/patchbay.example.toml
+
 test: setup ## build everything and run every test, in several processes at once
 	swift build --build-tests
 	Tests/run
@@ -147,5 +151,5 @@ dist: build ## build a tarball with the stripped programs in .build/packages
 clean: ## remove everything that was built
 	rm -rf .build .build-fuzz .build-tsan
 
-.PHONY: help setup build man test soak tsan fuzz e2e-systemd demo bench bench-agents bench-remote bench-states bench-team bench-launches demo-recording run format lint install uninstall deb dist \
+.PHONY: help setup build man example test soak tsan fuzz e2e-systemd demo bench bench-agents bench-remote bench-states bench-team bench-launches demo-recording run format lint install uninstall deb dist \
 	clean

@@ -141,14 +141,14 @@ struct Daemon: Sendable {
             signals: hangups,
             notifier: notifier,
             logger: logger,
-            load: reload
-        ) { configuration in
-            level.set(configuration.broker.logLevel)
-            await state.accessStore.setAuditRetention(configuration.audit.retention)
-            for endpoint in await state.staticEndpoints.replaceConfigured(configuration.endpoints) {
-                await servers.approvalService.configurationEnded(of: endpoint)
-            }
-        }
+            load: reload,
+            targets: ReloadTargets(
+                logLevel: level,
+                accessStore: state.accessStore,
+                staticEndpoints: state.staticEndpoints,
+                approvals: servers.approvalService
+            )
+        )
         // In start order, dependencies first; stopped in reverse order.
         services =
             [reloader, servers.approvalService] + state.services + sources.services

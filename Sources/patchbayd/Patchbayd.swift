@@ -71,6 +71,10 @@ struct Patchbayd: AsyncParsableCommand {
     @Flag(help: "Check the configuration and the profiles, and exit.")
     var checkConfig = false
 
+    /// For `make example` and `packaging/manual`.
+    @Flag(help: ArgumentHelp("Print config/patchbay.example.toml, and exit.", visibility: .hidden))
+    var printExample = false
+
     func validate() throws {
         guard let logLevel, !Configuration.Broker.logLevels.contains(logLevel) else { return }
         throw ValidationError("--log-level must be one of \(Configuration.Broker.logLevels.joined(separator: ", ")).")
@@ -90,6 +94,7 @@ struct Patchbayd: AsyncParsableCommand {
     }
 
     func run() async throws {
+        if printExample { return print(ConfigurationExample.text, terminator: "") }
         ProcessLimits.disableCoreDumps()
         ProcessMemory.limit()
         let environment = ProcessInfo.processInfo.environment

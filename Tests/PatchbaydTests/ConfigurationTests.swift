@@ -12,7 +12,8 @@ import Testing
     private func parse(_ text: String) throws -> Configuration {
         let table = TOMLTable(try TOMLDocument(parsing: text, file: "patchbay.toml"))
         var errors = TOMLErrorCollector()
-        let configuration = Configuration(table, profileKinds: [.appDebug], errors: &errors)
+        let context = ConfigurationContext(environment: [:], profileKinds: [.appDebug])
+        let configuration = Configuration(table, in: context, errors: &errors)
         if let error = TOMLError.joining(errors.errors) { throw error }
         return configuration
     }
@@ -33,10 +34,12 @@ import Testing
         #expect(try parse("") == Configuration())
     }
 
-    @Test func `the example file equals the default configuration`() throws {
-        let text = try #require(FileManager.default.contents(atPath: Self.example))
+    @Test func `the example file is made from the table of keys, and equals the default configuration`() throws {
+        let data = try #require(FileManager.default.contents(atPath: Self.example))
+        let text = String(decoding: data, as: UTF8.self)
 
-        #expect(try parse(String(decoding: text, as: UTF8.self)) == Configuration())
+        #expect(text == ConfigurationExample.text, "make example")
+        #expect(try parse(text) == Configuration())
     }
 
     @Test func `every commented key of the example file is valid`() throws {
@@ -340,7 +343,8 @@ import Testing
         #expect(configured.discovery.readvertise == [.usb])
         #expect(try configured.readvertiseOwner() == 0)
 
-        let unknown = try parse("[discovery]\nreadvertise = [\"usb\"]\nreadvertise_user = \"no such user\"")
+        var unknown = configured
+        unknown.discovery.readvertiseUser = "no such user"
         #expect(throws: ConfigurationError.self) { try unknown.readvertiseOwner() }
     }
 

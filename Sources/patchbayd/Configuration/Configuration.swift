@@ -1,27 +1,26 @@
 import AccessControl
 import Devices
 import Glibc
+import Logging
 import Model
 import SystemIO
 
-/// The content of the configuration file. Every key is optional; `config/patchbay.example.toml` lists them all.
+/// The content of the configuration file, with its defaults. `ConfigurationKey.all` has the meaning of each key.
 struct Configuration: Equatable, Sendable {
     struct Broker: Equatable, Sendable {
-        /// The unix socket; nil selects the default path.
         var socket: String?
-        /// The directory for persistent state; nil selects the default path.
         var stateDirectory: String?
-        /// trace, debug, info, notice, warning, error or critical.
+        /// One of `logLevels`.
         var logLevel = "info"
+
+        /// The valid values of `log_level` and `--log-level`.
+        static let logLevels = Logger.Level.allCases.map(\.rawValue)
     }
 
     struct API: Equatable, Sendable {
-        /// True if the API also listens on 127.0.0.1 and ::1, for clients with a grant.
         var tcp = true
         var port: UInt16 = 7_282
-        /// The origins of web pages that may call the API.
         var allowedOrigins: [String] = []
-        /// True if processes of every user may connect to the unix socket. Their permissions are checked per request.
         var allowAnyUser = false
         /// The address of the remote listener; nil leaves the choice to `patchbay remote`.
         var remote: SocketAddress?
@@ -29,9 +28,7 @@ struct Configuration: Equatable, Sendable {
 
     /// The retention of the audit log. Only full segments are deleted.
     struct Audit: Equatable, Sendable {
-        /// Deletes segments whose last entry is older; nil keeps them.
         var maxAge: DurationText?
-        /// Deletes the oldest segments of a larger log; nil keeps them.
         var maxSize: ByteCountText?
 
         var retention: AuditRetention { AuditRetention(maxAge: maxAge?.seconds, maxBytes: maxSize?.bytes) }
@@ -40,17 +37,14 @@ struct Configuration: Equatable, Sendable {
     struct Discovery: Equatable, Sendable {
         var enabled = true
         var types = ServiceType.standard
-        /// Interface names with the wildcards `*` and `?`. A denied interface is never used.
         var interfaces = ["*"]
         var denyInterfaces = ["docker*", "veth*", "br-*", "virbr*"]
-        /// The transports whose apps are published as Bonjour services of this machine.
         var readvertise: [ReadvertisedTransport] = []
-        /// The name of the user whose processes may connect to the published services. Nil means the broker's own user.
         var readvertiseUser: String?
     }
 
     /// A transport on which an app cannot announce itself.
-    enum ReadvertisedTransport: String {
+    enum ReadvertisedTransport: String, CaseIterable {
         case usb
     }
 
@@ -65,32 +59,24 @@ struct Configuration: Equatable, Sendable {
         /// The address of usbmuxd in any form of USBMUXD_SOCKET_ADDRESS. Nil selects that variable, else
         /// /var/run/usbmuxd.
         var usbmuxd: String?
-        /// The address of the usbmuxd-compatible server, `unix:/path`; nil disables the server.
         var serveUsbmuxd: String?
-        /// Ports on a phone's loopback interface that are probed for debug servers.
         var probePorts: [UInt16] = [9_876, 8_765]
-        /// The maximum number of streams through usbmuxd; further ones are rejected.
         var maxStreams = NativeUsbmuxClient.streamLimit
     }
 
     struct Tunnels: Equatable, Sendable {
-        /// The maximum number of connections through all tunnels; further ones are rejected.
         var maxConnections = 2_000
     }
 
     struct MCP: Equatable, Sendable {
-        /// True if the tools of all apps are also served at one URL.
         var all = false
     }
 
     /// The state debugger that apps connect to.
     struct DebugLink: Equatable, Sendable {
         var enabled = false
-        /// All interfaces and any free port, unless configured.
         var listen = SocketAddress.ipv6(0, port: 0, scope: 0)
-        /// The name of the advertisement; nil selects `patchbay-` with the name of this machine.
         var name: String?
-        /// The name of another state debugger that gets the apps' streams; nil for none.
         var forward: String?
     }
 
@@ -128,8 +114,7 @@ extension Configuration {
         guard let path = devices.serveUsbmuxd.flatMap({ (try? UsbmuxAddress($0))?.path }) else { return nil }
         if let usbmuxd = try usbmuxdAddress(environment).path, Self.resolved(usbmuxd) == Self.resolved(path) {
             throw .unusable(
-                table: "devices",
-                key: "serve_usbmuxd",
+                key: "devices.serve_usbmuxd",
                 reason: "is \(path), which is usbmuxd's address too, so Patchbay would connect to itself; set "
                     + "devices.usbmuxd to usbmuxd's own socket (\(UsbmuxAddress.standard)), or "
                     + "devices.serve_usbmuxd to another path"
@@ -149,17 +134,6 @@ extension Configuration {
 }
 
 extension Configuration {
-    /// Checks the keys that depend on the environment and on this machine, and returns the errors.
-    func errors(_ environment: [String: String]) -> [ConfigurationError] {
-        var errors: [ConfigurationError] = []
-        do {
-            if devices.enabled { _ = try usbmuxdAddress(environment) }
-            _ = try usbmuxServerPath(environment)
-        } catch { errors.append(error) }
-        do { _ = try readvertiseOwner() } catch { errors.append(error) }
-        return errors
-    }
-
     /// Returns the user ID of the user whose processes may connect to readvertised services.
     ///
     /// - Throws: `ConfigurationError.unusable` if the user does not exist.
@@ -167,8 +141,7 @@ extension Configuration {
         guard let name = discovery.readvertiseUser else { return geteuid() }
         guard let entry = getpwnam(name) else {
             throw .unusable(
-                table: "discovery",
-                key: "readvertise_user",
+                key: "discovery.readvertise_user",
                 reason: "is \"\(SanitizedText(name))\"; this machine has no such user"
             )
         }

@@ -56,41 +56,25 @@ struct ConfigurationLoader {
     func load(_ file: String?, profileKinds: [EndpointKind]? = [])
         throws(ConfigurationError) -> (configuration: Configuration, lines: [String: Int])
     {
-        guard let file else {
-            let errors = Configuration().errors(environment)
-            guard errors.isEmpty else { throw .several(errors) }
-            return (Configuration(), [:])
+        var (configuration, lines): (Configuration, [String: Int]) = (Configuration(), [:])
+        var errors: [ConfigurationError] = []
+        if let file {
+            let text = try Self.text(of: file)
+            let table: TOMLTable
+            do { table = TOMLTable(try TOMLDocument(parsing: text, file: file)) } catch { throw .invalid(error) }
+            let context = ConfigurationContext(environment: environment, profileKinds: profileKinds)
+            var collector = TOMLErrorCollector()
+            configuration = Configuration(table, in: context, errors: &collector)
+            configuration.file = file
+            for key in ConfigurationKey.all { lines[key.name] = key.line(in: table) }
+            if let error = TOMLError.joining(collector.errors) { errors.append(.invalid(error)) }
         }
-        let text = try Self.text(of: file)
-        let table: TOMLTable
-        do { table = TOMLTable(try TOMLDocument(parsing: text, file: file)) } catch { throw .invalid(error) }
-        var collector = TOMLErrorCollector()
-        var configuration = Configuration(table, profileKinds: profileKinds, errors: &collector)
-        configuration.file = file
-        var others: [ConfigurationError] = []
-        for error in configuration.errors(environment) {
-            guard case .unusable(let name, let key, let reason) = error else {
-                others.append(error)
-                continue
-            }
-            collector.attempt { () throws(TOMLError) in
-                throw try table.table(name).map { $0.error(key, reason) } ?? table.error(name, reason)
-            }
+        // The address may come from the environment.
+        do { if configuration.devices.enabled { _ = try configuration.usbmuxdAddress(environment) } } catch {
+            errors.append(error)
         }
-        if let error = TOMLError.joining(collector.errors) { others.insert(.invalid(error), at: 0) }
-        guard others.isEmpty else { throw .several(others) }
-        return (configuration, Self.lines(of: table))
-    }
-
-    /// Returns the line of each key of a valid file.
-    private static func lines(of file: TOMLTable) -> [String: Int] {
-        var lines: [String: Int] = [:]
-        for key in ConfigurationKey.all {
-            let parts = key.name.split(separator: ".").map(String.init)
-            let table = parts.count == 1 ? file : (try? file.table(parts[0])) ?? nil
-            lines[key.name] = table?.position(of: parts[parts.count - 1])?.line
-        }
-        return lines
+        guard errors.isEmpty else { throw .several(errors) }
+        return (configuration, lines)
     }
 
     /// Returns the content of a TOML file.
@@ -145,10 +129,18 @@ enum ConfigurationError: Error, Equatable {
     /// The file conflicts with another one.
     case conflict(file: String, reason: String)
     /// A value is well-formed, but not usable on this machine. `reason` continues the name of the key.
-    case unusable(table: String, key: String, reason: String)
+    case unusable(key: String, reason: String)
     case badAddress(reason: String)
     /// More than one file is invalid.
     case several([ConfigurationError])
+}
+
+extension ConfigurationError {
+    /// Returns why the value of a key is not usable, as a continuation of the name of the key; nil if it is.
+    static func reason(_ body: () throws(ConfigurationError) -> Void) -> String? {
+        do { try body() } catch { if case .unusable(_, let reason) = error { return reason } }
+        return nil
+    }
 }
 
 /// The message without control characters: keys and values from the file must not control the terminal.
@@ -162,7 +154,7 @@ extension ConfigurationError: CustomStringConvertible {
         case .notText(let file): ["\(file) is not text in UTF-8; give a TOML file such as patchbay.example.toml"]
         case .invalid(let error): error.errors.map(\.description)
         case .conflict(let file, let reason): ["\(file): \(reason)"]
-        case .unusable(let table, let key, let reason): ["\(table).\(key) \(reason)"]
+        case .unusable(let key, let reason): ["\(key) \(reason)"]
         case .badAddress(let reason): [reason]
         case .several(let errors): errors.flatMap(\.messages)
         }

@@ -11,8 +11,7 @@ struct ConfigurationReloader: Service {
     let logger: Logger
     /// Reads the file again, with the same rules as at the start. Throws `ConfigurationError`.
     let load: @Sendable () throws(ConfigurationError) -> LoadedConfiguration
-    /// Applies the reloadable keys.
-    let apply: @Sendable (Configuration) async -> Void
+    let targets: ReloadTargets
 
     func run() async throws {
         for await _ in signals.cancelOnGracefulShutdown() {
@@ -30,20 +29,21 @@ struct ConfigurationReloader: Service {
             }
             return
         }
-        let changes = await store.adopt(loaded)
-        await apply(await store.effective)
-        guard changes != ConfigurationStore.Changes() else {
+        let changed = await store.adopt(loaded)
+        let configuration = await store.effective
+        for key in changed { await key.apply?(configuration, targets) }
+        guard !changed.isEmpty else {
             logger.notice("the configuration was reloaded; no key has changed")
             return
         }
+        let (applied, needRestart) = (names(changed.filter(\.isReloadable)), names(changed.filter { !$0.isReloadable }))
         logger.notice(
             "the configuration was reloaded",
-            metadata: ["changed": "\(changes.applied.isEmpty ? "no key" : changes.applied.joined(separator: ", "))"]
+            metadata: ["changed": "\(applied.isEmpty ? "no key" : applied)"]
         )
-        guard !changes.needRestart.isEmpty else { return }
-        logger.warning(
-            "changed keys need a restart of patchbayd",
-            metadata: ["keys": "\(changes.needRestart.joined(separator: ", "))"]
-        )
+        guard !needRestart.isEmpty else { return }
+        logger.warning("changed keys need a restart of patchbayd", metadata: ["keys": "\(needRestart)"])
     }
+
+    private func names(_ keys: [ConfigurationKey]) -> String { keys.map(\.name).joined(separator: ", ") }
 }

@@ -16,12 +16,6 @@ actor ConfigurationStore: ConfigurationProvider {
         let place: String?
     }
 
-    /// The keys that a reload changed, by the time at which they apply.
-    struct Changes: Equatable, Sendable {
-        var applied: [String] = []
-        var needRestart: [String] = []
-    }
-
     private(set) var effective: Configuration
     /// The file as it was last read.
     private var loaded: LoadedConfiguration
@@ -34,20 +28,15 @@ actor ConfigurationStore: ConfigurationProvider {
     }
 
     /// Adopts a valid file: its reloadable keys become effective.
-    func adopt(_ new: LoadedConfiguration) -> Changes {
-        var changes = Changes()
-        let old = effective
-        for key in ConfigurationKey.all where overrides[key.name]?.source.isAboveFile != true {
-            guard key.value(old) != key.value(new.configuration) else { continue }
-            if key.isReloadable { changes.applied.append(key.name) } else { changes.needRestart.append(key.name) }
+    ///
+    /// - Returns: The keys whose value in the file differs from the effective one.
+    func adopt(_ new: LoadedConfiguration) -> [ConfigurationKey] {
+        let changed = ConfigurationKey.all.filter { key in
+            overrides[key.name]?.source.isAboveFile != true && key.value(effective) != key.value(new.configuration)
         }
         loaded = new
-        if overrides["broker.log_level"]?.source.isAboveFile != true {
-            effective.broker.logLevel = new.configuration.broker.logLevel
-        }
-        effective.audit = new.configuration.audit
-        effective.endpoints = new.configuration.endpoints
-        return changes
+        for key in changed where key.isReloadable { key.copy(new.configuration, &effective) }
+        return changed
     }
 
     func entries() -> [ConfigurationEntry] { ConfigurationKey.all.map(entry) }
@@ -62,8 +51,9 @@ actor ConfigurationStore: ConfigurationProvider {
                 place: override.place
             )
         }
-        let value = key.shownValue(in: effective)
-        let next = key.shownValue(in: loaded.configuration)
+        // A JSON text without a table is valid TOML with the same meaning.
+        let value = key.value(effective)?.text
+        let next = key.value(loaded.configuration)?.text
         var entry = ConfigurationEntry(key: key.name, value: value, source: .default)
         if let line = loaded.lines[key.name], let file = loaded.configuration.file {
             entry.source = .file
