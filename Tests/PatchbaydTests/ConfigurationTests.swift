@@ -49,7 +49,8 @@ import Testing
             return line.hasPrefix("# ") && (rest.contains(" = ") || rest.hasPrefix("[[")) ? String(rest) : String(line)
         }
 
-        let configuration = try parse(uncommented.joined(separator: "\n"))
+        // The user must exist.
+        let configuration = try parse(uncommented.joined(separator: "\n").replacing("anna", with: "root"))
 
         #expect(configuration.audit.maxAge == DurationText("365d"))
         #expect(configuration.audit.maxSize == ByteCountText("1GB"))
@@ -68,7 +69,7 @@ import Testing
         #expect(configuration.devices.usbmuxd == "/var/run/usbmuxd")
         #expect(configuration.devices.serveUsbmuxd == "unix:/run/patchbay/tunnels/usbmuxd")
         #expect(configuration.endpoints.map(\.name) == ["staging"])
-        #expect(configuration.discovery.readvertiseUser == "anna")
+        #expect(configuration.discovery.readvertiseUser == "root")
         #expect(configuration.debugLink.name == "patchbay-desk")
         #expect(configuration.debugLink.forward == "Anna’s MacBook")
         #expect(configuration.team.etcd == ["https://10.0.0.5:2379"])

@@ -1,7 +1,7 @@
 import Model
 import TOML
 
-/// What the validity of values depends on, beside the file.
+/// The facts beside the file on which the validity of its values depends.
 struct ConfigurationContext {
     let environment: [String: String]
     /// The endpoint kinds that profiles describe; nil accepts every kind.

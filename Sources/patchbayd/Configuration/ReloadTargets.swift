@@ -1,7 +1,7 @@
 import API
 import AccessControl
 
-/// What a reload of the configuration changes in the running broker.
+/// The objects of the running broker that a reload of the configuration changes.
 struct ReloadTargets: Sendable {
     let logLevel: LogLevel
     let accessStore: AccessStore
