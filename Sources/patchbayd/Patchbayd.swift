@@ -96,7 +96,7 @@ struct Patchbayd: AsyncParsableCommand {
     func run() async throws {
         if printExample { return print(ConfigurationExample.text, terminator: "") }
         ProcessLimits.disableCoreDumps()
-        ProcessMemory.limit()
+        MallocTuning.apply()
         let environment = ProcessInfo.processInfo.environment
         do {
             let load = { @Sendable [config] () throws(ConfigurationError) in

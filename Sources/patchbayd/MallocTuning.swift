@@ -1,10 +1,10 @@
 import CLinux
 import ServiceLifecycle
 
-/// The memory of the process.
-enum ProcessMemory {
+/// The settings of malloc(3).
+enum MallocTuning {
     /// Limits what malloc(3) keeps. Called before other threads start.
-    static func limit() {
+    static func apply() {
         // Freed memory of one malloc arena is not available to other threads. About a dozen threads exist, two of them
         // busy.
         CLinux_limit_heaps(2)
