@@ -24,7 +24,7 @@ package struct APIServices: Sendable {
     package let configuration: any ConfigurationProvider
     package let metrics: any MetricsProvider
     package let remote: any RemoteListenerControl
-    package let grantSockets: any GrantSocketOpener
+    package let grantSockets: GrantSockets
     let registrations: RegistrationService
     /// The parts for the other hosts; nil if the broker started without a team.
     package let team: TeamServices?
@@ -53,7 +53,7 @@ package struct APIServices: Sendable {
         configuration: any ConfigurationProvider,
         metrics: any MetricsProvider,
         remote: any RemoteListenerControl,
-        grantSockets: any GrantSocketOpener,
+        grantSockets: GrantSockets,
         registrations: RegistrationSource,
         senderRefusal: @escaping RegistrationService.AddressCheck,
         brokers: any NearbyBrokerProvider,

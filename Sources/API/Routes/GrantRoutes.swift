@@ -1,12 +1,6 @@
-package import AccessControl
+import AccessControl
 import HummingbirdCore
-package import Model
-
-/// Opens unix sockets for one grant each. Rejections are thrown as `Problem`.
-package protocol GrantSocketOpener: Sendable {
-    /// Creates a grant and a socket whose clients have the grant.
-    func open(_ spec: SocketGrantSpec, for principal: Principal) async throws -> Grant
-}
+import Model
 
 /// `/v1/grants`.
 enum GrantRoutes {

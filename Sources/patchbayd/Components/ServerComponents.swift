@@ -150,7 +150,7 @@ struct ServerComponents: Sendable {
             name: DebugLinkAdvertiser.standardName,
             logger: logger
         )
-        let grantSocketService = GrantSocketService(sockets: grantSockets) { makeServer($0, .socketGrant($1)) {} }
+        let grantSocketService = GrantSocketService(grantSockets) { makeServer($0, .socketGrant($1)) {} }
         let teamListener = team?.listener(at: configuration.team.listen) {
             makeServer($0, .team(port: $1), security: $2) {}
         }

@@ -4,7 +4,6 @@ import Glibc
 import Logging
 import Model
 import SystemIO
-import Tunnels
 
 /// The API's unix socket, created by the broker or passed by systemd.
 struct APIUnixSocket: Sendable {
@@ -104,39 +103,5 @@ struct APITCPSockets: Sendable {
             }
         }
         descriptors = found
-    }
-}
-
-/// The folders of a service of systemd, for unix sockets that users must reach. systemd names them in `RUNTIME_DIRECTORY`
-/// (systemd.exec(5)), and sorts them.
-enum ServiceFolders {
-    /// Lets every user enter the folder of tunnels, which systemd creates with the mode of the folder of grants. A service
-    /// without a folder of grants keeps the mode.
-    static func openTunnels(environment: [String: String]) {
-        guard grants(environment: environment) != nil, let tunnels = tunnels(environment: environment) else { return }
-        chmod(tunnels, 0o755)
-    }
-
-    /// The folder for the sockets of grants, which only owners can enter. Nil if there is none.
-    static func grants(environment: [String: String]) -> String? {
-        folders(environment).first { $0.hasSuffix("/grants") }
-    }
-
-    private static func tunnels(environment: [String: String]) -> String? {
-        folders(environment).first { !$0.hasSuffix("/grants") }
-    }
-
-    private static func folders(_ environment: [String: String]) -> [String] {
-        environment["RUNTIME_DIRECTORY"]?.split(separator: ":").map(String.init) ?? []
-    }
-
-    /// Returns the rules for unix sockets.
-    static func sockets(environment: [String: String]) -> UnixSocketPlaces {
-        let mounts = FileManager.default.contents(atPath: "/proc/self/mountinfo") ?? Data()
-        return UnixSocketPlaces(
-            brokerUser: geteuid(),
-            sharedFolder: tunnels(environment: environment),
-            privateFolders: UnixSocketPlaces.privateFolders(in: String(decoding: mounts, as: UTF8.self))
-        )
     }
 }

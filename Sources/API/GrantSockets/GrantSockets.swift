@@ -1,14 +1,14 @@
-import API
-import AccessControl
-import Logging
+package import AccessControl
+package import Logging
 import Model
-import SystemIO
+import ServiceLifecycle
+package import SystemIO
 
 /// The unix sockets of grants: opens each one with its grant, and closes it before the end of the grant is reported.
 ///
 /// A socket is a file in a folder. The folder can be mounted into a container, where the socket then works also after a
 /// restart of the broker, which creates a new file.
-actor GrantSockets {
+package actor GrantSockets {
     private struct OpenSocket {
         let listener: Listener
         /// The server, while it runs.
@@ -21,13 +21,13 @@ actor GrantSockets {
     private var sockets: [String: OpenSocket] = [:]
     private let queue: AsyncStream<String>.Continuation
     /// The grants whose sockets are to be served.
-    nonisolated let openings: AsyncStream<String>
+    fileprivate nonisolated let openings: AsyncStream<String>
 
     /// - Parameters:
     ///   - accessStore: The grants.
     ///   - places: The paths at which clients can reach a socket.
     ///   - logger: Receives the sockets that cannot be opened again.
-    init(_ accessStore: AccessStore, places: GrantSocketPlaces, logger: Logger) {
+    package init(_ accessStore: AccessStore, places: GrantSocketPlaces, logger: Logger) {
         self.accessStore = accessStore
         self.places = places
         self.logger = logger
@@ -35,7 +35,7 @@ actor GrantSockets {
     }
 
     /// Opens the sockets of all valid grants, after a start of the broker.
-    func openAll() async {
+    fileprivate func openAll() async {
         for grant in await accessStore.grants.sockets where sockets[grant.id] == nil {
             do {
                 try serve(try places.reopen(at: grant.path), for: grant.id)
@@ -72,7 +72,7 @@ actor GrantSockets {
     }
 
     /// Runs the server of a grant until the grant ends or the broker stops.
-    func run(_ grant: String, _ makeServer: @Sendable (consuming Descriptor, String) -> APIServer) async {
+    fileprivate func run(_ grant: String, _ makeServer: @Sendable (consuming Descriptor, String) -> APIServer) async {
         guard let socket = sockets[grant] else { return }
         do {
             let server = makeServer(try socket.listener.duplicate(), grant)
@@ -84,7 +84,10 @@ actor GrantSockets {
     }
 }
 
-extension GrantSockets: GrantSocketOpener {
+extension GrantSockets {
+    /// Creates a grant and a socket whose clients have the grant.
+    ///
+    /// - Throws: `Problem`.
     func open(_ spec: SocketGrantSpec, for principal: Principal) async throws -> Grant {
         if let other = await accessStore.grants.sockets.first(where: { $0.path == spec.path }) {
             throw Problem(
@@ -102,6 +105,30 @@ extension GrantSockets: GrantSocketOpener {
         } catch {
             listener.close()
             throw error
+        }
+    }
+}
+
+/// Serves the sockets of grants, each until its grant ends.
+package struct GrantSocketService: Service {
+    private let sockets: GrantSockets
+    /// Creates the server of a socket, for a grant.
+    private let makeServer: @Sendable (consuming Descriptor, String) -> APIServer
+
+    package init(
+        _ sockets: GrantSockets,
+        makeServer: @escaping @Sendable (consuming Descriptor, String) -> APIServer
+    ) {
+        self.sockets = sockets
+        self.makeServer = makeServer
+    }
+
+    package func run() async throws {
+        await sockets.openAll()
+        await withDiscardingTaskGroup { group in
+            for await grant in sockets.openings.cancelOnGracefulShutdown() {
+                group.addTask { await sockets.run(grant, makeServer) }
+            }
         }
     }
 }

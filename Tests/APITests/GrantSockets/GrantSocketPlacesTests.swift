@@ -1,4 +1,3 @@
-import API
 import FoundationEssentials
 import Glibc
 import Model
@@ -6,7 +5,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-@testable import patchbayd
+@testable import API
 
 @Suite struct GrantSocketPlacesTests {
     private static let owners = OwnerPolicy(user: geteuid(), group: nil)

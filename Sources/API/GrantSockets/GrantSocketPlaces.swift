@@ -1,4 +1,3 @@
-import API
 import FoundationEssentials
 import Glibc
 import Model
@@ -6,14 +5,14 @@ import SystemIO
 import Tunnels
 
 /// The paths at which clients can reach the socket of a grant.
-struct GrantSocketPlaces: Sendable {
+package struct GrantSocketPlaces: Sendable {
     let sockets: UnixSocketPlaces
     /// A folder for sockets that only owners can reach, such as /run/patchbay/grants of a service; nil if there is none.
     let ownersFolder: String?
     let owners: OwnerPolicy
 
     /// Reads the folders of the service from the environment.
-    init(environment: [String: String], owners: OwnerPolicy) {
+    package init(environment: [String: String], owners: OwnerPolicy) {
         sockets = ServiceFolders.sockets(environment: environment)
         ownersFolder = ServiceFolders.grants(environment: environment)
         self.owners = owners
