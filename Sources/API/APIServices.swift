@@ -23,7 +23,7 @@ package struct APIServices: Sendable {
     package let profiles: any ProfileProvider
     package let configuration: any ConfigurationProvider
     package let metrics: any MetricsProvider
-    package let remote: any RemoteListenerControl
+    package let remote: RemoteListener
     package let grantSockets: GrantSockets
     let registrations: RegistrationService
     /// The parts for the other hosts; nil if the broker started without a team.
@@ -52,7 +52,7 @@ package struct APIServices: Sendable {
         profiles: any ProfileProvider,
         configuration: any ConfigurationProvider,
         metrics: any MetricsProvider,
-        remote: any RemoteListenerControl,
+        remote: RemoteListener,
         grantSockets: GrantSockets,
         registrations: RegistrationSource,
         senderRefusal: @escaping RegistrationService.AddressCheck,

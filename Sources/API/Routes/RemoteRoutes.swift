@@ -1,15 +1,6 @@
 import HummingbirdCore
 package import Model
 
-/// Turns the remote listener on and off. Rejections are thrown as `Problem`.
-package protocol RemoteListenerControl: Sendable {
-    func status() async -> RemoteStatus
-
-    /// Turns the listener on or off, and saves that for the next start of the broker. After `off`, its connections are
-    /// closed.
-    func set(_ spec: RemoteSpec) async throws -> RemoteStatus
-}
-
 /// `/v1/remote`.
 enum RemoteRoutes {
     /// Shows the listener, also while it is off.

@@ -138,11 +138,7 @@ struct ServerComponents: Sendable {
                 metadata: ["socket": "\(socket.name)", "tcp": "\(tcpSockets.port.map(String.init) ?? "none")"]
             )
         }
-        let remoteService = RemoteListenerService(
-            listener: remote,
-            makeServer: { makeServer($0, .remote(port: $1), security: $2) {} },
-            logger: logger
-        )
+        let remoteService = remote.service(logger: logger) { makeServer($0, .remote(port: $1), security: $2) {} }
         let advertiser = RemoteAdvertiser(
             listener: remote,
             invites: state.accessStore.invites,
@@ -233,19 +229,22 @@ struct ServerComponents: Sendable {
         limiter: ConnectionLimiter,
         logger: Logger
     ) async throws -> RemoteListener {
-        try await RemoteListener(
-            RemoteListener.Settings(
-                configured: configuration.api.remote,
-                configurationFile: configuration.file,
-                interfaces: InterfaceFilter(
-                    allowed: configuration.discovery.interfaces,
-                    denied: configuration.discovery.denyInterfaces
-                )
-            ),
-            identityFile: TLSIdentityFile("\(state.directory)/remote.pem"),
-            file: StateFile("remote", in: state.directory, health: state.health, logger: logger),
-            limiter: limiter
+        let interfaces = InterfaceFilter(
+            allowed: configuration.discovery.interfaces,
+            denied: configuration.discovery.denyInterfaces
         )
+        do {
+            return try await RemoteListener(
+                RemoteListener.Settings(
+                    configured: configuration.api.remote,
+                    configurationFile: configuration.file,
+                    reachable: { HostAddresses.reachable(on: interfaces) }
+                ),
+                identityFile: TLSIdentityFile("\(state.directory)/remote.pem"),
+                file: StateFile("remote", in: state.directory, health: state.health, logger: logger),
+                limiter: limiter
+            )
+        } catch { throw DaemonError.state(reason: "\(error)") }
     }
 
     /// Creates the usbmuxd-compatible server if the configuration enables it.

@@ -156,11 +156,24 @@ struct TeamComponents: Sendable {
         makeServer: @escaping @Sendable (consuming Descriptor, UInt16, ListenerSecurity) -> APIServer
     ) -> any Service {
         let security = ListenerSecurity(tls, unauthenticated: unauthenticated)
-        return TeamListenerService(
-            address: address,
-            error: listenerError,
-            makeServer: { makeServer($0, $1, security) },
+        return ListenerService(
+            "the team listener",
+            advice: "other hosts cannot reach this one; change team.listen",
+            address: { address },
             logger: logger
-        )
+        ) { [listenerError, logger] address in
+            let server: APIServer
+            do {
+                let listener = try Listener(on: address)
+                server = makeServer(try listener.duplicate(), address.port ?? 0, security)
+                listener.close()
+                listenerError.set(nil)
+            } catch {
+                listenerError.set(error)
+                throw error
+            }
+            logger.info("the team listener is open", metadata: ["address": "\(address)"])
+            try await server.run()
+        }
     }
 }

@@ -1,3 +1,4 @@
+import API
 import AccessControl
 import Devices
 import Logging

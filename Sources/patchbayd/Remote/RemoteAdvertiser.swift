@@ -1,3 +1,4 @@
+import API
 import AccessControl
 import Discovery
 import Logging

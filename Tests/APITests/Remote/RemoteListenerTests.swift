@@ -1,5 +1,3 @@
-import API
-import Discovery
 import Logging
 import Model
 import SystemIO
@@ -7,7 +5,7 @@ import Transport
 import TestSupport
 import Testing
 
-@testable import patchbayd
+@testable import API
 
 @Suite struct RemoteListenerTests {
     private static let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
@@ -27,7 +25,7 @@ import Testing
             RemoteListener.Settings(
                 configured: configured,
                 configurationFile: "/etc/patchbay/patchbay.toml",
-                interfaces: InterfaceFilter(allowed: ["*"], denied: [])
+                reachable: { [] }
             ),
             identityFile: TLSIdentityFile(scratch.file("remote.pem")),
             file: StateFile("remote", in: scratch.path, logger: Self.quiet),

@@ -1,20 +1,28 @@
-import API
-import Discovery
-import Logging
-import Model
-import SystemIO
-import Transport
+package import Logging
+package import Model
+package import SystemIO
+package import Transport
 
-/// The state of the remote listener, and the commands that turn it on and off. `RemoteListenerService` serves.
-actor RemoteListener {
+/// The remote listener, which commands turn on and off. `service` serves.
+package actor RemoteListener {
     /// The settings that do not change while the broker runs.
-    struct Settings: Sendable {
+    package struct Settings: Sendable {
         /// The address of the configuration file; nil if the file has none.
         let configured: SocketAddress?
         /// The path of the configuration file, for messages.
         let configurationFile: String?
-        /// The interfaces whose addresses are shown.
-        let interfaces: InterfaceFilter
+        /// Returns the addresses of this machine that are shown.
+        let reachable: @Sendable () -> [String]
+
+        package init(
+            configured: SocketAddress?,
+            configurationFile: String?,
+            reachable: @escaping @Sendable () -> [String]
+        ) {
+            self.configured = configured
+            self.configurationFile = configurationFile
+            self.reachable = reachable
+        }
     }
 
     private let settings: Settings
@@ -26,20 +34,19 @@ actor RemoteListener {
     private var pin: KeyPin?
     private var security: ListenerSecurity?
     /// The address at which to listen; nil if the listener is off.
-    private(set) var address: SocketAddress?
+    package private(set) var address: SocketAddress?
     /// The socket that a command has bound, until the service takes it.
     private var bound: Listener?
-    private var isListening = false
+    /// The server, until its connections are closed.
+    private var server: APIServer?
     private var problem: String?
-    private var isRunning = false
-    private var wakeUp: AsyncStream<Void>.Continuation?
     private var closed: [CheckedContinuation<Void, Never>] = []
     private let stateChanges = Broadcast<Void>(slow: .keepsNewest(1))
 
     /// Restores the saved state. The configuration file wins over the saved state.
     ///
-    /// - Throws: `DaemonError` if the listener is on and its key file cannot be used.
-    init(
+    /// - Throws: `StateError`, or the error of the key file if the listener is on.
+    package init(
         _ settings: Settings,
         identityFile: TLSIdentityFile,
         file: StateFile<RemoteSpec>,
@@ -49,41 +56,41 @@ actor RemoteListener {
         self.identityFile = identityFile
         self.file = file
         self.limiter = limiter
-        let saved = try await DaemonError.reading { () async throws(StateError) in try await file.read() }
+        let saved = try await file.read()
         let savedAddress = saved.flatMap { $0.enabled ? $0.address.flatMap(SocketAddress.init(withPort:)) : nil }
         address = settings.configured ?? savedAddress
         pin = try? identityFile.load()?.pin
-        guard address != nil else { return }
-        do { try prepareTLS() } catch { throw DaemonError.state(reason: "\(error)") }
+        if address != nil { try prepareTLS() }
     }
 
     /// Loads the key, or creates it at the first time.
-    private func prepareTLS() throws {
+    @discardableResult
+    private func prepareTLS() throws -> ListenerSecurity {
         let identity = try identityFile.loadOrCreate()
-        security = ListenerSecurity(try ServerTLS(identity: identity), unauthenticated: unauthenticated)
+        let security = ListenerSecurity(try ServerTLS(identity: identity), unauthenticated: unauthenticated)
+        self.security = security
         pin = identity.pin
+        return security
     }
 
-    private func wake() { wakeUp?.yield() }
-
     /// Subscribes to changes of the state. A slow subscriber gets one element for several changes.
-    nonisolated func changes() -> AsyncStream<Void> { stateChanges.subscribe() }
+    package nonisolated func changes() -> AsyncStream<Void> { stateChanges.subscribe() }
 }
 
 extension ServerTLS: TransportSecurity {}
 
 /// The commands of the API.
-extension RemoteListener: RemoteListenerControl {
-    func status() -> RemoteStatus {
+extension RemoteListener {
+    package func status() -> RemoteStatus {
         let port = address?.port ?? 0
         let hosts: [String] =
             switch address {
-            case let address? where address.isUnspecified: HostAddresses.reachable(on: settings.interfaces)
+            case let address? where address.isUnspecified: settings.reachable()
             case let address?: [address.host]
             case nil: []
             }
         return RemoteStatus(
-            state: address == nil ? .off : isListening ? .listening : .waiting,
+            state: address == nil ? .off : bound == nil && server == nil ? .waiting : .listening,
             address: address?.description,
             configured: settings.configured != nil,
             pin: pin,
@@ -94,6 +101,10 @@ extension RemoteListener: RemoteListenerControl {
         )
     }
 
+    /// Turns the listener on or off, and saves that for the next start of the broker. After `off`, its connections are
+    /// closed.
+    ///
+    /// - Throws: `Problem`.
     func set(_ spec: RemoteSpec) async throws -> RemoteStatus {
         guard settings.configured == nil else {
             throw Problem(
@@ -135,9 +146,7 @@ extension RemoteListener: RemoteListenerControl {
             bound = nil
             throw Problem(.unavailable, "the remote listener stays off: \(error)", hint: "patchbay doctor")
         }
-        isListening = true
         stateChanges.send(())
-        wake()
     }
 
     private func turnOff() async throws {
@@ -145,52 +154,68 @@ extension RemoteListener: RemoteListenerControl {
         do { try await file.write(RemoteSpec(enabled: false)) } catch {
             throw Problem(.unavailable, "the remote listener stays on: \(error)", hint: "patchbay doctor")
         }
-        (address, bound, problem, isListening) = (nil, nil, nil, false)
+        (address, bound, problem) = (nil, nil, nil)
         stateChanges.send(())
-        guard isRunning else { return }
-        await withCheckedContinuation { continuation in
-            closed.append(continuation)
-            wake()
-        }
+        guard let server else { return }
+        server.stop()
+        await withCheckedContinuation { closed.append($0) }
     }
 }
 
 /// The service's side.
 extension RemoteListener {
-    /// Begins a phase, in which the address stays the same.
-    ///
-    /// - Returns: The address, and a stream that yields when the address has changed.
-    func beginPhase() -> (address: SocketAddress?, changes: AsyncStream<Void>) {
-        let (changes, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        wakeUp = continuation
-        isRunning = true
-        resumeClosed()
-        return (address, changes)
+    /// Returns the service that serves while the listener is on. `makeServer` creates the server of a socket.
+    package nonisolated func service(
+        logger: Logger,
+        makeServer: @escaping @Sendable (consuming Descriptor, UInt16, ListenerSecurity) -> APIServer
+    ) -> ListenerService {
+        ListenerService(
+            "the remote listener",
+            advice: "change api.remote or patchbay remote off",
+            address: { [self] in await address },
+            changes: { [self] in changes() },
+            logger: logger
+        ) { [self] address in
+            guard let server = try await start(at: address, makeServer) else { return }
+            logger.info("the remote listener is open", metadata: ["address": "\(address)"])
+            let end: Result<Void, any Error>
+            do { end = .success(try await server.run()) } catch { end = .failure(error) }
+            await ended()
+            try end.get()
+        }
     }
 
-    /// Ends a phase, when its connections are closed.
-    func endPhase(isLast: Bool) {
-        if isLast { (isRunning, isListening) = (false, false) }
-        resumeClosed()
+    /// Creates the server; nil if the address has changed.
+    private func start(
+        at address: SocketAddress,
+        _ makeServer: (consuming Descriptor, UInt16, ListenerSecurity) -> APIServer
+    ) throws -> APIServer? {
+        guard address == self.address else { return nil }
+        let (listener, security) = try open(address)
+        let server = makeServer(try listener.duplicate(), address.port ?? 0, security)
+        listener.close()
+        self.server = server
+        return server
     }
 
-    /// Ends the wait of `off`. Between two phases there are no connections.
-    private func resumeClosed() {
+    /// Ends the wait of `off`.
+    private func ended() {
+        server = nil
         closed.forEach { $0.resume() }
         closed = []
     }
 
     /// Returns the socket, bound by a command or now, and TLS for its connections.
     ///
-    /// - Throws: `SocketError`.
-    func open(_ address: SocketAddress) throws -> (listener: Listener, security: ListenerSecurity?) {
+    /// - Throws: `SocketError`, or the error of the key file.
+    func open(_ address: SocketAddress) throws -> (listener: Listener, security: ListenerSecurity) {
         defer { stateChanges.send(()) }
         do {
-            let listener = try bound ?? Listener(on: address)
-            (bound, isListening, problem) = (nil, true, nil)
-            return (listener, security)
+            let opened = (try bound ?? Listener(on: address), try security ?? prepareTLS())
+            (bound, problem) = (nil, nil)
+            return opened
         } catch {
-            (isListening, problem) = (false, "\(error)")
+            problem = "\(error)"
             throw error
         }
     }
@@ -198,7 +223,7 @@ extension RemoteListener {
 
 extension SocketAddress {
     /// Parses `ADDRESS:PORT` with a numeric address and a port above 0.
-    init?(withPort text: String) {
+    package init?(withPort text: String) {
         guard !text.hasPrefix("tcp:"), case .tcp(let host?, let port)? = ListenAddress(text), port > 0 else {
             return nil
         }
