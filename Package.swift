@@ -143,7 +143,8 @@ let package = Package(
         .target(
             name: "Team",
             dependencies: [
-                "Model", "SystemIO", "Transport", logging, lifecycle, nioCore, nioHPACK, nioHTTP2, nioPosix, nioSSL,
+                "Model", "Registry", "SystemIO", "Transport", logging, lifecycle, nioCore, nioHPACK, nioHTTP2, nioPosix,
+                nioSSL,
                 protobuf,
             ],
             exclude: ["Etcd/Protocol/etcd.proto"],
@@ -200,7 +201,7 @@ let package = Package(
         tests("RegistryTests", ["Model", "Registry", "TestSupport"]),
         tests(
             "TeamTests",
-            ["Model", "SystemIO", "Team", "TestSupport", logging, lifecycle, nioCore, nioHPACK, protobuf]
+            ["Model", "Registry", "SystemIO", "Team", "TestSupport", logging, lifecycle, nioCore, nioHPACK, protobuf]
         ),
         tests("TunnelsTests", ["CLinux", "Model", "SystemIO", "TestSupport", "Tunnels", logging, lifecycle]),
         tests("AppsTests", ["Apps", "Model", "SystemIO", "TestSupport", "TOML", logging, nioCore, nioWebSocket]),
@@ -224,7 +225,8 @@ let package = Package(
         tests(
             "MCPTests",
             [
-                "AccessControl", "Apps", "CImages", "MCP", "Model", "Registry", "SystemIO", "TestSupport", "Tunnels",
+                "AccessControl", "Apps", "CImages", "MCP", "Model", "Registry", "SystemIO", "Team", "TestSupport",
+                "Tunnels",
                 logging, lifecycle,
             ]
         ),

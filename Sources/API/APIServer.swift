@@ -96,7 +96,7 @@ package final class APIServer: Service {
             sockets: sockets,
             security: security?.transport,
             members: Self.members(security, services),
-            hosts: services.registry.teamHosts,
+            host: services.endpoints.hosts?.own,
             socketGrant: transport.grant
         )
     }

@@ -6,7 +6,10 @@ package import Tunnels
 
 /// The dependencies of the route handlers.
 package struct APIServices: Sendable {
+    /// The endpoints of this host.
     package let registry: EndpointRegistry
+    /// The endpoints that clients see.
+    package let endpoints: any EndpointListing
     package let tunnels: TunnelTable
     package let accessStore: AccessStore
     package let tunnelPolicy: GrantTunnelService
@@ -39,6 +42,7 @@ package struct APIServices: Sendable {
 
     package init(
         registry: EndpointRegistry,
+        endpoints: any EndpointListing,
         tunnels: TunnelTable,
         accessStore: AccessStore,
         tunnelPolicy: GrantTunnelService,
@@ -64,6 +68,7 @@ package struct APIServices: Sendable {
         status: @escaping @Sendable () async -> BrokerStatus
     ) {
         self.registry = registry
+        self.endpoints = endpoints
         self.tunnels = tunnels
         self.accessStore = accessStore
         self.tcpPort = tcpPort
@@ -116,11 +121,10 @@ package protocol AdvertisementPublisher: Sendable {
 }
 
 extension APIServices {
-    /// Returns endpoints as a principal sees them, with what the registry does not know: hosts, leases, and the
+    /// Returns endpoints as a principal sees them, with what their list does not know: leases, and the
     /// deviations of servers.
     func views(of endpoints: [Endpoint], for principal: Principal) -> [Endpoint] {
-        let views = registry.teamHosts.withHosts(endpoints.map(principal.view))
-        return mcp.apps.describingDeviations(leases.withLeases(views, for: principal))
+        mcp.apps.describingDeviations(leases.withLeases(endpoints.map(principal.view), for: principal))
     }
 }
 

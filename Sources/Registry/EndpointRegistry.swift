@@ -1,31 +1,18 @@
 package import FoundationEssentials
 package import Model
 
-/// The list of all reachable endpoints and the stream of its changes.
+/// The endpoints that this broker itself reaches, and the stream of their changes.
 ///
 /// Discovery sources push events to the registry; the registry never queries them. Subscribers receive every change in
 /// order, after a snapshot or after the last revision they know.
-///
-/// In a team, the list includes the endpoints of the other hosts (`EndpointRegistry+Team.swift`).
 package actor EndpointRegistry {
-    /// The starting point of a subscription.
-    package enum Start: Sendable {
-        /// The changes since the given revision.
-        case replay([EndpointChange])
-        /// The whole list. Used if no revision was given, or if the changes after it are no longer stored.
-        case snapshot([Endpoint], revision: UInt64)
-    }
-
     /// The phones of endpoints that reach the same launch as a cabled endpoint.
     package nonisolated let linkedPhones = LinkedPhones()
-    /// The hosts of the team.
-    package nonisolated let teamHosts = TeamHosts()
     private(set) var table: EndpointTable
-    /// The endpoints of the other hosts of the team.
-    var remote: RemoteEndpointTable
-    var changeLog: ChangeLog
-    /// The revision of the last change of a local endpoint.
-    private(set) var localRevision: UInt64
+    private var changeLog: ChangeLog
+    /// The name of this host; nil without a team.
+    private let host: HostName?
+    private let record: (@Sendable (EndpointChange.Kind, Endpoint) -> UInt64)?
     private let now: @Sendable () -> Date
 
     /// - Parameters:
@@ -34,6 +21,8 @@ package actor EndpointRegistry {
     ///   - retired: IDs that must not be assigned to another app.
     ///   - abilities: The abilities of the kinds that do not report their own.
     ///   - revision: The last revision of the earlier run.
+    ///   - host: The name of this host, which an ID may name; nil without a team.
+    ///   - record: Adds a change to the list of all hosts, and returns its revision there; nil without a team.
     ///   - now: The wall clock for displayed times.
     package init(
         records: [PersistedEndpoint] = [],
@@ -41,20 +30,20 @@ package actor EndpointRegistry {
         retired: RetiredIDs = RetiredIDs(),
         abilities: [EndpointKind: EndpointAbilities] = [:],
         startingAfter revision: UInt64 = 0,
+        host: HostName? = nil,
+        record: (@Sendable (EndpointChange.Kind, Endpoint) -> UInt64)? = nil,
         now: @escaping @Sendable () -> Date = { Date() }
     ) {
         table = EndpointTable(records: records, trusts: trusts, retired: retired, abilities: abilities)
-        remote = RemoteEndpointTable()
         changeLog = ChangeLog(startingAfter: revision)
-        localRevision = revision
+        self.host = host
+        self.record = record
         self.now = now
     }
 
-    /// The endpoints of all hosts, in the order of their IDs.
-    package var endpoints: [Endpoint] { remote.merged(with: table.endpoints, teamHosts.others) }
-    /// The endpoints of all hosts and their revision.
-    package var list: (endpoints: [Endpoint], revision: UInt64) { (endpoints, changeLog.revision) }
-    /// The local endpoints, as they are saved.
+    /// The endpoints, in the order of their IDs.
+    package var endpoints: [Endpoint] { table.endpoints }
+    /// The endpoints, as they are saved.
     package var records: [PersistedEndpoint] {
         let now = now()
         return table.records.map { $0.saved(at: now) }
@@ -65,12 +54,19 @@ package actor EndpointRegistry {
     package var lastChangeRevision: UInt64 { changeLog.lastChangeRevision }
     package var refusals: RefusedSightings { table.refusals }
 
-    /// Returns the endpoint of any host with this ID or former ID. The ID may name this host.
+    /// Returns the endpoint with this ID or former ID. The ID may name this host.
+    ///
+    /// - Throws: `RegistryError.noSuchEndpoint`; `.onOtherHost` for an ID that names another host of the team.
     package func endpoint(_ id: EndpointID) throws(RegistryError) -> Endpoint {
-        let id = teamHosts.ownID(of: id)
-        guard id.namesHost else { return try localEndpoint(id) }
-        guard let endpoint = remote[id] else { throw teamHosts.absence(of: id) ?? .noSuchEndpoint(id.text) }
-        return RemoteEndpointTable.resolved(endpoint, teamHosts.others)
+        let id = try ownID(of: id)
+        guard let endpoint = table[id] else { throw .noSuchEndpoint(id.text) }
+        return endpoint
+    }
+
+    private func ownID(of id: EndpointID) throws(RegistryError) -> EndpointID {
+        guard let named = id.host, let host else { return id }
+        guard named == host else { throw .onOtherHost(id, named) }
+        return id.onItsHost
     }
 
     /// The endpoint of a sighting; nil if not listed.
@@ -125,12 +121,8 @@ package actor EndpointRegistry {
     /// Accepts the next server that answers, under any name. Called on an owner's request.
     package func acceptServer(of id: EndpointID) { publish(table.acceptServer(of: id)) }
 
-    /// Removes an offline endpoint of this broker. Its ID stays reserved for the same app.
-    package func remove(_ id: EndpointID) throws(RegistryError) {
-        let id = teamHosts.ownID(of: id)
-        if let host = id.host { throw .onOtherHost(id, host) }
-        publish([try table.removeUnseen(id)])
-    }
+    /// Removes an offline endpoint. Its ID stays reserved for the same app.
+    package func remove(_ id: EndpointID) throws(RegistryError) { publish([try table.removeUnseen(try ownID(of: id))]) }
 
     /// Frees the oldest retired IDs if there are more than `RetiredIDs.limit`.
     ///
@@ -141,40 +133,45 @@ package actor EndpointRegistry {
         table.freeRetired(except: named)
     }
 
-    /// Returns the changes after `revision`, or a snapshot, and the stream of later changes. No change in between is
-    /// lost.
-    package func changes(after revision: UInt64? = nil) -> (start: Start, changes: AsyncStream<EndpointChange>) {
-        let start =
-            revision.flatMap { changeLog.changes(after: $0) }.map(Start.replay)
-            ?? .snapshot(endpoints, revision: changeLog.revision)
-        return (start, changeLog.subscribe())
+    /// Returns the endpoints and the stream of later changes. No change in between is lost.
+    package func changes() -> (endpoints: [Endpoint], changes: AsyncStream<EndpointChange>) {
+        (table.endpoints, changeLog.subscribe())
     }
+
+    /// Returns the endpoints and the revision of their last change; nil if `revision` is that one.
+    package func list(ifChangedSince revision: UInt64?) -> (endpoints: [Endpoint], revision: UInt64)? {
+        revision == changeLog.revision ? nil : (table.endpoints, changeLog.revision)
+    }
+
+    /// Runs a function with the endpoints. None changes meanwhile.
+    package func read<Value: Sendable>(_ body: @Sendable ([Endpoint]) -> Value) -> Value { body(table.endpoints) }
 
     /// The number of subscribers.
     var subscriberCount: Int { changeLog.subscriberCount }
 
     /// Ends every change stream at shutdown.
-    package func finish() {
-        changeLog.finish()
-        teamHosts.finish()
-    }
+    package func finish() { changeLog.finish() }
 
     private func publish(_ changes: [EndpointTable.Change]) {
         for change in changes {
             let endpoint = change.endpoint
             let cabled = change.kind == .removed ? nil : endpoint.sameLaunchAs.flatMap { table[$0] }
             linkedPhones.set(cabled?.location.udid, of: endpoint.id)
-            changeLog.append(change.kind, endpoint)
-            localRevision = changeLog.revision
+            changeLog.append(change.kind, endpoint, as: record?(change.kind, endpoint))
         }
     }
+}
 
-    /// Publishes changes of the endpoints of other hosts.
-    func publishRemote(_ changes: [EndpointTable.Change]) {
-        let hosts = teamHosts.others
-        for change in changes {
-            changeLog.append(change.kind, RemoteEndpointTable.resolved(change.endpoint, hosts))
-        }
+extension EndpointRegistry: EndpointListing {
+    package nonisolated var hosts: TeamHosts? { nil }
+
+    package var list: (endpoints: [Endpoint], revision: UInt64) { (table.endpoints, changeLog.revision) }
+
+    package func changes(
+        after revision: UInt64?
+    ) -> (start: EndpointSubscriptionStart, changes: AsyncStream<EndpointChange>) {
+        let start = revision.flatMap { changeLog.changes(after: $0) }.map(EndpointSubscriptionStart.replay)
+        return (start ?? .snapshot(table.endpoints, revision: changeLog.revision), changeLog.subscribe())
     }
 }
 

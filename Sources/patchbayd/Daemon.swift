@@ -77,12 +77,10 @@ struct Daemon: Sendable {
             configuration: configuration,
             profiles: profiles.profiles,
             environment: environment,
-            claims: team?.claims,
-            hostLeases: team.map { TeamLeases($0.proxy) },
+            team: team,
             logger: logger
         )
         self.state = state
-        await state.registry.setOwnHost(team?.host)
         await state.accessStore.setAuditRetention(configuration.audit.retention)
         let limiter = ConnectionLimiter()
         if profiles.entries.isEmpty {

@@ -7,11 +7,14 @@ import Testing
 
 /// The list of phones of all hosts of a team.
 @Suite(.timeLimit(.minutes(1))) struct TeamDevicesTests {
-    private let registry = EndpointRegistry()
+    private let hosts: TeamHosts
     private let local = AttachedDevices()
     private let devices: TeamDevices
 
-    init() { devices = TeamDevices(local: local, hosts: registry.teamHosts) }
+    init() throws {
+        hosts = TeamHosts(own: try #require(HostName("lab1")))
+        devices = TeamDevices(local: local, hosts: hosts)
+    }
 
     private func host(_ name: String) throws -> HostName { try #require(HostName(name)) }
 
@@ -51,32 +54,22 @@ import Testing
     @Test func `a phone of two hosts is one device, and follows the states of the hosts`() async throws {
         try await withLists { lists in
             await local.set([try phone()])
-            await expect("alone", &lists)
-            await registry.setOwnHost(try host("lab1"))
             await expect("lab1", &lists)
 
-            await registry.setHosts([HostStatus(name: try host("lab2"))])
+            _ = hosts.setOthers([HostStatus(name: try host("lab2"))])
             await devices.set([try phone(.network)], of: try host("lab2"))
             await expect("lab1+lab2", &lists)
             #expect(await devices.devices().count == 1)
 
             let time = Date(timeIntervalSince1970: 1)
-            await registry.setHosts([HostStatus(name: try host("lab2"), staleSince: time)])
+            _ = hosts.setOthers([HostStatus(name: try host("lab2"), staleSince: time)])
             await expect("lab1+lab2?", &lists)
             await local.set([])
             await expect("lab2?", &lists)
-            await registry.setHosts([HostStatus(name: try host("lab2"))])
+            _ = hosts.setOthers([HostStatus(name: try host("lab2"))])
             await expect("lab2", &lists)
             await devices.set([], of: try host("lab2"))
             await expect("", &lists)
         }
-    }
-
-    @Test func `without a team, the phones are those of this host`() async throws {
-        await devices.set([try phone()], of: try host("lab2"))
-        #expect(await devices.devices().isEmpty)
-
-        await local.set([try phone()])
-        #expect(await devices.devices() == [try phone()])
     }
 }

@@ -71,7 +71,7 @@ import Testing
             )
             let planner = TeamPlanner(
                 local: RoutePlanner(resolver: NoPhones(), planner: FakeDialer.silent()),
-                registry: EndpointRegistry(),
+                endpoints: EndpointRegistry(),
                 brokers: HostBrokers(
                     members: members,
                     mirror: mirror,

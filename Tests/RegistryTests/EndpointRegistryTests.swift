@@ -9,7 +9,7 @@ import Testing
         let registry = EndpointRegistry()
         await registry.apply(.seen(Seen.network()))
 
-        let (start, changes) = await registry.changes()
+        let (start, changes) = await registry.changes(after: nil)
         await registry.apply(.seen(Seen.network("com.example.mail")))
         await registry.apply(.lost(Seen.network().id))
         await registry.finish()

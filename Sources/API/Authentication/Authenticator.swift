@@ -18,8 +18,8 @@ struct Authenticator: Sendable {
     let security: (any TransportSecurity)?
     /// Identifies the clients of the team listener; nil for the other listeners.
     let members: MemberAuthenticator?
-    /// The hosts of the team.
-    let hosts: TeamHosts
+    /// The name of this host; nil without a team.
+    let host: HostName?
     /// The grant of every client of this listener; nil for a listener that is for several clients.
     let socketGrant: String?
     /// The principal of each connection before a token is shown. The kernel is asked once per connection.
@@ -32,11 +32,11 @@ struct Authenticator: Sendable {
         sockets: SocketOwnerLookup,
         security: (any TransportSecurity)?,
         members: MemberAuthenticator? = nil,
-        hosts: TeamHosts,
+        host: HostName?,
         socketGrant: String? = nil
     ) {
         self.members = members
-        self.hosts = hosts
+        self.host = host
         self.socketGrant = socketGrant
         self.validator = validator
         self.owners = owners
@@ -51,7 +51,7 @@ struct Authenticator: Sendable {
     /// - Throws: `Problem`, `AccessError`.
     func authenticate(_ request: HTTPRequest, on channel: any Channel) async throws -> Principal {
         var principal = try await identify(request, on: channel)
-        principal.host = hosts.own
+        principal.host = host
         return principal
     }
 

@@ -42,7 +42,7 @@ package struct ApprovalService: Service {
         else { return endpoint }
         var joined = endpoint
         for id in endpoint.possiblySameAs ?? [] {
-            guard let other = try? await registry.localEndpoint(id) else { continue }
+            guard let other = try? await registry.endpoint(id) else { continue }
             let routes = other.routes.filter { $0.route.host != nil && $0.route.address == address }
             guard routes.isEmpty || accessStore.approvals.trust(of: other.id) == .none else {
                 throw Problem(
@@ -61,7 +61,7 @@ package struct ApprovalService: Service {
     ///
     /// - Throws: `AccessError.notSaved`. The approval is then revoked only until the broker stops.
     func revokeApproval(of id: EndpointID, by actor: AuditActor, from source: RequestSource) async throws {
-        let endpoint = try? await registry.localEndpoint(id)
+        let endpoint = try? await registry.endpoint(id)
         let id = endpoint?.id ?? id
         guard accessStore.approvals.trust(of: id) != .none else { return }
         var failure: (any Error)?

@@ -48,7 +48,7 @@ struct EndpointDisconnector: Sendable {
     private func leads(_ target: TunnelTarget, to endpoint: Endpoint) async -> Bool {
         guard case .endpoint(let target) = target else { return false }
         if target == endpoint.id || endpoint.formerIDs?.contains(target) == true { return true }
-        return (try? await registry.localEndpoint(target))?.id == endpoint.id
+        return (try? await registry.endpoint(target))?.id == endpoint.id
     }
 }
 

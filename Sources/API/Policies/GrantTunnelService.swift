@@ -11,7 +11,7 @@ package actor GrantTunnelService {
     /// The maximum number of tunnels per grant.
     static let maxTunnelsPerGrant = 64
 
-    private let registry: EndpointRegistry
+    private let endpoints: any EndpointListing
     private let table: TunnelTable
     private let accessStore: AccessStore
     private let leasePolicy: LeasePolicy
@@ -19,9 +19,14 @@ package actor GrantTunnelService {
     /// The number of tunnels that are being opened, by grant.
     private var pendingCount: [String: Int] = [:]
 
-    package init(registry: EndpointRegistry, table: TunnelTable, accessStore: AccessStore, leasePolicy: LeasePolicy) {
+    package init(
+        endpoints: any EndpointListing,
+        table: TunnelTable,
+        accessStore: AccessStore,
+        leasePolicy: LeasePolicy
+    ) {
         self.leasePolicy = leasePolicy
-        self.registry = registry
+        self.endpoints = endpoints
         self.table = table
         self.accessStore = accessStore
     }
@@ -111,7 +116,7 @@ extension GrantTunnelService: TunnelProvider {
         }
         switch spec.target {
         case .endpoint(let id):
-            let endpoint = try await registry.endpoint(id)
+            let endpoint = try await endpoints.endpoint(id)
             try principal.requireTunnelScopes(for: endpoint)
             if let refusal = endpoint.tunnelRefusal {
                 throw Problem(.conflict, refusal, hint: "call its tools instead: states, state, diff, shot, send_state")

@@ -11,7 +11,7 @@ package struct LeasePolicy: Sendable {
     private let isOnOtherHosts: @Sendable (UDID) -> Bool
 
     /// - Parameters:
-    ///   - registry: The endpoints.
+    ///   - registry: The endpoints of this host.
     ///   - leases: The leases of this broker.
     ///   - isOnOtherHosts: Returns true for a phone that only other hosts of the team reach. Their brokers check each
     ///     connection.
@@ -46,8 +46,7 @@ package struct LeasePolicy: Sendable {
         switch target {
         case .device(let udid, _): return .device(udid)
         case .endpoint(let id):
-            guard let endpoint = try? await registry.endpoint(id), !endpoint.isOnOtherHost else { return nil }
-            return LeaseTarget(endpoint)
+            return try? await LeaseTarget(registry.endpoint(id))
         }
     }
 }

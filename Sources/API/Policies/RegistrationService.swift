@@ -125,7 +125,7 @@ package actor RegistrationService {
     private func endAll(of grant: String) async {
         await source.endAll(of: grant)
         for id in endpoints.removeValue(forKey: grant) ?? [] {
-            guard let endpoint = try? await registry.localEndpoint(id) else { continue }
+            guard let endpoint = try? await registry.endpoint(id) else { continue }
             try? await registry.remove(id)
             await disconnector.disconnect(endpoint, over: .all)
         }

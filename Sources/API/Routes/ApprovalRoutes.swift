@@ -25,7 +25,7 @@ enum ApprovalRoutes {
 
     @Sendable static func revoke(_ request: APIRequest) async throws -> APIResponse {
         let services = request.services
-        if let endpoint = try? await services.registry.localEndpoint(try request.endpointID()),
+        if let endpoint = try? await services.registry.endpoint(try request.endpointID()),
             services.accessStore.approvals.trust(of: endpoint.id).approval == nil
         {
             try await services.registrations.requireNoRegistration(of: endpoint, toDo: "it has no approval to revoke")

@@ -24,9 +24,9 @@ enum EndpointRoutes {
         if let since = try request.query("since", as: UInt64.self) {
             let wait = min(try request.query("waitSeconds", as: Int.self) ?? 0, maxWaitSeconds)
             if wait > 0 { try request.requireStreamPlace() }
-            await waitForChange(in: request.services.registry, after: since, for: .seconds(max(0, wait)))
+            await waitForChange(in: request.services.endpoints, after: since, for: .seconds(max(0, wait)))
         }
-        let (endpoints, revision) = await request.services.registry.list
+        let (endpoints, revision) = await request.services.endpoints.list
         let filter = try Filter(request)
         let visible = request.visible(endpoints).combined
         return try .json(EndpointList(revision: revision, endpoints: visible.filter(filter.matches)))
@@ -34,7 +34,7 @@ enum EndpointRoutes {
 
     @Sendable static func show(_ request: APIRequest) async throws -> APIResponse {
         let endpoint = try await request.endpoint()
-        let listed = request.visible(await request.services.registry.endpoints).combined
+        let listed = request.visible(await request.services.endpoints.endpoints).combined
         return try .json(listed.first { $0.id == endpoint.id } ?? endpoint)
     }
 
@@ -45,13 +45,13 @@ enum EndpointRoutes {
         // The response and the list then have the state and the time of a real connection. A failure is the state. A new
         // OpenAgents server is asked by `OpenAgentsIdentifier`.
         if added.kind != .openagents { try? await request.services.probe(added) }
-        let listed = try await request.services.registry.localEndpoint(added.id)
-        return try .created(request.view(of: listed))
+        let listed = try await request.services.endpoints.endpoint(added.id)
+        return try .created(request.principal.view(of: listed))
     }
 
     @Sendable static func remove(_ request: APIRequest) async throws -> APIResponse {
         let (id, services) = (try request.endpointID(), request.services)
-        let endpoint = try await services.registry.localEndpoint(id)
+        let endpoint = try await services.registry.endpoint(id)
         let wasStatic = try await services.staticEndpoints.remove(endpoint.id)
         do { try await services.registry.remove(endpoint.id) } catch RegistryError.stillPresent(let id) {
             if wasStatic {
@@ -81,16 +81,18 @@ enum EndpointRoutes {
         return try .json(try await request.endpoint())
     }
 
-    private static func waitForChange(in registry: EndpointRegistry, after revision: UInt64, for timeout: Duration)
+    private static func waitForChange(in list: any EndpointListing, after revision: UInt64, for timeout: Duration)
         async
     {
-        let hosts = registry.teamHosts.lists()
-        let (start, changes) = await registry.changes(after: revision)
-        guard case .replay(let missed) = start, missed.isEmpty, await registry.revision == revision else { return }
+        let hosts = list.hosts?.lists()
+        let (start, changes) = await list.changes(after: revision)
+        guard case .replay(let missed) = start, missed.isEmpty, await list.revision == revision else { return }
         await withTaskGroup(of: Void.self) { group in
             group.addTask { for await _ in changes { break } }
-            // The first list is the current one.
-            group.addTask { for await _ in hosts.dropFirst() { break } }
+            if let hosts {
+                // The first list is the current one.
+                group.addTask { for await _ in hosts.dropFirst() { break } }
+            }
             // The client's own timeout (`waitSeconds`). The wait also ends when the broker stops.
             group.addTask { try? await cancelWhenGracefulShutdown { try await Task.sleep(for: timeout) } }
             await group.next()

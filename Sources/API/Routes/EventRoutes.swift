@@ -24,7 +24,9 @@ enum EventRoutes {
                         }
                     }
                 }
-                group.addTask { try await streamHosts(request, events) }
+                if let hosts = services.endpoints.hosts {
+                    group.addTask { try await streamHosts(hosts, request, events) }
+                }
                 // The registry drops a reader that is too slow. That ends the whole stream.
                 try await group.next()
                 group.cancelAll()
@@ -37,11 +39,11 @@ enum EventRoutes {
     {
         func send(_ change: EndpointChange) throws {
             guard request.principal.canSee(change.endpoint) else { return }
-            let view = request.view(of: change.endpoint)
+            let view = request.principal.view(of: change.endpoint)
             let visible = EndpointChange(revision: change.revision, kind: change.kind, endpoint: view)
             try events.send("endpoint", visible, id: change.revision)
         }
-        let (start, changes) = await request.services.registry.changes(after: last)
+        let (start, changes) = await request.services.endpoints.changes(after: last)
         switch start {
         case .replay(let missed):
             for change in missed { try send(change) }
@@ -54,18 +56,18 @@ enum EventRoutes {
         for await change in changes { try send(change) }
     }
 
-    /// Sends the list of the other hosts now and after each change. Without a team, nothing is sent.
+    /// Sends the list of the other hosts now and after each change.
     ///
     /// When the team's registry becomes unreachable, this is the only event: the endpoints themselves have not changed.
-    private static func streamHosts(_ request: APIRequest, _ events: ServerSentEventStream) async throws {
-        let registry = request.services.registry
-        var isFirst = true
-        for await hosts in registry.teamHosts.lists() {
-            defer { isFirst = false }
-            if isFirst, registry.teamHosts.own == nil { continue }
+    private static func streamHosts(
+        _ hosts: TeamHosts,
+        _ request: APIRequest,
+        _ events: ServerSentEventStream
+    ) async throws {
+        for await hosts in hosts.lists() {
             var visible = hosts
             if !request.principal.canSeeAllEndpoints {
-                let names = Set(request.visible(await registry.endpoints).compactMap(\.host?.name))
+                let names = Set(request.visible(await request.services.endpoints.endpoints).compactMap(\.host?.name))
                 visible.removeAll { !names.contains($0.name) }
             }
             try events.send("hosts", ListResponse(visible))

@@ -16,7 +16,7 @@ enum LeaseRoutes {
             let lease = try await request.whileConnected { try await leases.lease(of: endpoint, for: principal) }
             return try .json(ListResponse(lease.map { [$0] } ?? []))
         }
-        let visible = request.visible(await request.services.registry.endpoints)
+        let visible = request.visible(await request.services.endpoints.endpoints)
         return try .json(
             ListResponse(await leases.allLeases(of: visible, for: principal))
         )
@@ -64,7 +64,7 @@ enum LeaseRoutes {
             try await request.services.leases.end(id, on: host, by: request.principal)
             return .noContent
         }
-        let visible = request.visible(await request.services.registry.endpoints)
+        let visible = request.visible(await request.services.endpoints.endpoints)
         try request.services.leases.end(id, among: visible, by: request.principal)
         return .noContent
     }

@@ -15,7 +15,7 @@ enum MCPRoutes {
 
     @Sendable static func app(_ request: APIRequest) async throws -> APIResponse {
         // The approval is checked when the endpoint is dialled.
-        let endpoint = try await request.services.registry.endpoint(try request.endpointID())
+        let endpoint = try await request.services.endpoints.endpoint(try request.endpointID())
         guard request.principal.canSee(endpoint) else { throw RegistryError.noSuchEndpoint(endpoint.id.text) }
         return try await request.respond(with: request.services.mcp.app(endpoint.id))
     }

@@ -36,7 +36,7 @@ enum ServerCardRoutes {
     }
 
     @Sendable static func catalog(_ request: APIRequest) async throws -> APIResponse {
-        let endpoints = request.visible(await request.services.registry.endpoints)
+        let endpoints = request.visible(await request.services.endpoints.endpoints)
         let described = Set(request.services.profiles.profiles().map(\.name))
         let ids = endpoints.filter { hasTools($0, described) }.map(\.id.text)
         let entries =

@@ -28,7 +28,7 @@ enum StatusRoutes {
     @Sendable static func show(_ request: APIRequest) async throws -> APIResponse {
         var status = await request.services.status()
         let leases = request.services.leases.leases(
-            of: request.visible(await request.services.registry.endpoints),
+            of: request.visible(await request.services.endpoints.endpoints),
             for: request.principal
         )
         status.leases = leases.isEmpty ? nil : leases.count
@@ -53,7 +53,7 @@ extension APIRequest {
         status.storage = nil
         status.remote = nil
         status.streams = nil
-        let endpoints = visible(await services.registry.endpoints).combined
+        let endpoints = visible(await services.endpoints.endpoints).combined
         status.endpoints = Dictionary(grouping: endpoints, by: \.state.rawValue).mapValues(\.count)
         status.tunnels = await tunnels().count
         let hosts = Set(endpoints.compactMap(\.host?.name))

@@ -47,7 +47,7 @@ struct APIRequest: Sendable {
 
     /// Throws if the team lacks one of the hosts.
     func require(_ hosts: Set<HostName>) throws(RegistryError) {
-        let teamHosts = services.registry.teamHosts
+        guard let teamHosts = services.endpoints.hosts else { return }
         if let host = hosts.filter(teamHosts.lacks).min() { throw .noSuchHost(host) }
     }
 
@@ -169,14 +169,9 @@ extension APIRequest {
     func endpoint() async throws -> Endpoint { try await endpoint(try endpointID()) }
 
     func endpoint(_ id: EndpointID) async throws -> Endpoint {
-        let endpoint = try await services.registry.endpoint(local(id))
+        let endpoint = try await services.endpoints.endpoint(local(id))
         guard principal.canSee(endpoint) else { throw RegistryError.noSuchEndpoint(id.text) }
         return services.views(of: [endpoint], for: principal)[0]
-    }
-
-    /// Returns an endpoint as the principal sees it, with its host in a team.
-    func view(of endpoint: Endpoint) -> Endpoint {
-        services.registry.teamHosts.withHost(principal.view(of: endpoint))
     }
 
     /// Returns the endpoints that the principal may see.

@@ -80,6 +80,6 @@ extension APIRequest {
         guard let team = services.team else { throw RegistryError.noSuchEndpoint(endpoint.id.text) }
         let principal = principal
         let probed = try await whileConnected { try await team.proxy.probe(endpoint.id, on: host, for: principal) }
-        return try .json(services.leases.withLeases([view(of: probed)], for: principal)[0])
+        return try .json(services.leases.withLeases([principal.view(of: probed)], for: principal)[0])
     }
 }

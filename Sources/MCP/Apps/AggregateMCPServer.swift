@@ -54,7 +54,7 @@ package struct AggregateMCPServer: MCPServer {
 
     private func endpoints(for principal: Principal) async -> [(alias: String, endpoint: Endpoint)] {
         var taken: Set<String> = []
-        return await proxy.registry.localEndpoints.compactMap { endpoint in
+        return await proxy.registry.endpoints.compactMap { endpoint in
             guard proxy.pool.mayHaveTools(endpoint), principal.may(.endpointCall, on: endpoint) else { return nil }
             let alias = ToolNamespace.alias(of: endpoint.id)
             // The endpoints are sorted by ID, so the same one always wins an alias that two share.

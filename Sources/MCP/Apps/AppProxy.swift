@@ -141,7 +141,7 @@ package final class AppProxy: AppCaller, Service {
     private func followRegistry() async {
         // The registry drops a slow subscriber; the loop then subscribes again and wakes all waiting calls.
         while !Task.isCancelled {
-            let (endpoints, changes) = await registry.localChanges()
+            let (endpoints, changes) = await registry.changes()
             for endpoint in endpoints { observe(endpoint, isStart: true) }
             stateNotifier.notifyAll(())
             for await change in changes {

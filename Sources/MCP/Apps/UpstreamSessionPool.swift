@@ -86,7 +86,7 @@ final class UpstreamSessionPool: Sendable {
     ///
     /// - Throws: `AppError.unreachable` if there is none.
     func endpoint(_ id: EndpointID) async throws -> Endpoint {
-        do { return try await registry.localEndpoint(id) } catch .onOtherHost(let id, let host) {
+        do { return try await registry.endpoint(id) } catch .onOtherHost(let id, let host) {
             let error = RegistryError.onOtherHost(id, host)
             throw AppError.unreachable(DialError(.noRoute, error.description))
         } catch {
@@ -178,7 +178,7 @@ final class UpstreamSessionPool: Sendable {
                     return try await brokerAdmission(to: id)
                 },
                 store: { [registry, authorizer] secret in
-                    try await authorizer.storeExchangedSecret(secret, of: registry.localEndpoint(id))
+                    try await authorizer.storeExchangedSecret(secret, of: registry.endpoint(id))
                 }
             ),
             artifacts: artifacts

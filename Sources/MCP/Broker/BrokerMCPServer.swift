@@ -16,7 +16,7 @@ package final class BrokerMCPServer: MCPServer, Service {
 
     /// Creates the server. `probe` reports to the registry whether an endpoint answers.
     package init(
-        registry: EndpointRegistry,
+        list: any EndpointListing,
         apps: any AppCaller,
         approvals: any EndpointApprovalStore,
         tunnels: any TunnelProvider,
@@ -25,17 +25,17 @@ package final class BrokerMCPServer: MCPServer, Service {
         probe: @escaping @Sendable (Endpoint) async -> Void,
         clock: any Clock<Duration> = ContinuousClock()
     ) {
-        directory = EndpointDirectory(registry: registry, apps: apps, approvals: approvals, leases: leases)
+        directory = EndpointDirectory(list: list, apps: apps, approvals: approvals, leases: leases)
         tools = [
             EndpointListTool(directory: directory),
             EndpointToolsTool(directory: directory, apps: apps),
             EndpointCallTool(directory: directory, apps: apps, leases: leases, clock: clock),
             EndpointPairTool(directory: directory, apps: apps, approvals: approvals),
-            EndpointWaitTool(directory: directory, registry: registry, probe: probe, clock: clock),
+            EndpointWaitTool(directory: directory, list: list, probe: probe, clock: clock),
             PortForwardTool(directory: directory, tunnels: tunnels),
         ]
         resources = BrokerResourceProvider(directory: directory, devices: devices)
-        changeCoalescer = ChangeCoalescer(registry: registry, devices: devices, clock: clock)
+        changeCoalescer = ChangeCoalescer(list: list, devices: devices, clock: clock)
     }
 
     /// Publishes changes of the endpoints and devices to subscribers.

@@ -50,12 +50,12 @@ final class ChangeCoalescer: Sendable {
     private let count = Mutex(0)
     private let pending = Mutex(Batch())
     private let wakeUps = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-    private let registry: EndpointRegistry
+    private let list: any EndpointListing
     private let devices: DeviceProvider
     private let clock: any Clock<Duration>
 
-    init(registry: EndpointRegistry, devices: DeviceProvider, clock: any Clock<Duration>) {
-        self.registry = registry
+    init(list: any EndpointListing, devices: DeviceProvider, clock: any Clock<Duration>) {
+        self.list = list
         self.devices = devices
         self.clock = clock
     }
@@ -77,7 +77,7 @@ final class ChangeCoalescer: Sendable {
 
     /// Publishes changes until the broker stops.
     func run() async {
-        let revision = await registry.revision
+        let revision = await list.revision
         await withDiscardingTaskGroup { group in
             group.addTask { await self.recordEndpointChanges(after: revision) }
             group.addTask {
@@ -89,7 +89,8 @@ final class ChangeCoalescer: Sendable {
                 }
             }
             group.addTask {
-                for await _ in self.registry.teamHosts.lists().dropFirst().cancelOnGracefulShutdown() {
+                guard let hosts = self.list.hosts else { return }
+                for await _ in hosts.lists().dropFirst().cancelOnGracefulShutdown() {
                     self.record { $0.hostsChanged = true }
                 }
             }
@@ -101,12 +102,12 @@ final class ChangeCoalescer: Sendable {
         }
     }
 
-    /// Records the changes of the registry. The registry ends the stream of a slow follower, which then resumes at its
+    /// Records the changes of the list. It ends the stream of a slow follower, which then resumes at its
     /// last revision.
     private func recordEndpointChanges(after start: UInt64) async {
         var revision = start
         while !Task.isCancelled, !Task.isShuttingDownGracefully {
-            let (start, changes) = await registry.changes(after: revision)
+            let (start, changes) = await list.changes(after: revision)
             if case .replay(let missed) = start { for change in missed { record { $0.record(change) } } }
             if case .snapshot(let endpoints, let newest) = start {
                 revision = newest

@@ -9,19 +9,17 @@ struct EndpointDirectory: Sendable {
     /// The maximum number of matching endpoints that an error lists.
     private static let maxCandidates = 5
 
-    let registry: EndpointRegistry
+    let list: any EndpointListing
     let apps: any AppCaller
     let approvals: any EndpointApprovalStore
     let leases: LeaseService
 
-    /// The revision of the registry.
-    var revision: Int { get async { Int(clamping: await registry.revision) } }
+    /// The revision of the list.
+    var revision: Int { get async { Int(clamping: await list.revision) } }
 
     /// Returns the endpoints that the principal may see, with their approval state and their leases.
     func endpoints(visibleTo principal: Principal) async -> [Endpoint] {
-        let visible = registry.teamHosts.withHosts(
-            await registry.endpoints.filter(principal.canSee).map(principal.view)
-        )
+        let visible = await list.endpoints.filter(principal.canSee).map(principal.view)
         return leases.withLeases(await approvals.evaluated(visible), for: principal)
     }
 
@@ -63,7 +61,7 @@ struct EndpointDirectory: Sendable {
                 """
             )
         case .none:
-            let absence = EndpointID(text.lowercased()).flatMap(registry.teamHosts.absence)
+            let absence = EndpointID(text.lowercased()).flatMap { list.hosts?.absence(of: $0) }
             let end = EndpointSuggestions(among: all.combined).suggestion(for: text)
             throw ToolError(absence.map { "\($0)" } ?? "no endpoint matches \"\(shown)\"\(end)")
         case .several(let matching): throw Self.ambiguous(text, matching)
@@ -73,10 +71,9 @@ struct EndpointDirectory: Sendable {
     /// Returns the endpoint with this full ID or former ID, if the principal may see it. The whole list is not read, which
     /// has thousands of endpoints in a large team.
     private func endpoint(called text: String, visibleTo principal: Principal) async -> Endpoint? {
-        guard let id = EndpointID(text), let found = try? await registry.endpoint(id), principal.canSee(found)
+        guard let id = EndpointID(text), let found = try? await list.endpoint(id), principal.canSee(found)
         else { return nil }
-        let visible = registry.teamHosts.withHost(principal.view(of: found))
-        return leases.withLeases(await approvals.evaluated([visible]), for: principal).first
+        return leases.withLeases(await approvals.evaluated([principal.view(of: found)]), for: principal).first
     }
 
     /// Returns the endpoint that the text means now.
@@ -94,7 +91,7 @@ struct EndpointDirectory: Sendable {
 
     /// Returns the summary of an endpoint with its current approval state.
     func summary(of endpoint: Endpoint) async -> EndpointSummary? {
-        await summaries(of: await approvals.evaluated([registry.teamHosts.withHost(endpoint)])).first
+        await summaries(of: await approvals.evaluated([endpoint])).first
     }
 
     /// Returns the summaries of endpoints whose approval state is known.

@@ -47,14 +47,14 @@ struct MCPComponents: Sendable {
         )
         let apps: any AppCaller = teamProxy.map { TeamAppCaller(proxy, proxy: $0) } ?? proxy
         let broker = BrokerMCPServer(
-            registry: registry,
+            list: state.endpoints,
             apps: apps,
             approvals: state.accessStore,
             tunnels: tunnelPolicy,
             leases: state.leases,
             devices: DeviceProvider(
-                devices: { await sources.teamDevices.devices() },
-                deviceLists: { await sources.teamDevices.deviceLists() }
+                devices: { await sources.devices.devices() },
+                deviceLists: { await sources.devices.deviceLists() }
             ),
             probe: { await sources.prober.probe($0) }
         )

@@ -7,8 +7,10 @@ import Glibc
 import Logging
 import Model
 import Apps
+import Registry
 import ServiceLifecycle
 import SystemIO
+import Team
 import Transport
 import Tunnels
 
@@ -58,7 +60,7 @@ struct ServerComponents: Sendable {
         let activation = try SocketActivation(environment: environment, logger: logger)
         let tcpSockets = APITCPSockets(configuration.api, activation: activation, logger: logger)
         let tunnelPolicy = GrantTunnelService(
-            registry: state.registry,
+            endpoints: state.endpoints,
             table: sources.tunnels,
             accessStore: state.accessStore,
             leasePolicy: sources.leasePolicy
@@ -177,6 +179,7 @@ struct ServerComponents: Sendable {
         let start = Date()
         return APIServices(
             registry: state.registry,
+            endpoints: state.endpoints,
             tunnels: sources.tunnels,
             accessStore: state.accessStore,
             tunnelPolicy: tunnelPolicy,
@@ -184,7 +187,7 @@ struct ServerComponents: Sendable {
             leases: state.leases,
             leasePolicy: sources.leasePolicy,
             tcpPort: tcpPort,
-            devices: sources.teamDevices,
+            devices: sources.devices,
             advertisements: BonjourAdvertisementPublisher(source: sources.discovery.bonjour),
             staticEndpoints: state.staticEndpoints,
             profiles: sources.profiles,
@@ -206,12 +209,15 @@ struct ServerComponents: Sendable {
             storageProblems: { await state.health.problems() + [state.accessStore.storageProblem].compactMap { $0 } },
             status: {
                 await BrokerStatus(
-                    of: state.registry,
+                    of: state.endpoints,
                     tunnels: sources.tunnels,
-                    devices: sources.teamDevices,
+                    devices: sources.devices,
                     sources: sources.discovery.statuses() + [sources.debugLink?.status() ?? .debugLinkOff]
                         + (usbmuxServer.map { [$0.status()] } ?? [])
-                        + [await teamSetup.source()].compactMap { $0 },
+                        + [
+                            await teamSetup.source(), SourceStatus(of: await state.registry.refusals),
+                            state.remoteEndpoints.flatMap { SourceStatus(of: $0.refusals) },
+                        ].compactMap { $0 },
                     accessStore: state.accessStore,
                     storage: await state.health.problems(),
                     allowAnyUser: configuration.api.allowAnyUser,

@@ -15,8 +15,8 @@ struct SourceComponents: Sendable {
     let dialer: RelayDialer
     /// The phones of this host.
     let attachedDevices: AttachedDevices
-    /// The phones of all hosts of the team.
-    let teamDevices: TeamDevices
+    /// The phones of all hosts of the team; nil without one.
+    let teamDevices: TeamDevices?
     let brokers = NearbyBrokers()
     let tunnels: TunnelTable
     let leasePolicy: LeasePolicy
@@ -30,6 +30,9 @@ struct SourceComponents: Sendable {
     let debugLink: DebugLinkComponents?
     /// The services in start order: dependencies first.
     let services: [any Service]
+
+    /// The phones that clients see.
+    var devices: any DeviceProvider { teamDevices ?? attachedDevices }
 
     /// Creates the sources and listens on the addresses of the saved tunnels.
     ///
@@ -56,7 +59,7 @@ struct SourceComponents: Sendable {
         let registry = state.registry
         let attachedDevices = AttachedDevices()
         self.attachedDevices = attachedDevices
-        let teamDevices = TeamDevices(local: attachedDevices, hosts: registry.teamHosts)
+        let teamDevices = state.endpoints.hosts.map { TeamDevices(local: attachedDevices, hosts: $0) }
         self.teamDevices = teamDevices
         let sources = try DiscoverySources(configuration: configuration, environment: environment, logger: logger)
         let relay = Relay()
@@ -129,7 +132,7 @@ struct SourceComponents: Sendable {
             checker: ProfileChecker(dialer: dialer, isInUse: { planner.uses.contains($0) })
         )
 
-        var services: [any Service] = [teamDevices]
+        var services: [any Service] = [teamDevices].compactMap { $0 }
         if let bonjour = sources.bonjour {
             let authCodes = AuthCodeStore(registry: registry, accessStore: state.accessStore, logger: logger)
             services += [
@@ -163,7 +166,9 @@ struct SourceComponents: Sendable {
         }
         services += debugLink?.services ?? []
         services += [
-            tunnels, TunnelTargetRefresher(registry: registry, tunnels: tunnels, ports: ports), prober, openAgents,
+            tunnels, TunnelTargetRefresher(list: state.endpoints, registry: registry, tunnels: tunnels, ports: ports),
+            prober,
+            openAgents,
             launchWatcher,
             EndpointLogger(registry: registry, logger: logger), TunnelLogger(tunnels: tunnels, logger: logger),
             RetiredIDCleaner(registry: registry, accessStore: state.accessStore, tunnels: tunnels),

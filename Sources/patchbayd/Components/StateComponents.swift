@@ -1,3 +1,4 @@
+import API
 import AccessControl
 import FoundationEssentials
 import Logging
@@ -6,6 +7,7 @@ import Apps
 import Registry
 import ServiceLifecycle
 import SystemIO
+import Team
 
 /// The parts with files in the state directory: access control, the registry, and the static endpoints.
 struct StateComponents: Sendable {
@@ -14,14 +16,19 @@ struct StateComponents: Sendable {
     let accessStore: AccessStore
     /// The launches that are observed now.
     let launches = ObservedLaunches()
+    /// The endpoints of this host.
     let registry: EndpointRegistry
+    /// The endpoints that clients see.
+    let endpoints: any EndpointListing
+    /// The endpoints of the other hosts of the team; nil without one.
+    let remoteEndpoints: RemoteEndpoints?
     let leases: LeaseService
     let staticEndpoints: StaticEndpoints
     let registrations: RegistrationSource
     /// The services in start order: dependencies first.
     let services: [any Service]
 
-    /// Loads the state. The claims and the leases of other hosts are those of the team, nil without one.
+    /// Loads the state. The team is nil on a host without one.
     ///
     /// - Throws: `DaemonError`.
     init(
@@ -29,8 +36,7 @@ struct StateComponents: Sendable {
         configuration: Configuration,
         profiles: [Profile],
         environment: [String: String],
-        claims: (any LeaseClaims)?,
-        hostLeases: (any HostLeases)?,
+        team: TeamComponents?,
         logger: Logger
     ) async throws {
         self.directory = directory
@@ -54,15 +60,25 @@ struct StateComponents: Sendable {
         // Revisions must increase across runs, also if the last ones were not saved. They therefore start at the
         // clock's milliseconds.
         let now = UInt64(max(0, Date().timeIntervalSince1970 * 1_000))
+        let revision = max(now, (saved?.revision ?? 0) + 1_000)
+        let remoteEndpoints = team.map { RemoteEndpoints(besides: $0.host, startingAfter: revision) }
         let registry = EndpointRegistry(
             records: saved?.records ?? [],
             trusts: await accessStore.approvals.trusts,
             retired: saved?.retired ?? RetiredIDs(),
             abilities: Dictionary(profiles.map { ($0.kind, $0.abilities) }) { $1 },
-            startingAfter: max(now, (saved?.revision ?? 0) + 1_000)
+            startingAfter: revision,
+            host: team?.host,
+            record: remoteEndpoints?.record
         )
         self.registry = registry
-        leases = LeaseService(store: accessStore, claims: claims, hosts: hostLeases) { registry.linkedPhones.all }
+        self.remoteEndpoints = remoteEndpoints
+        endpoints = remoteEndpoints.map { TeamEndpoints(registry, $0) } ?? registry
+        leases = LeaseService(
+            store: accessStore,
+            claims: team?.claims,
+            hosts: team.map { TeamLeases($0.proxy) }
+        ) { registry.linkedPhones.all }
         let kinds =
             EndpointKind.builtIn + profiles.map(\.kind)
             + configuration.discovery.types.map { EndpointKind(serviceType: $0) }

@@ -112,7 +112,7 @@ struct TeamComponents: Sendable {
     func planner(_ local: RoutePlanner, state: StateComponents) -> any TargetPlanner {
         TeamPlanner(
             local: local,
-            registry: state.registry,
+            endpoints: state.endpoints,
             brokers: brokers,
             callers: CallerDirectory(accessStore: state.accessStore)
         )
@@ -120,12 +120,13 @@ struct TeamComponents: Sendable {
 
     /// Returns the services that connect the registry of the team with the other parts, in start order.
     func services(state: StateComponents, sources: SourceComponents) -> [any Service] {
-        [
+        guard let endpoints = state.remoteEndpoints, let devices = sources.teamDevices else { return [] }
+        return [
             registry,
             TeamEventForwarder(
                 mirror: registry.mirror,
-                registry: state.registry,
-                devices: sources.teamDevices,
+                endpoints: endpoints,
+                devices: devices,
                 claims: claims,
                 leases: state.leases,
                 brokers: brokers,

@@ -38,6 +38,6 @@ struct DebugAppApproval: Sendable {
     /// Returns whether an owner approved the endpoint of an app.
     func isApproved(_ app: DebugApp) async -> Bool {
         let route = Route.network(app.route)
-        return await registry.localEndpoints.contains { $0.approvedRoutes.contains { $0.route == route } }
+        return await registry.endpoints.contains { $0.approvedRoutes.contains { $0.route == route } }
     }
 }

@@ -21,7 +21,7 @@ struct DebuggerDialer: Sendable {
     /// - Throws: `DialError`.
     func dial() async throws -> Connection {
         var failure: DialError?
-        for route in try Self.routes(toDebugger: name, among: await registry.localEndpoints) {
+        for route in try Self.routes(toDebugger: name, among: await registry.endpoints) {
             do { return try await dialer.dial(route) } catch let error as DialError { failure = failure ?? error }
         }
         throw failure ?? DialError(.noRoute, "no debugger called \"\(SanitizedText(name))\" is reachable")

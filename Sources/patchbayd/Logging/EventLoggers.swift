@@ -77,9 +77,9 @@ struct EndpointLogger: Service {
     /// Logs the registry's changes until cancellation.
     private func logChanges(_ lines: LineLimiter<EndpointID>) async throws {
         // Endpoints of an earlier run are not logged as new.
-        var known = Dictionary(await registry.localEndpoints.map { ($0.id, $0) }) { one, _ in one }
+        var known = Dictionary(await registry.endpoints.map { ($0.id, $0) }) { one, _ in one }
         while !Task.isCancelled {
-            let (endpoints, changes) = await registry.localChanges()
+            let (endpoints, changes) = await registry.changes()
             for endpoint in endpoints {
                 log(endpoint, before: known.updateValue(endpoint, forKey: endpoint.id), limiter: lines)
             }

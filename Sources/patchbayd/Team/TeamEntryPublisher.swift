@@ -18,7 +18,7 @@ struct TeamEntryPublisher: Service {
     func run() async throws {
         await cancelWhenGracefulShutdown {
             var devices = await attachedDevices.devices()
-            let endpoints = await registry.localEndpoints
+            let endpoints = await registry.endpoints
             publisher.setEntries(endpoints: endpoints, devices: devices)
             await withDiscardingTaskGroup { group in
                 group.addTask { await publishHost() }
@@ -44,7 +44,7 @@ struct TeamEntryPublisher: Service {
         var known = known
         // The registry ends the stream of a slow subscriber. The new list lacks endpoints that were removed meanwhile.
         while !Task.isCancelled {
-            let (endpoints, changes) = await registry.localChanges()
+            let (endpoints, changes) = await registry.changes()
             let listed = Set(endpoints.map(\.id))
             for id in known.subtracting(listed) { publisher.remove(id) }
             for endpoint in endpoints { publisher.put(endpoint) }

@@ -8,7 +8,7 @@ import Team
 /// Passes the entries of other hosts on to the lists of this broker, and their claims to its leases.
 struct TeamEventForwarder: Service {
     let mirror: TeamMirror
-    let registry: EndpointRegistry
+    let endpoints: RemoteEndpoints
     let devices: TeamDevices
     let claims: TeamLeaseClaims
     let leases: LeaseService
@@ -38,20 +38,20 @@ struct TeamEventForwarder: Service {
         switch event {
         case .endpoint(let endpoint):
             guard let host = endpoint.id.host else { return }
-            await registry.apply([.put(endpoint, of: host)])
+            endpoints.apply([.put(endpoint, of: host)])
         case .endpointRemoved(let id):
             guard let host = id.host else { return }
-            await registry.apply([.remove(id, of: host)])
+            endpoints.apply([.remove(id, of: host)])
         case .device(let device, let host):
             brokers.phones.record(device.udid, on: host)
             await setDevices(of: host)
         case .deviceRemoved(_, _, let host): await setDevices(of: host)
         case .hostRemoved(let name):
             brokers.presence.reportEnd(of: name)
-            await setHosts()
-        case .host, .member, .memberRemoved: await setHosts()
+            setHosts()
+        case .host, .member, .memberRemoved: setHosts()
         case .stale:
-            await setHosts()
+            setHosts()
             // A lease that could not be claimed may be claimed now.
             leases.claimsChanged()
         case .claim(let target, let claim):
@@ -69,9 +69,9 @@ struct TeamEventForwarder: Service {
         await devices.set(mirror.snapshot.devices.filter { $0.host == host }.map(\.device), of: host)
     }
 
-    private func setHosts() async {
+    private func setHosts() {
         let snapshot = mirror.snapshot
-        await registry.setHosts(snapshot.hosts.keys.map(snapshot.status))
-        await registry.setMembers(snapshot.staleSince == nil ? Set(snapshot.members.keys) : nil)
+        endpoints.setHosts(snapshot.hosts.keys.map(snapshot.status))
+        endpoints.hosts.setMembers(snapshot.staleSince == nil ? Set(snapshot.members.keys) : nil)
     }
 }

@@ -10,7 +10,7 @@ import Tunnels
 /// Plans the streams to targets of all hosts of the team. A target of another host is reached through its broker.
 struct TeamPlanner: TargetPlanner {
     let local: RoutePlanner
-    let registry: EndpointRegistry
+    let endpoints: any EndpointListing
     let brokers: HostBrokers
     let callers: CallerDirectory
 
@@ -19,7 +19,7 @@ struct TeamPlanner: TargetPlanner {
     func snapshot(of target: TunnelTarget, for owner: TunnelOwner) async throws(DialError) -> TargetSnapshot {
         switch target {
         case .endpoint(let id):
-            let id = registry.teamHosts.ownID(of: id)
+            let id = endpoints.hosts?.ownID(of: id) ?? id
             guard let host = id.host else { return try await local.snapshot(of: .endpoint(id), for: owner) }
             try await checkReachable(id, on: host)
             return TargetSnapshot([try plan(to: .endpoint(id.onItsHost), on: host, for: owner)])
@@ -51,7 +51,7 @@ struct TeamPlanner: TargetPlanner {
             throw DialError(.forbidden, "the host \(host) was removed from the team, or never belonged to it")
         }
         let endpoint: Endpoint
-        do { endpoint = try await registry.endpoint(id) } catch { throw DialError(.noRoute, error.description) }
+        do { endpoint = try await endpoints.endpoint(id) } catch { throw DialError(.noRoute, error.description) }
         guard endpoint.state == .offline, brokers.mirror.staleSince == nil else { return }
         throw DialError(.noRoute, "\(id) is offline; the tunnel works again as soon as it is back")
     }

@@ -24,7 +24,7 @@ struct AbsentAppSecretCleaner: Service {
 
     private func cleanUp() async {
         for id in await accessStore.secrets.holders {
-            guard Self.isGone(try? await registry.localEndpoint(id), at: Date()) else { continue }
+            guard Self.isGone(try? await registry.endpoint(id), at: Date()) else { continue }
             do {
                 try await accessStore.secrets.delete(of: id, by: .broker, from: .broker)
                 logger.info("deleted the secret of an absent app", metadata: ["id": "\(id)"])

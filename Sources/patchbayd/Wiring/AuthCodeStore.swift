@@ -28,7 +28,7 @@ final class AuthCodeStore: Service {
             await withDiscardingTaskGroup { group in
                 group.addTask { [self] in
                     while !Task.isCancelled {
-                        let (endpoints, changes) = await registry.localChanges()
+                        let (endpoints, changes) = await registry.changes()
                         endpoints.forEach(add)
                         // The registry ends the stream of a slow subscriber.
                         for await change in changes { add(change.endpoint) }
@@ -51,7 +51,7 @@ final class AuthCodeStore: Service {
     }
 
     private func store(_ id: EndpointID) async {
-        guard let endpoint = try? await registry.localEndpoint(id), let code = await registry.authCode(of: id) else {
+        guard let endpoint = try? await registry.endpoint(id), let code = await registry.authCode(of: id) else {
             return
         }
         let held = accessStore.secrets.access(to: endpoint).routes.compactMap(\.secret)

@@ -104,7 +104,7 @@ struct BonjourAdvertisementPublisher: AdvertisementPublisher {
 extension BrokerStatus {
     /// Collects the current status of every part.
     init(
-        of registry: EndpointRegistry,
+        of list: any EndpointListing,
         tunnels: TunnelTable,
         devices: any DeviceProvider,
         sources: [SourceStatus],
@@ -114,7 +114,7 @@ extension BrokerStatus {
         remote: RemoteStatus,
         startedAt: Date
     ) async {
-        let (endpoints, revision) = await registry.list
+        let (endpoints, revision) = await list.list
         var findings = await accessStore.findings
         let lag = await accessStore.wallClockLag
         if lag > .seconds(1) {
@@ -134,34 +134,18 @@ extension BrokerStatus {
             devices: await devices.devices().count,
             tunnels: await tunnels.list().count,
             streams: streams == 0 ? nil : streams,
-            sources: sources
-                + [SourceStatus(of: await registry.refusals), SourceStatus(of: await registry.remoteRefusals)]
-                .compactMap { $0 },
+            sources: sources,
             findings: findings.isEmpty ? nil : findings,
             storage: storage.isEmpty ? nil : storage,
             allowAnyUser: allowAnyUser ? true : nil,
             remote: remote,
-            host: registry.teamHosts.own,
-            hosts: registry.teamHosts.own.map { _ in registry.teamHosts.others }
+            host: list.hosts?.own,
+            hosts: list.hosts?.others
         )
     }
 }
 
 extension SourceStatus {
-    /// The status of endpoints of other hosts that exceed the limit; nil if there are none.
-    init?(of refusals: RemoteRefusals) {
-        guard !refusals.isEmpty else { return nil }
-        let hosts = refusals.hosts.map(\.text).joined(separator: ", ")
-        self.init(
-            name: "list",
-            state: .ok,
-            detail:
-                "endpoints of other hosts are not listed: \(refusals.count) of \(hosts), because the limit is "
-                + "\(RemoteRefusals.limit) endpoints",
-            hint: "remove offline endpoints there with `patchbay rm`"
-        )
-    }
-
     /// The status of sightings rejected by the registry's limits; nil if there are none.
     init?(of refusals: RefusedSightings) {
         var causes: [String] = []

@@ -34,21 +34,23 @@ struct SightingForwarder: Service {
     }
 }
 
-/// Refreshes the tunnels' targets after changes of the registry, and adds advertised ports to the device port scanner.
+/// Refreshes the tunnels' targets after changes of the list, and adds advertised ports to the device port scanner.
 struct TunnelTargetRefresher: Service {
+    /// The endpoints of all hosts, because a tunnel may lead to another one.
+    let list: any EndpointListing
     let registry: EndpointRegistry
     let tunnels: TunnelTable
     let ports: DevicePortScanner?
 
     func run() async throws {
         try? await cancelWhenGracefulShutdown {
-            // The registry ends the stream of a slow subscriber. The next subscription begins with the complete list.
+            // The stream of a slow subscriber ends. The next subscription begins with the complete list.
             while !Task.isCancelled {
-                let (_, changes) = await registry.changes()
+                let (_, changes) = await list.changes(after: nil)
                 await refresh()
                 for await change in changes {
                     // Several queued changes need only one refresh.
-                    guard await registry.lastChangeRevision == change.revision else { continue }
+                    guard await list.lastChangeRevision == change.revision else { continue }
                     await refresh()
                 }
                 try Task.checkCancellation()
@@ -61,7 +63,7 @@ struct TunnelTargetRefresher: Service {
         guard let ports else { return }
         // Only ports of approved adverts are used. Otherwise any advert could select ports to probe on every phone.
         // A Dart VM service and an OpenAgents server must not get the requests that the scanner sends.
-        let scanned = await registry.localEndpoints.filter { $0.kind != .dartVM && $0.kind != .openagents }
+        let scanned = await registry.endpoints.filter { $0.kind != .dartVM && $0.kind != .openagents }
         let advertised = scanned.flatMap(\.approvedRoutes).filter { route in
             route.route.host != nil && !route.route.isInbound
         }
@@ -133,7 +135,7 @@ struct RegistryLivenessStore: LivenessStore {
     let clients: ConnectionLimiter
 
     func list(ifChangedSince revision: UInt64?) async -> (endpoints: [Endpoint], revision: UInt64)? {
-        await registry.localList(ifChangedSince: revision)
+        await registry.list(ifChangedSince: revision)
     }
 
     /// With a connected API client every endpoint is watched; otherwise only the targets of tunnels.
@@ -145,12 +147,12 @@ struct RegistryLivenessStore: LivenessStore {
 
     /// A client that has been gone for a minute is not reported, because its end makes no probe due.
     func changes() async -> [any AsyncSequence<Void, Never> & Sendable] {
-        [await registry.localChanges().changes.map { _ in }, await tunnels.events().map { _ in }, clients.arrivals()]
+        [await registry.changes().changes.map { _ in }, await tunnels.events().map { _ in }, clients.arrivals()]
     }
 
     func report(_ failure: DialError?, of id: EndpointID) async {
         await registry.report(failure, of: id)
-        guard failure != nil, let bonjour, let endpoint = try? await registry.localEndpoint(id),
+        guard failure != nil, let bonjour, let endpoint = try? await registry.endpoint(id),
             endpoint.state == .suspect
         else { return }
         bonjour.resolveAgain(at: endpoint.routes.map(\.route))

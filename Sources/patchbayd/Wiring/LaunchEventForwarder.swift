@@ -29,7 +29,7 @@ struct LaunchEventForwarder: Service {
     private func followRegistry(additions: AsyncStream<EndpointID>.Continuation) async {
         // The registry ends the stream of a slow subscriber. The next subscription begins with the complete list.
         while !Task.isCancelled {
-            let (endpoints, changes) = await registry.localChanges()
+            let (endpoints, changes) = await registry.changes()
             for endpoint in endpoints { watch(endpoint) }
             for await change in changes {
                 if change.kind == .removed { watcher.set([], of: change.endpoint.id) } else { watch(change.endpoint) }
@@ -52,7 +52,7 @@ struct LaunchEventForwarder: Service {
 
     /// Verifies an endpoint of which a new one may be a relaunch. If its server has ended, the registry joins both.
     private func verifyOlder(than id: EndpointID) async {
-        guard let older = await registry.older(than: id), let endpoint = try? await registry.localEndpoint(older) else {
+        guard let older = await registry.older(than: id), let endpoint = try? await registry.endpoint(older) else {
             return
         }
         await prober.probe(endpoint)
@@ -60,7 +60,7 @@ struct LaunchEventForwarder: Service {
 
     private func handleEnd(of route: Route) async {
         let port = RoutePort(route)
-        for endpoint in await registry.localEndpoints
+        for endpoint in await registry.endpoints
         where endpoint.routes.contains(where: { RoutePort($0.route) == port }) {
             await endLaunch(endpoint.id)
             if route.isNetwork { await prober.probe(endpoint) }

@@ -36,7 +36,7 @@ final class OpenAgentsIdentifier: Service {
         await cancelWhenGracefulShutdown { [self] in
             await withDiscardingTaskGroup { group in
                 while !Task.isCancelled {
-                    let (endpoints, changes) = await registry.localChanges()
+                    let (endpoints, changes) = await registry.changes()
                     for endpoint in endpoints { follow(endpoint, in: &group) }
                     // The registry ends the stream of a slow subscriber.
                     for await change in changes { follow(change.endpoint, in: &group) }
@@ -71,7 +71,7 @@ final class OpenAgentsIdentifier: Service {
 
     private func identifyUntilDone(_ id: EndpointID) async {
         var backoff = Backoff(from: Self.pauses.first, to: Self.pauses.longest)
-        while known.withLock({ $0.contains(id) }), let endpoint = try? await registry.localEndpoint(id) {
+        while known.withLock({ $0.contains(id) }), let endpoint = try? await registry.endpoint(id) {
             do { return try await identify(endpoint) } catch {
                 guard !Task.isCancelled else { return }
                 logger.notice(

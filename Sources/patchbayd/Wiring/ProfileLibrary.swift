@@ -39,7 +39,7 @@ struct ProfileLibrary: ProfileProvider {
     /// - Throws: `Problem` for an endpoint that is offline or not approved; `RegistryError`, `DialError`.
     private func route(to target: TunnelTarget) async throws -> Route {
         if case .endpoint(let id) = target {
-            let endpoint = try await resolver.registry.localEndpoint(id)
+            let endpoint = try await resolver.registry.endpoint(id)
             guard !endpoint.routes.isEmpty, endpoint.state != .offline else {
                 throw Problem(
                     .unavailable,

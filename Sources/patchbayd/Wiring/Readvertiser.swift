@@ -47,7 +47,7 @@ actor Readvertiser: Service {
                 group.addTask {
                     // The registry ends the stream of a slow subscriber.
                     repeat {
-                        let changes = await self.registry.localChanges().changes
+                        let changes = await self.registry.changes().changes
                         continuation.yield()
                         for await _ in changes { continuation.yield() }
                     } while !Task.isCancelled
@@ -68,7 +68,7 @@ actor Readvertiser: Service {
     }
 
     private func update() async {
-        let services = Readvertisement.all(for: await registry.localEndpoints)
+        let services = Readvertisement.all(for: await registry.endpoints)
         let wanted = Dictionary(services.map { ($0.endpoint, $0) }) { one, _ in one }
         let tunnelIDs = Set(await tunnels.list().map(\.id))
         let advertisementIDs = Set(await publisher.advertisements().map(\.id))

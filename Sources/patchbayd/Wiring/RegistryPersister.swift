@@ -28,7 +28,7 @@ struct RegistryPersister: Service {
     func run() async throws {
         try? await cancelWhenGracefulShutdown {
             while !Task.isCancelled {
-                let changes = await registry.localChanges().changes
+                let changes = await registry.changes().changes
                 var saved = try await save()
                 for await change in changes where change.revision > saved {
                     // Collects further changes for the same write.

@@ -22,7 +22,7 @@ struct RegistryRouteResolver: RouteResolver {
             return ResolvedTarget([.usb(USBRoute(udid: udid, port: port))])
         case .endpoint(let id):
             let endpoint: Endpoint
-            do { endpoint = try await registry.localEndpoint(id) } catch {
+            do { endpoint = try await registry.endpoint(id) } catch {
                 throw DialError(.noRoute, error.description)
             }
             if let refusal = endpoint.tunnelRefusal {

@@ -18,7 +18,7 @@ struct RetiredIDCleaner: Service {
         try? await cancelWhenGracefulShutdown {
             // The registry ends the stream of a slow subscriber.
             while !Task.isCancelled {
-                let changes = await registry.localChanges().changes
+                let changes = await registry.changes().changes
                 await cleanUp()
                 for await _ in changes { await cleanUp() }
                 try Task.checkCancellation()

@@ -59,7 +59,7 @@ final class SameLaunchVerifier: Service {
                 group.addTask { [self] in
                     // The registry ends the stream of a slow subscriber.
                     repeat {
-                        let changes = await registry.localChanges().changes
+                        let changes = await registry.changes().changes
                         continuation.yield()
                         for await _ in changes { continuation.yield() }
                     } while !Task.isCancelled
@@ -88,7 +88,7 @@ final class SameLaunchVerifier: Service {
 
     /// Returns the pairs of endpoints that became candidates, and ends the proofs of former candidates with other tokens.
     func newCandidates() async -> Set<SameLaunch> {
-        let endpoints = await registry.localEndpoints
+        let endpoints = await registry.endpoints
         let holders = endpoints.compactMap(tokenHolder)
         for endpoint in endpoints where endpoint.sameLaunchAs != nil {
             let cabled = endpoints.first { $0.id == endpoint.sameLaunchAs }.flatMap(tokenHolder)
@@ -176,7 +176,7 @@ final class SameLaunchVerifier: Service {
 
     /// Returns the endpoint of a proof with its token, if route and launch are still the same.
     private func current(_ side: SameLaunch.Side) async -> Holder? {
-        guard let endpoint = try? await registry.localEndpoint(side.id), endpoint.id == side.id,
+        guard let endpoint = try? await registry.endpoint(side.id), endpoint.id == side.id,
             let holder = tokenHolder(endpoint), holder.route.route == side.route, holder.route.launch == side.launch
         else { return nil }
         return holder

@@ -3,7 +3,7 @@ import Model
 import Registry
 import ServiceLifecycle
 
-/// The phones of all hosts of the team, for lists. Without a team, the attached phones.
+/// The phones of all hosts of the team, for lists.
 ///
 /// Tunnels, the usbmuxd server and the scanner of ports use `AttachedDevices`, because they reach only attached phones.
 actor TeamDevices: DeviceProvider, Service {
@@ -20,7 +20,7 @@ actor TeamDevices: DeviceProvider, Service {
         self.hosts = hosts
     }
 
-    func devices() async -> [Device] { hosts.own == nil ? await local.devices() : merged }
+    func devices() -> [Device] { merged }
 
     func deviceLists() -> AsyncStream<[Device]> { subscribers.subscribe(startingWith: merged) }
 
@@ -35,7 +35,6 @@ actor TeamDevices: DeviceProvider, Service {
         await cancelWhenGracefulShutdown { [self] in
             await withDiscardingTaskGroup { group in
                 group.addTask { [self] in
-                    // The next list of hosts comes after a change only, also when this host joins or leaves a team.
                     for await _ in hosts.lists() { await publish() }
                 }
                 // The list ends when its source stops. A service that ends before the shutdown would stop the broker.
@@ -51,10 +50,9 @@ actor TeamDevices: DeviceProvider, Service {
     }
 
     private var merged: [Device] {
-        guard let own = hosts.own else { return attached }
         let states = Dictionary(hosts.others.map { ($0.name, $0) }) { $1 }
         return attached.merged(
-            on: own,
+            on: hosts.own,
             with: remote.map { HostDevices(host: states[$0.key] ?? HostStatus(name: $0.key), devices: $0.value) }
         )
     }

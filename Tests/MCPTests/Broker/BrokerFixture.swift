@@ -2,6 +2,7 @@ import FoundationEssentials
 import Model
 import AccessControl
 import Registry
+import Team
 import TestSupport
 import Synchronization
 import Testing
@@ -153,10 +154,7 @@ final class FakeProbe: Sendable {
 struct BrokerFixture: Sendable {
     static let owner = TransportFixture.principal
 
-    let registry = EndpointRegistry(
-        startingAfter: 1_795_000_000_000,
-        now: { Date(timeIntervalSince1970: 1_795_000_000) }
-    )
+    let registry: EndpointRegistry
     let apps = FakeAppCaller()
     let approvals = FakeEndpointApprovals()
     let tunnels = FakeTunnels()
@@ -169,12 +167,19 @@ struct BrokerFixture: Sendable {
     let followed = AsyncStream.makeStream(of: Void.self)
     let server: BrokerMCPServer
 
-    init() {
+    /// - Parameter remote: The endpoints of the other hosts; nil without a team.
+    init(_ remote: RemoteEndpoints? = nil) {
+        registry = EndpointRegistry(
+            startingAfter: 1_795_000_000_000,
+            host: remote?.hosts.own,
+            record: remote?.record,
+            now: { Date(timeIntervalSince1970: 1_795_000_000) }
+        )
         let (lists, follows) = (deviceLists.stream, followed.continuation)
         let (registry, probe) = (registry, probe)
         leases = LeaseService(clock: clock, now: { Date(timeIntervalSince1970: 1_795_000_000) })
         server = BrokerMCPServer(
-            registry: registry,
+            list: remote.map { TeamEndpoints(registry, $0) } ?? registry,
             apps: apps,
             approvals: approvals,
             tunnels: tunnels,

@@ -3,6 +3,7 @@ import FoundationEssentials
 import Model
 import Registry
 import Synchronization
+import Team
 import Testing
 
 @testable import MCP
@@ -11,9 +12,13 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct TeamListTests {
     private func host(_ name: String) throws -> HostName { try #require(HostName(name)) }
 
+    private let remote: RemoteEndpoints
+
+    init() throws { remote = RemoteEndpoints(besides: try #require(HostName("lab1"))) }
+
     /// Returns a broker of lab1 with one endpoint, and with the same endpoint of lab2.
     private func team() async throws -> BrokerFixture {
-        let fixture = BrokerFixture()
+        let fixture = BrokerFixture(remote)
         let id = try await fixture.addEndpoint()
         var remote = try await fixture.registry.endpoint(id)
         remote.routes = remote.routes.map { route in
@@ -22,9 +27,8 @@ import Testing
             return approved
         }
         remote.approval = .approved
-        await fixture.registry.setOwnHost(try host("lab1"))
-        await fixture.registry.setHosts([HostStatus(name: try host("lab2"))])
-        await fixture.registry.apply([.put(remote, of: try host("lab2"))])
+        self.remote.setHosts([HostStatus(name: try host("lab2"))])
+        self.remote.apply([.put(remote, of: try host("lab2"))])
         return fixture
     }
 
@@ -47,7 +51,7 @@ import Testing
     @Test func `an outdated host is marked in text and structure`() async throws {
         let fixture = try await team()
         let time = Date(timeIntervalSince1970: 1_795_000_000)
-        await fixture.registry.setHosts([HostStatus(name: try host("lab2"), staleSince: time)])
+        remote.setHosts([HostStatus(name: try host("lab2"), staleSince: time)])
 
         let result = try await fixture.call("endpoint_list")
 
@@ -105,7 +109,7 @@ import Testing
         async throws
     {
         let fixture = try await team()
-        await fixture.registry.setMembers([try host("lab1"), try host("lab2"), try host("lab3")])
+        remote.hosts.setMembers([try host("lab1"), try host("lab2"), try host("lab3")])
 
         for (id, reason) in [
             ("shop.lab3", "the host lab3 of the team is offline; shop.lab3 returns with it"),

@@ -24,7 +24,7 @@ struct EndpointWaitTool: BrokerTool {
         annotations: ["readOnlyHint": true]
     )
     let directory: EndpointDirectory
-    let registry: EndpointRegistry
+    let list: any EndpointListing
     let probe: @Sendable (Endpoint) async -> Void
     let clock: any Clock<Duration>
 
@@ -72,7 +72,7 @@ struct EndpointWaitTool: BrokerTool {
     ) async throws -> Endpoint? {
         // The listed state may be 15 s old, and a new launch is unknown before the first probe.
         await probeMatching(filter, for: principal)
-        let (start, changes) = await registry.changes()
+        let (start, changes) = await list.changes(after: nil)
         guard case .snapshot(let endpoints, _) = start else { return nil }
         let matcher = EndpointEventMatcher(event, endpoints: endpoints.filter(principal.canSee))
         var meant: EndpointID?

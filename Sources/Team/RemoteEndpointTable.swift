@@ -1,5 +1,6 @@
 import FoundationEssentials
 package import Model
+import Registry
 
 /// A change of the endpoints of another host, as the team's registry reports it.
 package enum RemoteEndpointChange: Sendable {
@@ -169,4 +170,20 @@ package struct RemoteRefusals: Hashable, Sendable {
 
     /// The hosts with such endpoints.
     package var hosts: [HostName] { counts.keys.sorted() }
+}
+
+extension SourceStatus {
+    /// The status of endpoints of other hosts that exceed the limit; nil if there are none.
+    package init?(of refusals: RemoteRefusals) {
+        guard !refusals.isEmpty else { return nil }
+        let hosts = refusals.hosts.map(\.text).joined(separator: ", ")
+        self.init(
+            name: "list",
+            state: .ok,
+            detail:
+                "endpoints of other hosts are not listed: \(refusals.count) of \(hosts), because the limit is "
+                + "\(RemoteRefusals.limit) endpoints",
+            hint: "remove offline endpoints there with `patchbay rm`"
+        )
+    }
 }

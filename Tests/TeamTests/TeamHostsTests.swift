@@ -23,8 +23,9 @@ import Testing
 
     @Test func `a stream of lists that begins during a change ends with the new list`() async throws {
         let new = [HostStatus(name: try #require(HostName("lab2")))]
+        let own = try Values.host("lab1")
         for _ in 0..<5_000 {
-            let (hosts, barrier) = (TeamHosts(), Barrier())
+            let (hosts, barrier) = (TeamHosts(own: own), Barrier())
             async let stream = Self.lists(of: hosts, after: barrier)
             await barrier.wait()
             #expect(hosts.setOthers(new))

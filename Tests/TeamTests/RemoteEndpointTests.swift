@@ -3,6 +3,39 @@ import Model
 import Testing
 
 @testable import Registry
+@testable import Team
+
+/// The lists of the host lab1: its registry, the endpoints of the other hosts, and all together.
+private struct Lists: Sendable {
+    let registry: EndpointRegistry
+    let remote: RemoteEndpoints
+    let all: TeamEndpoints
+
+    init() throws {
+        remote = RemoteEndpoints(besides: try Values.host("lab1"))
+        registry = EndpointRegistry(host: remote.hosts.own, record: remote.record)
+        all = TeamEndpoints(registry, remote)
+    }
+
+    /// Adds an endpoint of this host.
+    func add(_ app: String, at address: String = "192.168.1.20") async {
+        let route = NetworkRoute(address: address, port: 4_000, interface: "eth0", host: SanitizedText("iphone.local"))
+        await registry.apply(
+            .seen(
+                Sighting(
+                    id: Sighting.ID(source: .bonjour, key: "eth0/4/\(app)/\(address)"),
+                    kind: .appreveal,
+                    app: SanitizedText("com.example.\(app)"),
+                    appIsBundleID: true,
+                    name: SanitizedText(app),
+                    host: SanitizedText("iphone.local"),
+                    routes: [.network(route)],
+                    port: 4_000
+                )
+            )
+        )
+    }
+}
 
 /// The endpoints of the other hosts of a team.
 @Suite struct RemoteEndpointTests {
@@ -40,58 +73,57 @@ import Testing
         )
     }
 
-    /// A registry of the host lab1 with one local endpoint, `shop-iphone`.
-    private static func registry() async -> EndpointRegistry {
-        let registry = EndpointRegistry()
-        await registry.setOwnHost(lab1)
-        await registry.apply(.seen(Seen.network()))
-        return registry
+    /// The lists with one local endpoint, `shop-iphone`.
+    private static func lists() async throws -> Lists {
+        let lists = try Lists()
+        await lists.add("shop")
+        return lists
     }
 
     @Test func `the endpoints of all hosts are listed in the order of their IDs`() async throws {
-        let registry = await Self.registry()
-        await registry.apply([
+        let lists = try await Self.lists()
+        lists.remote.apply([
             .put(Self.endpoint("till"), of: Self.lab2), .put(Self.endpoint("shop-iphone"), of: Self.lab3),
             .put(Self.endpoint("shop-iphone"), of: Self.lab2),
         ])
 
-        let ids = await registry.endpoints.map(\.id.text)
+        let ids = await lists.all.endpoints.map(\.id.text)
 
         #expect(ids == ["shop-iphone", "shop-iphone.lab2", "shop-iphone.lab3", "till.lab2"])
-        #expect(await registry.list.endpoints.map(\.id.text) == ids)
-        #expect(try await registry.endpoint(Self.id("shop-iphone.lab2")).host?.name == Self.lab2)
-        #expect(try await registry.endpoint(Self.id("shop-iphone.lab1")).id.text == "shop-iphone")
-        await registry.setHosts([HostStatus(name: Self.lab2)])
+        #expect(await lists.all.list.endpoints.map(\.id.text) == ids)
+        #expect(try await lists.all.endpoint(Self.id("shop-iphone.lab2")).host?.name == Self.lab2)
+        #expect(try await lists.all.endpoint(Self.id("shop-iphone.lab1")).id.text == "shop-iphone")
+        lists.remote.setHosts([HostStatus(name: Self.lab2)])
         await #expect(throws: RegistryError.noSuchEndpoint("mail.lab2")) {
-            try await registry.endpoint(Self.id("mail.lab2"))
+            try await lists.all.endpoint(Self.id("mail.lab2"))
         }
     }
 
     @Test func `a remote endpoint keeps the approval of its owner and has no route of this broker`() async throws {
-        let registry = await Self.registry()
-        await registry.apply([.put(Self.endpoint("till", approval: .changed), of: Self.lab2)])
+        let lists = try await Self.lists()
+        lists.remote.apply([.put(Self.endpoint("till", approval: .changed), of: Self.lab2)])
         let id = Self.id("till.lab2")
 
-        await registry.setTrust(.none, of: id)
-        await registry.report(DialError(.refused, "refused"), of: id)
-        await registry.acceptServer(of: id)
+        await lists.registry.setTrust(.none, of: id)
+        await lists.registry.report(DialError(.refused, "refused"), of: id)
+        await lists.registry.acceptServer(of: id)
 
-        let endpoint = try await registry.endpoint(id)
+        let endpoint = try await lists.all.endpoint(id)
         #expect(endpoint.approval == .changed && endpoint.state == .online)
         #expect(endpoint.routes.isEmpty && endpoint.hostRoutes?.count == 1)
     }
 
-    @Test func `each change of a remote endpoint has a revision and an event`() async {
-        let registry = await Self.registry()
-        let (_, changes) = await registry.changes()
-        let before = await registry.revision
+    @Test func `each change of a remote endpoint has a revision and an event`() async throws {
+        let lists = try await Self.lists()
+        let (_, changes) = await lists.all.changes(after: nil)
+        let before = lists.all.revision
 
-        await registry.apply([.put(Self.endpoint("till"), of: Self.lab2)])
-        await registry.apply([.put(Self.endpoint("till"), of: Self.lab2)])
-        await registry.apply([.put(Self.endpoint("till", state: .offline), of: Self.lab2)])
-        await registry.apply([.remove(Self.id("till"), of: Self.lab2), .remove(Self.id("till"), of: Self.lab2)])
-        let (start, _) = await registry.changes(after: before + 1)
-        await registry.finish()
+        lists.remote.apply([.put(Self.endpoint("till"), of: Self.lab2)])
+        lists.remote.apply([.put(Self.endpoint("till"), of: Self.lab2)])
+        lists.remote.apply([.put(Self.endpoint("till", state: .offline), of: Self.lab2)])
+        lists.remote.apply([.remove(Self.id("till"), of: Self.lab2), .remove(Self.id("till"), of: Self.lab2)])
+        let (start, _) = await lists.all.changes(after: before + 1)
+        lists.remote.finish()
 
         let seen = await changes.reduce(into: []) { $0.append($1) }
         #expect(seen.map(\.kind) == [.added, .changed, .removed])
@@ -104,33 +136,34 @@ import Testing
     }
 
     @Test func `the state of this host wins, so what the team's registry says about it is ignored`() async throws {
-        let registry = await Self.registry()
-        let local = try await registry.endpoint(Self.id("shop-iphone"))
+        let lists = try await Self.lists()
+        let local = try await lists.all.endpoint(Self.id("shop-iphone"))
 
-        await registry.apply([
+        lists.remote.apply([
             .put(Self.endpoint("shop-iphone", state: .blocked), of: Self.lab1), .removeAll(of: Self.lab1),
         ])
 
-        #expect(await registry.endpoints == [local])
+        #expect(await lists.all.endpoints == [local])
     }
 
-    @Test func `no local part sees a remote endpoint`() async throws {
-        let registry = await Self.registry()
-        let (endpoints, changes) = await registry.localChanges()
-        let revision = await registry.localRevision
+    @Test func `a change of this host has the same revision in its registry and in the list`() async throws {
+        let lists = try await Self.lists()
+        let (_, changes) = await lists.registry.changes()
+        let (_, all) = await lists.all.changes(after: nil)
 
-        await registry.apply([.put(Self.endpoint("till"), of: Self.lab2)])
+        lists.remote.apply([.put(Self.endpoint("till"), of: Self.lab2)])
+        await lists.add("mail")
+        await lists.registry.finish()
+        lists.remote.finish()
 
-        #expect(await registry.localList(ifChangedSince: revision) == nil)
-        #expect(await registry.localEndpoints == endpoints && endpoints.map(\.id.text) == ["shop-iphone"])
-        #expect(await registry.records.map(\.endpoint.id.text) == ["shop-iphone"])
-        let error = RegistryError.onOtherHost(Self.id("till.lab2"), Self.lab2)
-        await #expect(throws: error) { try await registry.localEndpoint(Self.id("till.lab2")) }
-        #expect(try await registry.localEndpoint(Self.id("shop-iphone.lab1")).id.text == "shop-iphone")
-
-        await registry.apply(.seen(Seen.network("com.example.mail")))
-        await registry.finish()
+        let revision = lists.all.revision
         #expect(await changes.reduce(into: []) { $0.append($1.endpoint.id.text) } == ["mail-iphone"])
+        #expect(await all.reduce(into: []) { $0.append($1.endpoint.id.text) } == ["till.lab2", "mail-iphone"])
+        #expect(await lists.registry.revision == revision)
+        #expect(await lists.registry.list(ifChangedSince: revision) == nil)
+        let error = RegistryError.onOtherHost(Self.id("till.lab2"), Self.lab2)
+        await #expect(throws: error) { try await lists.registry.endpoint(Self.id("till.lab2")) }
+        #expect(try await lists.registry.endpoint(Self.id("shop-iphone.lab1")).id.text == "shop-iphone")
     }
 
     @Test func `a stored remote endpoint is not loaded`() async {
@@ -143,15 +176,15 @@ import Testing
     }
 
     @Test func `a remote endpoint is removed on its host only`() async throws {
-        let registry = await Self.registry()
-        await registry.apply([.put(Self.endpoint("till", state: .offline), of: Self.lab2)])
+        let lists = try await Self.lists()
+        lists.remote.apply([.put(Self.endpoint("till", state: .offline), of: Self.lab2)])
         let id = Self.id("till.lab2")
 
-        let error = await #expect(throws: RegistryError.self) { try await registry.remove(id) }
+        let error = await #expect(throws: RegistryError.self) { try await lists.registry.remove(id) }
 
         #expect(error == .onOtherHost(id, Self.lab2))
         #expect(error?.description == "till.lab2 belongs to the host lab2; run the command there")
-        #expect(try await registry.endpoint(id).id == id)
+        #expect(try await lists.all.endpoint(id).id == id)
     }
 
     /// Changes as text, such as `added shop.lab2`.
@@ -192,24 +225,35 @@ import Testing
         #expect(Self.text(table.apply(.removeAll(of: Self.lab2))) == ["removed a.lab2"])
     }
 
-    @Test func `remote endpoints take no place of local ones`() async {
-        let registry = await Self.registry()
-        await registry.apply((0..<5_000).map { RemoteEndpointChange.put(Self.endpoint("e\($0)"), of: Self.lab2) })
+    @Test func `remote endpoints take no place of local ones`() async throws {
+        let lists = try await Self.lists()
+        lists.remote.apply((0..<5_000).map { RemoteEndpointChange.put(Self.endpoint("e\($0)"), of: Self.lab2) })
 
-        await registry.apply(.seen(Seen.network("com.example.mail", host: "mac.local", address: "192.168.1.30")))
+        await lists.add("mail", at: "192.168.1.30")
 
-        #expect(await registry.endpoints.count == 5_000 + 2)
-        #expect(await registry.remoteRefusals.isEmpty)
-        #expect(await registry.refusals.isEmpty)
+        #expect(await lists.all.endpoints.count == 5_000 + 2)
+        #expect(lists.remote.refusals.isEmpty)
+        #expect(await lists.registry.refusals.isEmpty)
+    }
+
+    @Test func `endpoints of other hosts above the limit are a problem that the status shows`() {
+        #expect(SourceStatus(of: RemoteRefusals(counts: [:])) == nil)
+
+        let status = SourceStatus(of: RemoteRefusals(counts: [Self.lab2: 1]))
+
+        #expect(
+            status?.detail
+                == "endpoints of other hosts are not listed: 1 of lab2, because the limit is 16384 endpoints"
+        )
     }
 
     @Test func `an endpoint is found by the ID that it had before on its host`() async throws {
-        let registry = await Self.registry()
+        let lists = try await Self.lists()
         var endpoint = Self.endpoint("till")
         endpoint.formerIDs = [Self.id("tcp-80")]
-        await registry.apply([.put(endpoint, of: Self.lab2)])
+        lists.remote.apply([.put(endpoint, of: Self.lab2)])
 
-        #expect(try await registry.endpoint(Self.id("tcp-80.lab2")).id.text == "till.lab2")
+        #expect(try await lists.all.endpoint(Self.id("tcp-80.lab2")).id.text == "till.lab2")
     }
 }
 
@@ -219,10 +263,9 @@ import Testing
 
     private func host(_ name: String) throws -> HostName { try #require(HostName(name)) }
 
-    private func registry(_ count: Int = 1) async throws -> EndpointRegistry {
-        let registry = EndpointRegistry()
-        await registry.setOwnHost(try host("lab1"))
-        await registry.setHosts([HostStatus(name: try host("lab2"))])
+    private func lists(_ count: Int = 1) throws -> Lists {
+        let lists = try Lists()
+        lists.remote.setHosts([HostStatus(name: try host("lab2"))])
         let template = try #require(EndpointID("e"))
         let endpoints = (0..<count).compactMap { EndpointID("\(template)\($0)") }.map { id in
             Endpoint(
@@ -237,116 +280,102 @@ import Testing
             )
         }
         let lab2 = try host("lab2")
-        await registry.apply(endpoints.map { RemoteEndpointChange.put($0, of: lab2) })
-        return registry
+        lists.remote.apply(endpoints.map { RemoteEndpointChange.put($0, of: lab2) })
+        return lists
     }
 
     /// Marks the entries of lab2 as outdated since a time; nil marks them as current.
-    private func setStale(since time: Date?, _ registry: EndpointRegistry) async throws {
-        await registry.setHosts([HostStatus(name: try host("lab2"), staleSince: time)])
+    private func setStale(since time: Date?, _ lists: Lists) throws {
+        lists.remote.setHosts([HostStatus(name: try host("lab2"), staleSince: time)])
     }
 
     @Test func `every entry of a host is outdated and current again with one event of the hosts`() async throws {
-        let registry = try await registry(1_000)
-        let (_, changes) = await registry.changes()
-        var hosts = registry.teamHosts.lists().makeAsyncIterator()
+        let lists = try lists(1_000)
+        let (_, changes) = await lists.all.changes(after: nil)
+        var hosts = lists.remote.hosts.lists().makeAsyncIterator()
         #expect(await hosts.next()?.map(\.staleSince) == [nil])
-        let revision = await registry.revision
+        let revision = lists.all.revision
 
-        try await setStale(since: Self.date, registry)
+        try setStale(since: Self.date, lists)
 
         #expect(await hosts.next()?.map(\.staleSince) == [Self.date])
-        #expect(await registry.revision == revision + 1)
-        #expect(await registry.endpoints.allSatisfy { $0.host?.staleSince == Self.date && $0.state == .online })
+        #expect(lists.all.revision == revision + 1)
+        #expect(await lists.all.endpoints.allSatisfy { $0.host?.staleSince == Self.date && $0.state == .online })
         let id = try #require(EndpointID("e7.lab2"))
-        #expect(try await registry.endpoint(id).host?.staleSince == Self.date)
+        #expect(try await lists.all.endpoint(id).host?.staleSince == Self.date)
 
-        try await setStale(since: nil, registry)
+        try setStale(since: nil, lists)
 
         #expect(await hosts.next()?.map(\.staleSince) == [nil])
-        #expect(await registry.endpoints.allSatisfy { $0.host?.staleSince == nil })
-        await registry.finish()
+        #expect(await lists.all.endpoints.allSatisfy { $0.host?.staleSince == nil })
+        lists.remote.finish()
         #expect(await changes.reduce(into: 0) { count, _ in count += 1 } == 0)
     }
 
     @Test func `a client that waits for a revision after a stale mark gets no wrong replay`() async throws {
-        let registry = try await registry()
-        let revision = await registry.revision
-        try await setStale(since: Self.date, registry)
-        await registry.apply([.removeAll(of: try host("lab2"))])
+        let lists = try lists()
+        let revision = lists.all.revision
+        try setStale(since: Self.date, lists)
+        lists.remote.apply([.removeAll(of: try host("lab2"))])
 
-        let (start, _) = await registry.changes(after: revision)
+        let (start, _) = await lists.all.changes(after: revision)
 
         guard case .replay(let missed) = start else {
             Issue.record("the change is still kept")
             return
         }
         #expect(missed.map(\.revision) == [revision + 2] && missed.map(\.kind) == [.removed])
-        #expect(await registry.lastChangeRevision == revision + 2)
+        #expect(lists.all.lastChangeRevision == revision + 2)
     }
 
     @Test func `an event of an outdated host says so`() async throws {
-        let registry = try await registry()
-        try await setStale(since: Self.date, registry)
-        let (_, changes) = await registry.changes()
-        await registry.apply([.removeAll(of: try host("lab2"))])
-        await registry.finish()
+        let lists = try lists()
+        try setStale(since: Self.date, lists)
+        let (_, changes) = await lists.all.changes(after: nil)
+        lists.remote.apply([.removeAll(of: try host("lab2"))])
+        lists.remote.finish()
 
         #expect(await changes.reduce(into: []) { $0.append($1.endpoint.host?.staleSince) } == [Self.date])
     }
 
     @Test func `this host is not in the list of the others`() async throws {
-        let registry = try await registry()
+        let lists = try lists()
 
-        await registry.setHosts([HostStatus(name: try host("lab3")), HostStatus(name: try host("lab1"))])
+        lists.remote.setHosts([HostStatus(name: try host("lab3")), HostStatus(name: try host("lab1"))])
 
-        #expect(registry.teamHosts.others.map(\.name.text) == ["lab3"])
+        #expect(lists.remote.hosts.others.map(\.name.text) == ["lab3"])
     }
 
-    @Test func `leaving the team removes the endpoints and the hosts`() async throws {
-        let registry = try await registry()
+    @Test func `a client sees the host of each endpoint`() async throws {
+        let lists = try lists()
+        await lists.add("till")
 
-        await registry.setOwnHost(nil)
-
-        #expect(await registry.endpoints.isEmpty && registry.teamHosts.others.isEmpty)
-        #expect(registry.teamHosts.own == nil)
-    }
-
-    @Test func `only in a team, a client sees the host of each endpoint`() async throws {
-        let registry = try await registry()
-        await registry.apply(.seen(Seen.config("till")))
-
-        let listed = registry.teamHosts.withHosts(await registry.endpoints)
-        #expect(listed.map(\.host?.name.text) == ["lab2", "lab1"])
-
-        await registry.setOwnHost(nil)
-        #expect(registry.teamHosts.withHosts(await registry.endpoints).map(\.host) == [nil])
+        #expect(await lists.all.endpoints.map(\.host?.name.text) == ["lab2", "lab1"])
+        #expect(await lists.registry.endpoints.map(\.host) == [nil])
     }
 
     @Test func `a missing endpoint of another host has the state of the host as reason`() async throws {
-        let registry = try await registry()
+        let lists = try lists()
         func reason(_ id: String) async throws -> RegistryError? {
             let id = try #require(EndpointID(id))
-            return await #expect(throws: RegistryError.self) { try await registry.endpoint(id) }
+            return await #expect(throws: RegistryError.self) { try await lists.all.endpoint(id) }
         }
         let (lab3, lab9) = (try host("lab3"), try host("lab9"))
         let shop = try #require(EndpointID("shop.lab3"))
 
         #expect(try await reason("shop.lab3") == .hostNotKnown(lab3))
-        #expect(!registry.teamHosts.lacks(lab9))
-        await registry.setMembers([try host("lab1"), try host("lab2"), lab3])
+        #expect(!lists.remote.hosts.lacks(lab9))
+        lists.remote.hosts.setMembers([try host("lab1"), try host("lab2"), lab3])
 
         #expect(try await reason("shop.lab3") == .hostOffline(shop, lab3))
         #expect(try await reason("shop.lab9") == .noSuchHost(lab9))
         #expect(try await reason("shop.lab2") == .noSuchEndpoint("shop.lab2"))
         #expect(try await reason("shop.lab1") == .noSuchEndpoint("shop"))
-        #expect(registry.teamHosts.lacks(lab9) && !registry.teamHosts.lacks(lab3))
-        #expect(!registry.teamHosts.lacks(try host("lab1")))
+        #expect(lists.remote.hosts.lacks(lab9) && !lists.remote.hosts.lacks(lab3))
+        #expect(!lists.remote.hosts.lacks(try host("lab1")))
         #expect(
             "\(RegistryError.hostOffline(shop, lab3))"
                 == "the host lab3 of the team is offline; shop.lab3 returns with it"
         )
-        await registry.setOwnHost(nil)
-        #expect(try await reason("shop.lab9") == .noSuchEndpoint("shop.lab9") && !registry.teamHosts.lacks(lab9))
     }
 }
