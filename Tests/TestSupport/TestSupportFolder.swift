@@ -4,8 +4,11 @@ import FoundationEssentials
 package enum TestSupportFolder {
     package static let sources = String(#filePath.dropLast("/TestSupportFolder.swift".count))
 
+    /// The folder of the package.
+    package static let package = String(sources.dropLast("/Tests/TestSupport".count))
+
     /// The folder `.build/rig` of the package.
-    static let build = String(sources.dropLast("/Tests/TestSupport".count)) + "/.build/rig"
+    static let build = "\(package)/.build/rig"
 
     /// Runs a build step under a lock, because several test processes may run it at once.
     static func build(

@@ -2,11 +2,11 @@ import Foundation
 import Metrics
 import Model
 import API
+import TestSupport
 import Testing
 
 @Suite struct PrometheusRegistryTests {
-    private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent()
+    private static let root = URL(filePath: TestSupportFolder.package)
 
     @Test func `counters and gauges have one line for each set of labels`() {
         let registry = PrometheusRegistry()

@@ -24,14 +24,6 @@ import Testing
         #"{"value":{"ready":true,"os":{"name":"iOS","version":"17.1"},"ios":{},"build":{"time":"now","version":"9.1.0","#
         + #""productBundleIdentifier":"com.facebook.WebDriverAgentRunner"}},"sessionId":null}"#
 
-    /// A profile in `config/profiles`.
-    private static func profile(_ name: String) throws -> Profile {
-        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
-        let file = root.appending(path: "config/profiles/\(name).toml")
-        return try Profile(parsing: String(decoding: Data(contentsOf: file), as: UTF8.self), file: file.path)
-    }
-
     /// Runs a server on loopback. Returns the detection result and the number of connections it took.
     ///
     /// The server's port is one that the user configured, so that all `profiles` are tried.
@@ -39,7 +31,7 @@ import Testing
         _ profiles: [String] = [],
         _ answer: @escaping Answer
     ) async throws -> (service: ServerIdentity, connections: Int) {
-        let profiles = try profiles.map(Self.profile)
+        let profiles = try profiles.map(ShippedProfile.load)
         return try await withScratchFolder { scratch in
             let count = Mutex(0)
             let server = try LoopbackServer(in: scratch) { connection in

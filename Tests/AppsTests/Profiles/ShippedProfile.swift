@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Model
 import Apps
+import TestSupport
 import Testing
 
 /// The profiles in `config/profiles`, as they are installed.
@@ -8,8 +9,8 @@ enum ShippedProfile {
     static let names = ["app-debug", "debugbridge", "devicekit", "webdriveragent"]
 
     static func text(_ name: String) throws -> String {
-        let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
-        let data = try #require(FileManager.default.contents(atPath: "/\(root)/config/profiles/\(name).toml"))
+        let path = "\(TestSupportFolder.package)/config/profiles/\(name).toml"
+        let data = try #require(FileManager.default.contents(atPath: path))
         return String(decoding: data, as: UTF8.self)
     }
 
