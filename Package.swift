@@ -23,7 +23,6 @@ let nioEmbedded: Target.Dependency = .product(name: "NIOEmbedded", package: "swi
 let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
 let nioHPACK: Target.Dependency = .product(name: "NIOHPACK", package: "swift-nio-http2")
 let nioHTTP2: Target.Dependency = .product(name: "NIOHTTP2", package: "swift-nio-http2")
-let nioWebSocket: Target.Dependency = .product(name: "NIOWebSocket", package: "swift-nio")
 let nioTLS: Target.Dependency = .product(name: "NIOTLS", package: "swift-nio")
 let nioExtras: Target.Dependency = .product(name: "NIOExtras", package: "swift-nio-extras")
 let nioHTTPTypes: Target.Dependency = .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras")
@@ -116,10 +115,7 @@ let package = Package(
         module("AccessControl", ["CLinux", "CSQLite", "Model", "SystemIO", crypto, logging, lifecycle]),
 
         // From the broker to the apps.
-        module(
-            "Apps",
-            ["CZlib", "Model", "SystemIO", "TOML", logging, lifecycle, nioCore, nioPosix, nioHTTP1, nioWebSocket]
-        ),
+        module("Apps", ["CZlib", "Model", "SystemIO", "TOML", crypto, logging, lifecycle]),
 
         // Servers and clients.
         module(
@@ -204,7 +200,7 @@ let package = Package(
             ["Model", "Registry", "SystemIO", "Team", "TestSupport", logging, lifecycle, nioCore, nioHPACK, protobuf]
         ),
         tests("TunnelsTests", ["CLinux", "Model", "SystemIO", "TestSupport", "Tunnels", logging, lifecycle]),
-        tests("AppsTests", ["Apps", "Model", "SystemIO", "TestSupport", "TOML", logging, nioCore, nioWebSocket]),
+        tests("AppsTests", ["Apps", "Model", "SystemIO", "TestSupport", "TOML", logging]),
         tests(
             "AccessControlTests",
             ["AccessControl", "CLinux", "CSQLite", "Model", "SystemIO", "TestSupport", crypto, logging, lifecycle]

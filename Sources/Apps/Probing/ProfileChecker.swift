@@ -19,7 +19,7 @@ package struct ProfileChecker: Sendable {
     ///   - isInUse: Returns true if another stream to the route is open. Nothing is sent to such a route.
     package init(
         dialer: any Dialer,
-        clock: any Clock<Duration> = ContinuousClock(),
+        clock: any Clock<Duration> = PollerClock(),
         isInUse: @escaping @Sendable (Route) -> Bool = { _ in false }
     ) {
         sender = ProbeSender(dialer: dialer, timeout: ProfileRecognizer.timeout, clock: clock, isInUse: isInUse)
@@ -37,7 +37,7 @@ package struct ProfileChecker: Sendable {
         var check = ProfileCheck(profile: summary)
         var recognizer = ProfileRecognizer(profile)
         while let request = recognizer.nextRequest {
-            let reply = try await sender.send(ProbeHTTPRequest(request), to: route)
+            let reply = try await sender.send(request.httpRequest(), to: route)
             recognizer.receive(reply)
             check.steps.append(
                 ProfileCheck.Step(
@@ -80,19 +80,15 @@ package struct ProfileChecker: Sendable {
             return result(.skipped, nil, "it needs arguments")
         }
         let reply = try await sender.send(
-            ProbeHTTPRequest(request, limit: Self.responseLimit),
+            request.httpRequest(),
             to: route,
+            limit: Self.responseLimit,
             within: min(tool.timeout, Self.toolTimeout)
         )
         guard let response = reply.response else { return result(.failed, nil, "no HTTP response") }
         do {
             var repairs = JSONRepairs()
-            let answer = try profile.result(
-                of: tool,
-                arguments: arguments,
-                response: ProfileResponse(response),
-                repairs: &repairs
-            )
+            let answer = try profile.result(of: tool, arguments: arguments, response: response, repairs: &repairs)
             guard case .content(let content) = answer, content["isError"] == true else {
                 return result(.answered, response.status, nil)
             }

@@ -16,7 +16,7 @@ package struct ServiceDetector: Sendable {
         dialer: any Dialer,
         ports: ProbePorts = ProbePorts([]),
         timeout: Duration = .seconds(2),
-        clock: any Clock<Duration> = ContinuousClock(),
+        clock: any Clock<Duration> = PollerClock(),
         isInUse: @escaping @Sendable (Route) -> Bool = { _ in false }
     ) {
         sender = ProbeSender(dialer: dialer, timeout: timeout, clock: clock, isInUse: isInUse)
@@ -35,7 +35,7 @@ package struct ServiceDetector: Sendable {
             }
         case .other, .none, .silence:
             // A server with a line protocol ignores HTTP, closes the connection, or replies that the input is not JSON.
-            let line = try await sender.send(ServiceProbe.initializeLine, to: route)
+            let line = try await sender.send(line: ServiceProbe.initializeMessage, to: route)
             if let service = line.response.flatMap(ServiceProbe.server) { return service }
             if case .other = health { return ServerIdentity(kind: .tcp) }
         }
@@ -111,7 +111,7 @@ private struct Conversation {
     var isSilent: Bool
 
     /// - Throws: `Unresponsive`, and the errors of `ProbeSender`.
-    mutating func send(_ request: ProbeHTTPRequest) async throws -> ProbeSender.Reply {
+    mutating func send(_ request: AppHTTPRequest) async throws -> ProbeSender.Reply {
         let reply = try await sender.send(request, to: route)
         if isSilent, reply.isSilence { throw Unresponsive() }
         isSilent = reply.isSilence
@@ -121,7 +121,7 @@ private struct Conversation {
     /// Returns the server's identity if its responses match the profile.
     mutating func recognize(_ profile: Profile) async throws -> ServerIdentity? {
         var recognizer = ProfileRecognizer(profile)
-        while let request = recognizer.nextRequest { recognizer.receive(try await send(ProbeHTTPRequest(request))) }
+        while let request = recognizer.nextRequest { recognizer.receive(try await send(request.httpRequest())) }
         guard case .match(let server) = recognizer.outcome else { return nil }
         return ServerIdentity(
             kind: server.kind,

@@ -48,7 +48,7 @@ package struct FunctionListTemplate: Hashable, Sendable {
     /// Returns the tools in the response. Elements without a valid name are ignored.
     ///
     /// - Throws: `ProfileError.invalidResponse` if the response has no list.
-    package func tools(in response: ProfileResponse) throws(ProfileError) -> [ProfileTool] {
+    package func tools(in response: AppResponse) throws(ProfileError) -> [ProfileTool] {
         guard response.isSuccess, let json = response.json, let elements = pointer.value(in: json)?.array else {
             throw .invalidResponse(reason: "status \(response.status) and no list of functions at \"\(pointer)\"")
         }

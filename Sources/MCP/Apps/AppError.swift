@@ -1,4 +1,5 @@
 package import AccessControl
+import Apps
 package import Model
 
 /// The reason why an app could not be called, or why one attempt failed.
@@ -55,6 +56,7 @@ extension AppError {
         self =
             switch error {
             case let failure as AppError: failure
+            case let failure as ExchangeError: failure.appError
             case let error as RPCError:
                 .invalidResponse("error \(error.code): \(SanitizedText(error.message, limit: 500))")
             // Cancelled: no client receives this error.
@@ -115,8 +117,22 @@ extension AppError {
         if case .timedOut = self { true } else { false }
     }
 
-    /// The stream broke before the request was written completely.
+    /// The connection ended before the request was written completely.
     static let unwritten = unreachable(DialError(.linkLost, "the connection ended before the request was sent"))
+}
+
+extension ExchangeError {
+    /// The error for the caller of a request.
+    var appError: AppError {
+        switch self {
+        case .unwritten: .unwritten
+        case .blocked(let seconds): .noHandshake(seconds: seconds)
+        case .notPermitted: .permissionChanged
+        case .interrupted: .responseLost
+        case .timedOut(let seconds): .timedOut(seconds: seconds)
+        case .notHTTP, .invalid, .tooLarge: .invalidResponse("\(self)")
+        }
+    }
 }
 
 /// Messages, which name the app's endpoint.

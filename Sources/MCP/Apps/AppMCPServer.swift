@@ -1,4 +1,5 @@
 package import AccessControl
+import Apps
 package import Model
 import SystemIO
 

@@ -1,4 +1,5 @@
 import AccessControl
+import Apps
 package import Model
 import SystemIO
 

@@ -1,3 +1,4 @@
+import Apps
 import Model
 import Synchronization
 import SystemIO
@@ -120,22 +121,5 @@ final class AppRequests: Sendable {
         meta["progressToken"] = nil
         params["_meta"] = meta.members.isEmpty ? nil : .object(meta)
         return params
-    }
-}
-
-/// The delay of a response by requests to the client.
-struct ClientDelay: Hashable, Sendable {
-    var isActive = false
-    /// The sum of all delays so far.
-    var duration = Duration.zero
-    /// The end of the last delay; the current time during one.
-    var until = Duration.zero
-
-    func merged(with other: ClientDelay) -> ClientDelay {
-        ClientDelay(
-            isActive: isActive || other.isActive,
-            duration: duration + other.duration,
-            until: max(until, other.until)
-        )
     }
 }

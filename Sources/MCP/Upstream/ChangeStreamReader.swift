@@ -1,3 +1,4 @@
+import Apps
 import Model
 
 /// Reads the stream on which a server announces its changes, once. The message handler receives the changes.

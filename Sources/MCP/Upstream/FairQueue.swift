@@ -1,4 +1,5 @@
 import AccessControl
+import Apps
 import SystemIO
 
 /// Admits requests with a limit per holder. Waiting holders take turns, and the requests of one holder keep their
@@ -113,6 +114,9 @@ struct DeliveryAuthorization: Sendable {
     func deliver<Value: Sendable, Failure: Error>(_ write: () throws(Failure) -> Value) throws(Failure) -> Value? {
         try authorizer.deliver(for: principal, since: generation, write)
     }
+
+    /// The permission for one message, which is checked with its last bytes.
+    var permission: AppConnection.Permission { { write in deliver { write() } } }
 
     /// Waits for a turn in the queue, until the time limit or the end of the principal's grant.
     ///

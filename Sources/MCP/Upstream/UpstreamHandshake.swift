@@ -1,4 +1,5 @@
 import AccessControl
+import Apps
 import Model
 import SystemIO
 
@@ -10,7 +11,7 @@ struct UpstreamHandshake: Sendable {
     private static let redirectLimit = 3
     /// A server that closes the stream within this time has refused the first method. A person who refuses is slower.
     private static let refusalLimit = Duration.seconds(1)
-    private static let noHTTP = AppError.invalidResponse("\(HTTPParseError.notHTTP)")
+    private static let noHTTP = AppError.invalidResponse("\(ExchangeError.notHTTP)")
 
     let pool: ConnectionPool
     let routes: [AuthorizedRoute]

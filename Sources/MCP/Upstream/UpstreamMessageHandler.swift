@@ -1,3 +1,4 @@
+import Apps
 import Model
 
 /// Handles notifications and requests of an app that arrive during a message to the app.

@@ -1,4 +1,5 @@
 import AccessControl
+import Apps
 import Model
 
 /// The app's response to one message.

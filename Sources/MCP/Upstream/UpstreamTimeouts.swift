@@ -1,3 +1,5 @@
+import Apps
+
 /// The timeouts of the proxy: its waits, and the limits of responses.
 package struct UpstreamTimeouts: Hashable, Sendable {
     /// The default wait time for an unreachable app.
@@ -20,20 +22,7 @@ package struct UpstreamTimeouts: Hashable, Sendable {
     package init() {}
 }
 
-extension Duration {
-    /// The number of seconds, rounded to the nearest, for messages.
-    var roundedSeconds: Int { Int((self / .seconds(1)).rounded()) }
-}
-
-/// The time and size limits of one response. Each message to an app has its own.
-struct ResponseLimits: Hashable, Sendable {
-    /// The idle timeout: without bytes of a response and without a message on its stream.
-    var idle: Duration = .seconds(15)
-    /// The total timeout, progress notifications included.
-    var total: Duration = .seconds(120)
-    /// The maximum size of a response in bytes.
-    var bytes = 32 * 1_048_576
-
+extension ResponseLimits {
     /// For handshake requests, which are cheap to answer.
     static let handshake = ResponseLimits(idle: .seconds(5), total: .seconds(10), bytes: 1_048_576)
 

@@ -1,4 +1,5 @@
 import AccessControl
+import Apps
 import Model
 
 /// Carries messages to an app's server, and the server's messages back.

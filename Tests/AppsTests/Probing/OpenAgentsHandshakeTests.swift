@@ -1,6 +1,4 @@
 import Model
-import NIOCore
-import NIOWebSocket
 import Testing
 
 @testable import Apps
@@ -11,8 +9,8 @@ import Testing
         "auth_methods":[],"agent_info":{"name":"openagents-mac","title":"OpenAgents macOS","version":"0.1.0"}}}
         """
 
-    private func frame(_ text: String, _ opcode: WebSocketOpcode = .text, fin: Bool = true) -> WebSocketFrame {
-        WebSocketFrame(fin: fin, opcode: opcode, data: ByteBuffer(string: text))
+    private func frame(_ text: String, _ opcode: WebSocketFrame.Opcode = .text, fin: Bool = true) -> WebSocketFrame {
+        WebSocketFrame(isFinal: fin, opcode: opcode, payload: Array(text.utf8))
     }
 
     /// Returns the reason for the rejection of one frame; nil if the frame is accepted.
@@ -21,7 +19,7 @@ import Testing
         do {
             _ = try handshake.receive(frame)
             return nil
-        } catch .notOpenAgents(let reason) {
+        } catch .invalid(let reason) {
             return reason
         } catch {
             return "\(error)"
@@ -57,7 +55,7 @@ import Testing
 
         #expect(try handshake.receive(frame(#"{"jsonrpc":"2.0","method":"session/update","params":{}}"#)) == .wait)
         #expect(try handshake.receive(frame(first, fin: false)) == .wait)
-        #expect(try handshake.receive(frame("abc", .ping)) == .pong(ByteBuffer(string: "abc")))
+        #expect(try handshake.receive(frame("abc", .ping)) == .pong(Array("abc".utf8)))
         guard case .finished = try handshake.receive(frame(last, .continuation)) else {
             Issue.record("the last fragment completes the answer")
             return
@@ -90,22 +88,22 @@ import Testing
 
     @Test func `a frame that violates RFC 6455 is rejected`() {
         var masked = frame(Self.answer)
-        masked.maskKey = .random()
+        masked.isMasked = true
         var reserved = frame(Self.answer)
-        reserved.rsv1 = true
+        reserved.reserved = 4
 
         #expect(refusal(of: masked)?.contains("masks") == true)
         #expect(refusal(of: reserved)?.contains("extension") == true)
         #expect(refusal(of: frame("x", .continuation))?.contains("wrong order") == true)
         #expect(refusal(of: frame(Self.answer, .binary))?.contains("text message") == true)
-        #expect(refusal(of: frame("", .connectionClose))?.contains("closed") == true)
+        #expect(refusal(of: frame("", .close))?.contains("closed") == true)
     }
 
     @Test func `a new message inside a message is rejected`() throws {
         var handshake = OpenAgentsHandshake()
         #expect(try handshake.receive(frame("{", fin: false)) == .wait)
 
-        #expect(throws: ProbeError.self) { try handshake.receive(frame("}")) }
+        #expect(throws: ExchangeError.self) { try handshake.receive(frame("}")) }
     }
 
     @Test func `more than 64 KiB before the answer is rejected`() throws {
@@ -114,6 +112,6 @@ import Testing
         #expect(try handshake.receive(frame(part, fin: false)) == .wait)
         #expect(try handshake.receive(frame(part, .continuation, fin: false)) == .wait)
 
-        #expect(throws: ProbeError.responseTooLarge) { try handshake.receive(frame("x", .continuation)) }
+        #expect(throws: ExchangeError.tooLarge(limit: 64 * 1_024)) { try handshake.receive(frame("x", .continuation)) }
     }
 }

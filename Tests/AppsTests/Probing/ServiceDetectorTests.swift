@@ -184,8 +184,13 @@ import Testing
             }
             let route = Route.network(NetworkRoute(address: "127.0.0.1", port: server.port))
             for _ in 0..<300 {
-                let answer = try await ServiceProbe.health.run(over: try await NetworkPlanner().dial(route))
-                #expect(answer.status == 200)
+                var exchange = HTTPExchange(
+                    ServiceProbe.health,
+                    over: AppConnection(over: route, try await NetworkPlanner().dial(route)),
+                    limits: ResponseLimits(),
+                    clock: PollerClock()
+                )
+                #expect(try await exchange.response().status == 200)
             }
         }
     }

@@ -4,8 +4,8 @@ import Testing
 @testable import Apps
 
 @Suite struct ServiceProbeTests {
-    private func answer(_ text: String, status: Int = 200) -> ProbeHTTPRequest.Response {
-        ProbeHTTPRequest.Response(status: status, body: Array(text.utf8))
+    private func answer(_ text: String, status: Int = 200) -> AppResponse {
+        AppResponse(status: status, contentType: nil, body: Array(text.utf8))
     }
 
     @Test(arguments: [
@@ -26,17 +26,6 @@ import Testing
 
     @Test func `an error response identifies nothing`() {
         #expect(ServiceProbe.appReveal(answer(#"{"status":"ok","port":4000,"auth":"x"}"#, status: 404)) == nil)
-    }
-
-    @Test(
-        arguments: [
-            ("data: {\"id\":1}\n\n", #" {"id":1}"#),
-            ("event: message\r\ndata:{\"a\":\r\ndata:1}\r\n\r\n", "{\"a\":\n1}"),
-            ("id: 1\ndata:\n\n: still here\n\ndata: {}\n\nmore", " {}"), ("data: {\"id\":1}\n", nil), ("", nil),
-        ] as [(String, String?)]
-    )
-    func `a message is read from an event stream as soon as it is complete`(stream: String, message: String?) {
-        #expect(ProbeHTTPRequest.message(in: Array(stream.utf8)).map { String(decoding: $0, as: UTF8.self) } == message)
     }
 
     @Test func `an initialize result gives the server's name, sanitized`() {

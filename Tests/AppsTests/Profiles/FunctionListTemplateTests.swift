@@ -21,7 +21,7 @@ import Testing
         pointer = "/functions"
         call = { method = "POST", path = "/call", body = '{"name": "{function}", "arguments": "{arguments}"}' }
         """
-    private static let list = ProfileResponse.json(
+    private static let list = AppResponse.json(
         """
         {"functions":[{"name":"reset","description":"Resets\\u0007 the app.","parameters":{"type":"object","properties":\
         {"hard":{"type":"boolean"}}}},{"name":"../x"},{"name":"reset"},{"name":"ping"},{}]}
@@ -71,7 +71,7 @@ import Testing
 
     @Test func `a function cannot replace a tool of the profile`() throws {
         let own = try ShippedProfile.load("app-debug")
-        let list = ProfileResponse.json(#"{"functions":[{"name":"screenshot"},{"name":"reset"}]}"#)
+        let list = AppResponse.json(#"{"functions":[{"name":"screenshot"},{"name":"reset"}]}"#)
         let functions = try functions.tools(in: list)
 
         #expect(own.allTools(with: functions).map(\.name) == own.tools.map(\.name) + ["reset"])

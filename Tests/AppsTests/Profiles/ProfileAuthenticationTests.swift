@@ -5,8 +5,8 @@ import Testing
 /// The exchange of DebugBridge's boot token, and the sessions of DebugBridge and WebDriverAgent.
 @Suite struct ProfileAuthenticationTests {
     private static let newToken = ProfileToken("new-token-0123456789")
-    private static let acquired = ProfileResponse.json(#"{"session_id":"S-1","ttl_seconds":300}"#)
-    private static let lost = ProfileResponse.json(#"{"error":"session_invalid_or_expired"}"#, status: 409)
+    private static let acquired = AppResponse.json(#"{"session_id":"S-1","ttl_seconds":300}"#)
+    private static let lost = AppResponse.json(#"{"error":"session_invalid_or_expired"}"#, status: 409)
 
     private let profile: Profile
     private let tap: ProfileTool
@@ -53,7 +53,7 @@ import Testing
         #expect(authentication.nextStep(for: nil, hasSecret: true) == .ready)
 
         let elements = try profile.tool(named: "elements")
-        let rejection = ProfileResponse.json(#"{"error":"unauthorized"}"#, status: 401)
+        let rejection = AppResponse.json(#"{"error":"unauthorized"}"#, status: 401)
         #expect(authentication.finish(rejection, of: elements, at: .zero) == .failed(.secretRejected))
         // The next secret may be a boot token again, because the app was restarted.
         #expect(request(nil).hasPrefix("POST /auth/rotate "))
@@ -157,7 +157,7 @@ import Testing
         #expect(create.text().hasSuffix("\r\n\r\n{\"capabilities\":{\"alwaysMatch\":{}}}"))
         #expect(authentication.receive(.json(#"{"value":{"sessionId":"9B"}}"#), at: .zero) == nil)
 
-        let missing = ProfileResponse.json(#"{"value":{"error":"no such element","message":"…"}}"#, status: 404)
+        let missing = AppResponse.json(#"{"value":{"error":"no such element","message":"…"}}"#, status: 404)
         #expect(authentication.finish(missing, of: tool, at: .zero) == .deliver)
         #expect(authentication.release()?.description == "DELETE /session/9B")
     }

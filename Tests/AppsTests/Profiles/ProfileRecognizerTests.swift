@@ -15,7 +15,7 @@ import Testing
         """
 
     /// Recognises a server that answers the requests with these responses; nil is a closed connection.
-    private static func outcome(_ name: String, _ responses: [ProfileResponse?]) throws -> ProfileRecognizer {
+    private static func outcome(_ name: String, _ responses: [AppResponse?]) throws -> ProfileRecognizer {
         var recognizer = ProfileRecognizer(try ShippedProfile.load(name))
         for response in responses {
             #expect(recognizer.nextRequest != nil)
@@ -57,10 +57,10 @@ import Testing
             ([.json("[]", status: 404)], "status 404 instead of 200 to GET /actions"),
             ([.json("[]"), .json("[]")], "status 200, as to other requests to GET /patchbay-recognition"),
             ([nil], "no response to GET /actions"),
-        ] as [([ProfileResponse?], String)]
+        ] as [([AppResponse?], String)]
     )
     func `a server that is not app-debug is rejected with the reason`(
-        responses: [ProfileResponse?],
+        responses: [AppResponse?],
         reason: String
     ) throws {
         #expect(try Self.outcome("app-debug", responses).outcome == .mismatch(reason))

@@ -11,7 +11,7 @@ import Testing
     private static func result(
         _ profile: String,
         _ tool: String,
-        _ response: ProfileResponse,
+        _ response: AppResponse,
         _ arguments: JSONObject = [:]
     ) throws -> String {
         let profile = try ShippedProfile.load(profile)
@@ -24,12 +24,12 @@ import Testing
         ).text
     }
 
-    private static func error(_ profile: String, _ tool: String, _ response: ProfileResponse) -> String {
+    private static func error(_ profile: String, _ tool: String, _ response: AppResponse) -> String {
         do { return try result(profile, tool, response) } catch { return "\(error)" }
     }
 
-    private static func bytes(_ body: [UInt8]) -> ProfileResponse {
-        ProfileResponse(status: 200, contentType: nil, body: body)
+    private static func bytes(_ body: [UInt8]) -> AppResponse {
+        AppResponse(status: 200, contentType: nil, body: body)
     }
 
     @Test func `each tool of app-debug returns the documented response`() throws {
@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test func `a part of the state is selected by a pointer`() throws {
-        let state = ProfileResponse.json(#"{"user":{"name":"Ada","tags":["x"]},"cart":[]}"#)
+        let state = AppResponse.json(#"{"user":{"name":"Ada","tags":["x"]},"cart":[]}"#)
 
         #expect(
             try Self.result("app-debug", "app_state", state, ["pointer": "/user/name"])
@@ -103,7 +103,7 @@ import Testing
 
     @Test func `a state over the limit becomes an outline with pointers`() throws {
         let large = String(repeating: "a", count: 5_000)
-        let state = ProfileResponse.json(#"{"log":"\#(large)","a/b":1}"#)
+        let state = AppResponse.json(#"{"log":"\#(large)","a/b":1}"#)
 
         #expect(
             try Self.result("app-debug", "app_state", state)

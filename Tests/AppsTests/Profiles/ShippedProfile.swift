@@ -19,17 +19,17 @@ enum ShippedProfile {
     }
 }
 
-extension ProfileResponse {
+extension AppResponse {
     /// A response with a JSON body.
-    static func json(_ text: String, status: Int = 200) -> ProfileResponse {
-        ProfileResponse(status: status, contentType: "application/json", body: Array(text.utf8))
+    static func json(_ text: String, status: Int = 200) -> AppResponse {
+        AppResponse(status: status, contentType: "application/json", body: Array(text.utf8))
     }
 }
 
 extension ProfileRequest {
     /// The bytes of the request as text, with the names of this test's host and version.
     func text(secret: String? = nil) -> String {
-        String(decoding: bytes(host: "127.0.0.1:9876", secret: secret), as: UTF8.self)
+        String(decoding: httpRequest(secret: secret).bytes(host: "127.0.0.1:9876"), as: UTF8.self)
     }
 }
 

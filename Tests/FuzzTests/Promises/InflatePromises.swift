@@ -25,13 +25,13 @@ enum InflatePromises {
         let inflater = Inflater(coding)
         var decoded: [UInt8] = []
         var rest = bytes[...]
-        do throws(ContentError) {
+        do throws(ExchangeError) {
             while !rest.isEmpty {
                 inflater.append(rest.prefix(chunk))
                 rest = rest.dropFirst(chunk)
                 while let part = try inflater.next() {
                     guard part.count <= max(Inflater.step, bytes.count), !part.isEmpty else {
-                        throw ContentError.unfinished
+                        throw ExchangeError.interrupted
                     }
                     decoded += part
                     if decoded.count > limit { return Array(decoded.prefix(limit)) }

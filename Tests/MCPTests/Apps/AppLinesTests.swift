@@ -1,3 +1,4 @@
+import Apps
 import Model
 import TestSupport
 import Synchronization

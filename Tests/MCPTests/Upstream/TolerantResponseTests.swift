@@ -1,3 +1,4 @@
+import Apps
 import Model
 import Synchronization
 import SystemIO
@@ -32,18 +33,21 @@ import Testing
     ) async throws -> (JSON?, [ServerDeviation.Kind]) {
         let app = ScriptedApp { _ in .bytes(headers, body) }
         let clock = PollerClock()
-        let connection = UpstreamConnection(over: route, try await app.dial(route))
         let request = RPCMessage.request(RPCRequest(id: .number(JSONNumber(1)), method: "x")).json
-        let bytes = UpstreamHTTPRequest(path: "/", route: route, secret: nil, message: request).bytes
+        let exchange = HTTPExchange(
+            AppHTTPRequest("POST", "/", accept: "application/json, text/event-stream", body: request.bytes),
+            over: AppConnection(over: route, try await app.dial(route)),
+            limits: ResponseLimits(bytes: limit),
+            clock: clock
+        )
         let found = Mutex<[ServerDeviation.Kind]>([])
         let record: @Sendable (ServerDeviation.Kind) -> Void = { kind in found.withLock { $0.append(kind) } }
         var roundTrip = UpstreamRoundTrip(
+            exchange,
             awaiting: .number(JSONNumber(1)),
-            limits: ResponseLimits(bytes: limit),
-            clock: clock,
             decoder: ServerMessageDecoder(redactor: TokenRedactor([]), record: record)
         ) { _ in }
-        let response = try await roundTrip.run(bytes, over: connection)
+        let response = try await roundTrip.run()
         return (try response.outcome?.get(), found.withLock { $0 })
     }
 

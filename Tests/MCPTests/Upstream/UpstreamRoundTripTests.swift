@@ -1,3 +1,4 @@
+import Apps
 import Model
 import SystemIO
 import Testing
@@ -24,20 +25,20 @@ import Testing
             tasks: BackgroundTasks(),
             largeResponses: budget
         )
-        let connection = UpstreamConnection(over: route, try await app.dial(route))
-        let httpRequest = UpstreamHTTPRequest(
-            path: "/",
-            route: route,
-            secret: nil,
-            message: RPCMessage.request(request).json
-        )
-        var roundTrip = UpstreamRoundTrip(
-            awaiting: id,
+        let exchange = HTTPExchange(
+            AppHTTPRequest(
+                "POST",
+                "/",
+                accept: "application/json, text/event-stream",
+                body: RPCMessage.request(request).json.bytes
+            ),
+            over: AppConnection(over: route, try await app.dial(route)),
             limits: limits,
             clock: clock,
             reserve: { try await pool.reserve($0, for: $1, over: $2, within: $3) }
-        ) { _ in }
-        return try await roundTrip.run(httpRequest.bytes, over: connection)
+        )
+        var roundTrip = UpstreamRoundTrip(exchange, awaiting: id) { _ in }
+        return try await roundTrip.run()
     }
 
     @Test(arguments: [

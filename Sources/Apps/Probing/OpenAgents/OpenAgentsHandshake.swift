@@ -1,6 +1,4 @@
 import Model
-import NIOCore
-import NIOWebSocket
 
 /// The `initialize` request to an OpenAgents server, and the check of the answer. Has no I/O.
 ///
@@ -10,7 +8,7 @@ struct OpenAgentsHandshake {
     enum Step: Hashable {
         case wait
         /// Send a pong with this data.
-        case pong(ByteBuffer)
+        case pong([UInt8])
         case finished(ServerIdentity)
     }
 
@@ -29,63 +27,62 @@ struct OpenAgentsHandshake {
 
     private var byteCount = 0
     /// The fragments of the current message; nil between two messages.
-    private var message: ByteBuffer?
+    private var message: [UInt8]?
 
     /// Processes a frame of the server.
     ///
-    /// - Throws: `ProbeError.notOpenAgents`, `.responseTooLarge`.
-    mutating func receive(_ frame: WebSocketFrame) throws(ProbeError) -> Step {
-        guard frame.maskKey == nil else { throw .notOpenAgents("it masks its frames, which only a client may do") }
-        guard frame.reservedBits.isEmpty else { throw .notOpenAgents("it uses an extension that was not offered") }
-        byteCount += frame.length
-        guard byteCount <= Self.byteLimit else { throw .responseTooLarge }
+    /// - Throws: `ExchangeError.invalid`, `.tooLarge`.
+    mutating func receive(_ frame: WebSocketFrame) throws(ExchangeError) -> Step {
+        guard !frame.isMasked else { throw .invalid("it masks its frames, which only a client may do") }
+        guard frame.reserved == 0 else { throw .invalid("it uses an extension that was not offered") }
+        byteCount += frame.payload.count
+        guard byteCount <= Self.byteLimit else { throw .tooLarge(limit: Self.byteLimit) }
         switch frame.opcode {
-        case .ping: return .pong(frame.data)
+        case .ping: return .pong(frame.payload)
         case .pong: return .wait
         case .text: return try append(frame, isFirst: true)
         case .continuation: return try append(frame, isFirst: false)
-        case .connectionClose: throw .notOpenAgents("it closed the connection before its answer")
-        case .binary: throw .notOpenAgents("its answer is not a text message")
-        default: throw .notOpenAgents("it sent a frame of an unknown type")
+        case .close: throw .invalid("it closed the connection before its answer")
+        case .binary: throw .invalid("its answer is not a text message")
+        case nil: throw .invalid("it sent a frame of an unknown type")
         }
     }
 
-    private mutating func append(_ frame: WebSocketFrame, isFirst: Bool) throws(ProbeError) -> Step {
-        guard isFirst == (message == nil) else { throw .notOpenAgents("its message has fragments in a wrong order") }
-        var whole = message ?? ByteBuffer()
-        whole.writeImmutableBuffer(frame.data)
-        message = frame.fin ? nil : whole
-        return frame.fin ? try step(after: Array(whole.readableBytesView)) : .wait
+    private mutating func append(_ frame: WebSocketFrame, isFirst: Bool) throws(ExchangeError) -> Step {
+        guard isFirst == (message == nil) else { throw .invalid("its message has fragments in a wrong order") }
+        let whole = (message ?? []) + frame.payload
+        message = frame.isFinal ? nil : whole
+        return frame.isFinal ? try step(after: whole) : .wait
     }
 
-    private func step(after bytes: [UInt8]) throws(ProbeError) -> Step {
+    private func step(after bytes: [UInt8]) throws(ExchangeError) -> Step {
         guard let message = try? JSON(parsing: bytes), message.object != nil, message["jsonrpc"] == "2.0" else {
-            throw .notOpenAgents("its message is not a JSON-RPC 2.0 object")
+            throw .invalid("its message is not a JSON-RPC 2.0 object")
         }
         if message["method"] != nil {
-            guard message["id"] == nil else { throw .notOpenAgents("it sent a request before its answer") }
+            guard message["id"] == nil else { throw .invalid("it sent a request before its answer") }
             return .wait
         }
-        guard message["id"] == .string(Self.id) else { throw .notOpenAgents("its answer has another id") }
+        guard message["id"] == .string(Self.id) else { throw .invalid("its answer has another id") }
         return .finished(try identity(in: message))
     }
 
-    private func identity(in answer: JSON) throws(ProbeError) -> ServerIdentity {
+    private func identity(in answer: JSON) throws(ExchangeError) -> ServerIdentity {
         if let error = answer["error"] {
             let reason = error["message"]?.string.map { SanitizedText($0).text } ?? "no reason"
-            throw .notOpenAgents("it refused initialize: \(reason)")
+            throw .invalid("it refused initialize: \(reason)")
         }
         guard let result = answer["result"], result.object != nil else {
-            throw .notOpenAgents("its answer has no result")
+            throw .invalid("its answer has no result")
         }
         guard let version = result["protocol_version"]?.string else {
-            throw .notOpenAgents("its answer has no protocol_version")
+            throw .invalid("its answer has no protocol_version")
         }
         guard version == Self.series || version.hasPrefix("\(Self.series).") else {
-            throw .notOpenAgents("it speaks protocol version \(SanitizedText(version)) instead of \(Self.series)")
+            throw .invalid("it speaks protocol version \(SanitizedText(version)) instead of \(Self.series)")
         }
         guard result["agent_capabilities"]?.object != nil else {
-            throw .notOpenAgents("its answer has no agent_capabilities")
+            throw .invalid("its answer has no agent_capabilities")
         }
         let info = result["agent_info"]
         return ServerIdentity(

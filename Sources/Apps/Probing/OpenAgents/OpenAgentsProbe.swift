@@ -1,14 +1,10 @@
 package import Model
-import NIOCore
-import NIOHTTP1
-import NIOPosix
-import NIOWebSocket
 package import SystemIO
 
 /// Asks OpenAgents servers for their names: one WebSocket connection with one `initialize` request.
 package struct OpenAgentsProbe: Sendable {
-    /// The maximum time that the server has for its close frame. The answer counts without that frame, too.
-    private static let closeTimeout = TimeAmount.milliseconds(500)
+    /// The maximum time that the server has to close the connection. The answer counts without that, too.
+    private static let closeTimeout = Duration.milliseconds(500)
 
     private let dialer: any Dialer
     private let timeout: Duration
@@ -21,7 +17,7 @@ package struct OpenAgentsProbe: Sendable {
     package init(
         dialer: any Dialer,
         timeout: Duration = .seconds(5),
-        clock: any Clock<Duration> = ContinuousClock()
+        clock: any Clock<Duration> = PollerClock()
     ) {
         self.dialer = dialer
         self.timeout = timeout
@@ -34,73 +30,73 @@ package struct OpenAgentsProbe: Sendable {
     package func identify(_ route: Route) async throws -> ServerIdentity {
         do {
             let identity = try await withTimeout(timeout, clock: clock) { [self] in
-                try await exchange(over: try await dialer.dial(route), with: route)
+                try await exchange(over: AppConnection(over: route, try await dialer.dial(route)))
             }
             if let identity { return identity }
             throw DialError(.timedOut, "\(route) did not answer initialize within \(timeout)")
-        } catch let failure as DialError {
-            throw failure
-        } catch let cancelled as CancellationError {
-            throw cancelled
-        } catch ProbeError.notOpenAgents(let reason) {
-            throw DialError(.failed, "\(route) is not an OpenAgents server: \(reason)")
-        } catch ProbeError.responseTooLarge {
-            let limit = OpenAgentsHandshake.byteLimit
-            throw DialError(.failed, "\(route) is not an OpenAgents server: it sent more than \(limit) bytes")
-        } catch let error as NIOWebSocketError {
-            throw DialError(.failed, "\(route) is not an OpenAgents server: it sent an invalid frame (\(error))")
-        } catch {
-            try Task.checkCancellation()
-            throw DialError(.failed, "\(route) is not an OpenAgents server: it ended the connection before its answer")
+        } catch let error as ExchangeError {
+            throw DialError(.failed, "\(route) is not an OpenAgents server: \(Self.reason(error))")
         }
     }
 
-    private func exchange(over connection: consuming Connection, with route: Route) async throws -> ServerIdentity {
-        let (descriptor, _, permit) = connection.release()
-        // Keep the permit until the channel has closed the descriptor.
-        defer { withExtendedLifetime(permit) {} }
-        let opened = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
-            .withConnectedSocket(descriptor) { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    (channel, try WebSocketUpgrade.start(on: channel, to: route.hostHeader))
-                }
-            }
-        let (channel, upgrade) = opened
-        // A future does not see the cancellation of the task. The close fails the future.
-        let webSocket = try await withTaskCancellationHandler {
-            try await upgrade.get()
-        } onCancel: {
-            channel.close(promise: nil)
-        }
-        return try await webSocket.executeThenClose { inbound, outbound in
-            try await outbound.write(.masked(.text, ByteBuffer(string: OpenAgentsHandshake.request)))
-            var handshake = OpenAgentsHandshake()
-            var frames = inbound.makeAsyncIterator()
-            while let frame = try await frames.next() {
-                switch try handshake.receive(frame) {
-                case .wait: break
-                case .pong(let data): try await outbound.write(.masked(.pong, data))
-                case .finished(let identity):
-                    try await outbound.write(.masked(.connectionClose, WebSocketUpgrade.normalClosure))
-                    let close = channel.eventLoop.scheduleTask(in: Self.closeTimeout) { channel.close(promise: nil) }
-                    defer { close.cancel() }
-                    // The close frame of the server completes the closing handshake (RFC 6455, section 7.1.2).
-                    while let frame = try? await frames.next(), frame.opcode != .connectionClose {}
-                    return identity
-                }
-            }
-            throw ProbeError.unexpectedEOF
+    private static func reason(_ error: ExchangeError) -> String {
+        switch error {
+        case .invalid(let reason): reason
+        case .tooLarge(let limit): "it sent more than \(limit) bytes"
+        default: "it ended the connection before its answer"
         }
     }
-}
 
-extension Route {
-    /// The value of the header Host (RFC 9110, section 7.2): address and port, without the interface.
-    fileprivate var hostHeader: String {
-        switch self {
-        case .network(let network) where network.address.contains(":"): "[\(network.address)]:\(network.port)"
-        case .network(let network): "\(network.address):\(network.port)"
-        case .usb(let usb): "127.0.0.1:\(usb.port)"
+    private func exchange(over connection: AppConnection) async throws -> ServerIdentity {
+        let webSocket = WebSocketHandshake()
+        let request = webSocket.request.bytes(host: connection.route.hostHeader)
+        try await connection.send(request, within: timeout, clock: clock)
+        var response = HTTPResponseParser(mayUpgrade: true)
+        var frames = WebSocketDecoder(limit: OpenAgentsHandshake.byteLimit)
+        var handshake = OpenAgentsHandshake()
+        while true {
+            let bytes = try await connection.receive()
+            guard !bytes.isEmpty else { throw ExchangeError.interrupted }
+            response.append(bytes)
+            while let event = try Self.event(&response) {
+                if case .head(let head) = event {
+                    try webSocket.check(head)
+                    try await send(.text, OpenAgentsHandshake.request.utf8, over: connection)
+                }
+                if case .body(let part) = event { frames.append(part) }
+                while let frame = try frames.next() {
+                    switch try handshake.receive(frame) {
+                    case .wait: break
+                    case .pong(let data): try await send(.pong, data, over: connection)
+                    case .finished(let identity):
+                        await close(connection)
+                        return identity
+                    }
+                }
+            }
+        }
+    }
+
+    private static func event(
+        _ response: inout HTTPResponseParser
+    ) throws(ExchangeError) -> HTTPResponseParser.Event? {
+        do { return try response.next() } catch { throw .invalid("its response is not HTTP") }
+    }
+
+    private func send(
+        _ opcode: WebSocketFrame.Opcode,
+        _ payload: some Collection<UInt8>,
+        over connection: AppConnection
+    ) async throws {
+        try await connection.send(WebSocketFrame.masked(opcode, payload), within: timeout, clock: clock)
+    }
+
+    /// Sends a close frame with the status 1000, and waits until the server closes the connection (RFC 6455, section
+    /// 7.1.1).
+    private func close(_ connection: AppConnection) async {
+        _ = try? await withTimeout(Self.closeTimeout, clock: clock) { [self] in
+            try await send(.close, [0x03, 0xE8], over: connection)
+            while try await !connection.receive().isEmpty {}
         }
     }
 }

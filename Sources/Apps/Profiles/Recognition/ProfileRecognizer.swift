@@ -59,7 +59,7 @@ package struct ProfileRecognizer: Sendable {
     }
 
     /// Processes the response to `nextRequest`.
-    package mutating func receive(_ response: ProfileResponse) {
+    package mutating func receive(_ response: AppResponse) {
         guard let step = currentStep else { return }
         if let path = step.template.path.literal, let json = response.json, responses[path] == nil {
             responses[path] = json

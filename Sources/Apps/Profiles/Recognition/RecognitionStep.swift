@@ -16,7 +16,7 @@ struct RecognitionStep: Hashable {
     let schema: JSONSchema?
 
     /// Returns the first unmet condition; it continues the sentence "it answers with".
-    func mismatch(_ response: ProfileResponse) -> String? {
+    func mismatch(_ response: AppResponse) -> String? {
         switch status {
         case .equal(let status) where response.status != status:
             return "status \(response.status) instead of \(status)"

@@ -76,7 +76,7 @@ package struct ProfileAuthentication: Sendable {
     }
 
     /// Processes the response to the request of `nextStep`. Returns a failure that ends the call.
-    package mutating func receive(_ response: ProfileResponse, at now: Duration) -> AuthenticationFailure? {
+    package mutating func receive(_ response: AppResponse, at now: Duration) -> AuthenticationFailure? {
         if isExchanging { return receiveExchange(response) }
         if response.status == 401, method.requiresSecret { return rejected() }
         return session?.receive(response, at: now)
@@ -87,7 +87,7 @@ package struct ProfileAuthentication: Sendable {
 
     private var isExchanging: Bool { if case .unexchanged = token { true } else { false } }
 
-    private mutating func receiveExchange(_ response: ProfileResponse) -> AuthenticationFailure? {
+    private mutating func receiveExchange(_ response: AppResponse) -> AuthenticationFailure? {
         switch (response.status, token) {
         case (200..<300, _), (401, .unexchanged(isUncertain: true)):
             // After a lost response, the server rejects the old token because it has the new one.
@@ -118,7 +118,7 @@ package struct ProfileAuthentication: Sendable {
     }
 
     /// Judges the response to a call.
-    package mutating func finish(_ response: ProfileResponse, of tool: ProfileTool, at now: Duration) -> Verdict {
+    package mutating func finish(_ response: AppResponse, of tool: ProfileTool, at now: Duration) -> Verdict {
         if response.status == 401, method.requiresSecret { return .failed(rejected()) }
         return tool.needsSession ? session?.finish(response, at: now) ?? .deliver : .deliver
     }

@@ -1,5 +1,3 @@
-package import Model
-
 /// One HTTP request to the endpoint of a profile. The type has no address: the transport has dialled the endpoint.
 package struct ProfileRequest: Hashable, Sendable {
     package let method: String
@@ -24,17 +22,16 @@ package struct ProfileRequest: Hashable, Sendable {
         self.timeout = timeout
     }
 
-    /// Returns head and body in one buffer, because separate writes would wait for an acknowledgement.
-    ///
-    /// `host` is the dialled address and port, and `secret` the endpoint's secret: one line of printable ASCII.
-    package func bytes(host: String, secret: String?) -> [UInt8] {
-        var head = "\(method) \(target) HTTP/1.1\r\nHost: \(host)\r\n"
-        if body != nil { head += "Content-Type: application/json\r\n" }
-        head += "Accept: */*\r\nUser-Agent: patchbay/\(Version.text)\r\n"
-        if usesSecret, let secret { head += "Authorization: Bearer \(secret)\r\n" }
-        if let sessionHeader { head += "\(sessionHeader.name): \(sessionHeader.value)\r\n" }
-        if body != nil || method != "GET" { head += "Content-Length: \(body?.count ?? 0)\r\n" }
-        return Array("\(head)\r\n".utf8) + (body ?? [])
+    /// Returns the HTTP request. `secret` is the endpoint's secret, which only some requests carry.
+    package func httpRequest(secret: String? = nil) -> AppHTTPRequest {
+        AppHTTPRequest(
+            method,
+            target,
+            accept: "*/*",
+            secret: usesSecret ? secret : nil,
+            headers: sessionHeader.map { [($0.name, $0.value)] } ?? [],
+            body: body
+        )
     }
 }
 
@@ -43,30 +40,4 @@ extension ProfileRequest: CustomStringConvertible, CustomDebugStringConvertible,
     package var description: String { "\(method) \(target)" }
     package var debugDescription: String { description }
     package var customMirror: Mirror { Mirror(self, children: []) }
-}
-
-/// The response to a `ProfileRequest`.
-package struct ProfileResponse: Hashable, Sendable {
-    package let status: Int
-    /// The value of `Content-Type`.
-    package let contentType: String?
-    package let body: [UInt8]
-
-    package init(status: Int, contentType: String?, body: [UInt8]) {
-        self.status = status
-        self.contentType = contentType
-        self.body = body
-    }
-
-    var isSuccess: Bool { (200..<300).contains(status) }
-
-    package var json: JSON? { try? RepairedJSON(body).json }
-
-    /// The media type without parameters, in lower case.
-    var mediaType: String? {
-        contentType?.split(separator: ";").first.map { $0.lowercased().filter { !$0.isWhitespace } }
-    }
-
-    /// Returns the text at a pointer of the body, if the body is JSON.
-    func text(at pointer: JSONPointer) -> String? { json.flatMap { pointer.value(in: $0) }?.string }
 }

@@ -35,7 +35,7 @@ struct ProfileSession: Sendable {
     }
 
     /// Processes the response to `nextTemplate`. Returns a failure that ends the call.
-    mutating func receive(_ response: ProfileResponse, at now: Duration) -> AuthenticationFailure? {
+    mutating func receive(_ response: AppResponse, at now: Duration) -> AuthenticationFailure? {
         if let existing = spec.existing, !hasLookedForExisting {
             hasLookedForExisting = true
             begin(Self.id(in: response, at: existing.pointer), isOwn: false, at: now)
@@ -54,7 +54,7 @@ struct ProfileSession: Sendable {
     }
 
     /// Returns the ID of a session. The ID becomes a header or a part of a path.
-    private static func id(in response: ProfileResponse, at pointer: JSONPointer) -> String? {
+    private static func id(in response: AppResponse, at pointer: JSONPointer) -> String? {
         guard let text = response.text(at: pointer), text.wholeMatch(of: #/[A-Za-z0-9._~-]{1,256}/#) != nil else {
             return nil
         }
@@ -64,7 +64,7 @@ struct ProfileSession: Sendable {
     // MARK: After a call
 
     /// Judges the response to a call in the session.
-    mutating func finish(_ response: ProfileResponse, at now: Duration) -> ProfileAuthentication.Verdict {
+    mutating func finish(_ response: AppResponse, at now: Duration) -> ProfileAuthentication.Verdict {
         if response.status == spec.busyStatus { return .failed(.busy) }
         if let loss = spec.loss, loss.includes(response) {
             forget()

@@ -15,7 +15,7 @@ struct SessionSpec: Hashable, Sendable {
         let pointer: JSONPointer
         let values: [String]
 
-        func includes(_ response: ProfileResponse) -> Bool {
+        func includes(_ response: AppResponse) -> Bool {
             response.status == status && response.text(at: pointer).map(values.contains) ?? false
         }
     }

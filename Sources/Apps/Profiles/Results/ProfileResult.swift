@@ -22,7 +22,7 @@ extension Profile {
     package func result(
         of tool: ProfileTool,
         arguments: JSONObject,
-        response: ProfileResponse,
+        response: AppResponse,
         repairs: inout JSONRepairs
     ) throws(ProfileError) -> ProfileResult {
         guard response.isSuccess else {

@@ -1,4 +1,5 @@
 import AccessControl
+import Apps
 import Model
 import SystemIO
 
@@ -48,11 +49,11 @@ actor ConnectionPool {
     ///   - connection: The connection, which ends if the response is aborted in favour of other apps.
     ///   - limit: The longest wait.
     /// - Returns: The reservation; nil for a small response.
-    /// - Throws: `AppError`, `CancellationError`.
+    /// - Throws: `ExchangeError`, `CancellationError`.
     nonisolated func reserve(
         _ bytes: Int,
         for reservation: LargeResponseReservation?,
-        over connection: UpstreamConnection,
+        over connection: AppConnection,
         within limit: Duration
     ) async throws -> LargeResponseReservation? {
         guard bytes > LargeResponseBudget.largeSize else { return nil }
@@ -69,7 +70,7 @@ actor ConnectionPool {
         _ routes: [AuthorizedRoute],
         mayReuse: Bool,
         within limit: Duration
-    ) async throws -> (UpstreamConnection, AuthorizedRoute, isPooled: Bool) {
+    ) async throws -> (AppConnection, AuthorizedRoute, isPooled: Bool) {
         guard limit < Self.dialLimit * routes.count else { return try await open(routes, mayReuse: mayReuse) }
         let opened = try await withTimeout(limit, clock: clock) {
             try await self.open(routes, mayReuse: mayReuse)
@@ -84,7 +85,7 @@ actor ConnectionPool {
     func open(
         _ routes: [AuthorizedRoute],
         mayReuse: Bool
-    ) async throws -> (UpstreamConnection, AuthorizedRoute, isPooled: Bool) {
+    ) async throws -> (AppConnection, AuthorizedRoute, isPooled: Bool) {
         if mayReuse, let route = routes.first {
             while var pooled = idle.popLast() {
                 guard pooled.connection.route == route.route, watch.elapsed - pooled.since < PooledConnection.lifetime
@@ -96,7 +97,7 @@ actor ConnectionPool {
         for route in routes {
             do {
                 let connection = try await dialer.dial(route.route)
-                return (UpstreamConnection(over: route.route, connection), route, false)
+                return (AppConnection(over: route.route, connection), route, false)
             } catch let failure as DialError {
                 failures.append(failure)
             }
@@ -138,12 +139,12 @@ struct PooledConnection: Sendable {
     /// that meets that close is lost. The pool therefore closes first.
     static let lifetime = Duration.seconds(2)
 
-    let connection: UpstreamConnection
+    let connection: AppConnection
     private var rest: HTTPResponseParser
     let since: Duration
 
     /// Creates a pooled connection. The parser may still expect bytes: an event stream ends after its last message.
-    init(_ connection: UpstreamConnection, rest: HTTPResponseParser, since: Duration) {
+    init(_ connection: AppConnection, rest: HTTPResponseParser, since: Duration) {
         self.connection = connection
         self.rest = rest
         self.since = since
@@ -153,7 +154,7 @@ struct PooledConnection: Sendable {
     var mayBecomeReusable: Bool { !rest.isLastResponse }
 
     /// Returns the connection if the last response is complete, and neither an end nor further bytes have arrived.
-    mutating func takeIfReady() -> UpstreamConnection? { (try? isReady()) == true ? connection : nil }
+    mutating func takeIfReady() -> AppConnection? { (try? isReady()) == true ? connection : nil }
 
     private mutating func isReady() throws -> Bool {
         while true {

@@ -1,4 +1,5 @@
 import AccessControl
+import Apps
 import Model
 import SystemIO
 
@@ -21,31 +22,28 @@ struct HTTPTransport: UpstreamTransport {
             // The connection may lead to another launch than the one that was looked up.
             guard await route.leadsToLaunch() else { throw AppError.permissionChanged }
             limits.total = end - pool.watch.elapsed
-            let request = UpstreamHTTPRequest(
-                path: path,
-                route: route.route,
-                secret: route.secret,
-                headers: message.headers,
-                message: message.json,
-                isSessionDelete: message.isSessionDelete
-            )
-            var roundTrip = UpstreamRoundTrip(
-                awaiting: message.id,
+            let exchange = HTTPExchange(
+                message.request(to: path, secret: route.secret),
+                over: connection,
                 limits: limits,
                 clock: pool.clock,
                 watch: pool.watch,
-                decoder: ServerMessageDecoder(redactor: handler.redactor, record: { [pool] in pool.record($0) }),
                 delay: { handler.delay },
                 reserve: { [pool] in try await pool.reserve($0, for: $1, over: $2, within: $3) },
                 opened: message.opened
+            )
+            var roundTrip = UpstreamRoundTrip(
+                exchange,
+                awaiting: message.id,
+                decoder: ServerMessageDecoder(redactor: handler.redactor, record: { [pool] in pool.record($0) })
             ) { handler.handle($0) }
             do {
-                var response = try await roundTrip.run(request.bytes, over: connection, by: message.admission)
+                var response = try await roundTrip.run(by: message.admission)
                 await pool.add(PooledConnection(connection, rest: roundTrip.rest, since: pool.watch.elapsed))
                 response.redirect = RedirectTarget(
                     status: response.status,
                     location: response.location,
-                    host: UpstreamHTTPRequest.host(of: route.route),
+                    host: route.route.hostHeader,
                     current: path
                 )
                 return response
@@ -54,5 +52,26 @@ struct HTTPTransport: UpstreamTransport {
                 mayReuse = false
             }
         }
+    }
+}
+
+extension UpstreamMessage {
+    /// Returns the request of Streamable HTTP.
+    fileprivate func request(to path: String, secret: EndpointSecret?) -> AppHTTPRequest {
+        let (method, accept) =
+            if isSessionDelete { ("DELETE", "application/json") } else if json == nil {
+                ("GET", "text/event-stream")
+            } else {
+                ("POST", "application/json, text/event-stream")
+            }
+        return AppHTTPRequest(
+            method,
+            path,
+            accept: accept,
+            secret: secret?.reveal(),
+            headers: headers,
+            // The line feed makes a server with a line transport answer, which identifies it.
+            body: json.map { $0.bytes + [0x0A] }
+        )
     }
 }

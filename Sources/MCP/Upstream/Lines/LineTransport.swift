@@ -1,4 +1,5 @@
 import AccessControl
+import Apps
 import Model
 import SystemIO
 
@@ -25,7 +26,7 @@ actor LineTransport: UpstreamTransport {
     }
 
     nonisolated let route: Route
-    private let connection: UpstreamConnection
+    private let connection: AppConnection
     private let clock: any Clock<Duration>
     private let watch: ElapsedTimer
     /// Handles messages that belong to no request.
@@ -52,7 +53,7 @@ actor LineTransport: UpstreamTransport {
     private var unwritten: (bytes: ArraySlice<UInt8>, admission: DeliveryAuthorization?) = ([], nil)
     private var lastUse: Duration
 
-    init(_ connection: UpstreamConnection, of pool: ConnectionPool, handler: UpstreamMessageHandler) {
+    init(_ connection: AppConnection, of pool: ConnectionPool, handler: UpstreamMessageHandler) {
         self.connection = connection
         self.pool = pool
         clock = pool.clock
@@ -145,7 +146,7 @@ actor LineTransport: UpstreamTransport {
             hasReader = false
             wakeOne()
         }
-        do throws(UpstreamConnection.Failure) {
+        do throws(ExchangeError) {
             while end == nil, let bytes = try connection.receiveNow() { await feed(bytes) }
         } catch { finish(.responseLost) }
     }
@@ -163,7 +164,7 @@ actor LineTransport: UpstreamTransport {
         }
         hasReader = true
         defer { hasReader = false }
-        do { await feed(try await connection.receive()) } catch is UpstreamConnection.Failure { finish(.responseLost) }
+        do { await feed(try await connection.receive()) } catch is ExchangeError { finish(.responseLost) }
     }
 
     /// Only the reader runs this. It may suspend while a large line is parsed elsewhere.
@@ -171,14 +172,14 @@ actor LineTransport: UpstreamTransport {
         if bytes.isEmpty {
             let rest = decoder.finish()
             if !rest.isEmpty { await handle(rest) }
-            do { try reservation?.check() } catch { return finish(error) }
+            do { try reservation?.check() } catch { return finish(error.appError) }
             return finish(.responseLost)
         }
         decoder.append(bytes)
         while end == nil, let event = decoder.next() {
             switch event {
             case .line(let line): await handle(line)
-            case .tooLong: finish(.invalidResponse("\(HTTPParseError.tooLarge(limit: Self.limit))"))
+            case .tooLong: finish(ExchangeError.tooLarge(limit: Self.limit).appError)
             }
         }
         do {
@@ -253,21 +254,21 @@ actor LineTransport: UpstreamTransport {
         defer { permit.release() }
         if let end { throw end == .responseLost ? .unwritten : end }
         do {
-            do { try await flush(within: limit) } catch AppError.permissionChanged {
+            do { try await flush(within: limit) } catch ExchangeError.notPermitted {
                 // A partly written line must not be completed.
-                throw UpstreamConnection.Failure.unwritten
+                throw ExchangeError.unwritten
             }
             let line = message.bytes + [0x0A]
             unwritten = (line[...], admission)
             do { try await flush(within: limit) } catch {
                 let isPartlyWritten = unwritten.bytes.count < line.count
                 if !isPartlyWritten { unwritten = ([], nil) }
-                if isPartlyWritten, case AppError.permissionChanged = error { finish(.responseLost) }
+                if isPartlyWritten, case ExchangeError.notPermitted = error { finish(.responseLost) }
                 throw error
             }
-        } catch is UpstreamConnection.Failure {
-            finish(.responseLost)
-            throw AppError.unwritten
+        } catch let failure as ExchangeError {
+            if failure == .unwritten { finish(.responseLost) }
+            throw failure.appError
         }
     }
 
@@ -275,7 +276,7 @@ actor LineTransport: UpstreamTransport {
         while !unwritten.bytes.isEmpty {
             let count = try await connection.sendSome(
                 unwritten.bytes,
-                by: unwritten.admission,
+                by: unwritten.admission?.permission,
                 within: limit,
                 clock: clock
             )

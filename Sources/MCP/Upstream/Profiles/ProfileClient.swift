@@ -9,6 +9,9 @@ import SystemIO
 /// steps of an authentication have an order. The state outlives the connection, because a server may hold a session for
 /// minutes and exchanges a token only once.
 actor ProfileClient {
+    /// A response with the reservation for its size, which is held until a large result has been reduced.
+    typealias Response = (content: AppResponse, reservation: LargeResponseReservation?)
+
     /// The permissions and limits of one request.
     struct Attempt: Sendable {
         /// The route with its secret. Nil while the server is recognised, which needs no secret.
@@ -155,7 +158,7 @@ actor ProfileClient {
         _ tool: ProfileTool,
         _ arguments: JSONObject,
         _ attempt: Attempt
-    ) async throws -> (ProfileRequest, ProfileRoundTrip.Response) {
+    ) async throws -> (ProfileRequest, Response) {
         var isSecond = false
         while true {
             try await prepare(for: tool, attempt)
@@ -201,7 +204,7 @@ actor ProfileClient {
     }
 
     /// Sends a request before the call. A failure means that the call was not sent.
-    private func sendBeforeCall(_ request: ProfileRequest, _ attempt: Attempt) async throws -> ProfileResponse {
+    private func sendBeforeCall(_ request: ProfileRequest, _ attempt: Attempt) async throws -> AppResponse {
         do { return try await send(request, attempt).content } catch {
             let failure = error as? AppError
             if failure?.isDelivered ?? true { authentication.responseLost() }
@@ -301,29 +304,30 @@ actor ProfileClient {
         _ attempt: Attempt,
         idle: Duration? = nil,
         bytes: Int? = nil
-    ) async throws -> ProfileRoundTrip.Response {
+    ) async throws -> Response {
         let left = attempt.end - pool.watch.elapsed
         let (connection, _, _) = try await pool.open([AuthorizedRoute(route)], mayReuse: false, within: left)
         // The connection may lead to another launch than the one that was looked up.
         guard await attempt.route?.leadsToLaunch() ?? true else { throw AppError.permissionChanged }
-        var roundTrip = ProfileRoundTrip(
+        var exchange = HTTPExchange(
+            request.httpRequest(secret: attempt.secret?.reveal()),
+            over: connection,
             limits: ResponseLimits(
                 idle: idle ?? request.timeout,
                 total: attempt.end - pool.watch.elapsed,
                 bytes: bytes ?? attempt.limits.bytes
             ),
-            pool: pool
+            clock: pool.clock,
+            reserve: { [pool] in try await pool.reserve($0, for: $1, over: $2, within: $3) }
         )
-        let host = UpstreamHTTPRequest.host(of: route)
-        let secret = request.usesSecret ? attempt.secret?.reveal() : nil
         do {
-            return try await roundTrip.run(
-                request.bytes(host: host, secret: secret),
-                over: connection,
-                by: attempt.admission
-            )
-        } catch AppError.timedOut(let seconds, nil) {
+            let content = try await exchange.response(by: attempt.admission?.permission)
+            if exchange.body?.deviations.contains(.contentCoding) == true { pool.record(.contentCoding) }
+            return (content, exchange.reservation)
+        } catch ExchangeError.timedOut(let seconds) {
             throw AppError.timedOut(seconds: seconds, cause: profile.timeoutHint)
+        } catch let failure as ExchangeError {
+            throw failure.appError
         }
     }
 }

@@ -92,7 +92,7 @@ struct ProfileTransport: UpstreamTransport {
     private func result(
         of tool: ProfileTool,
         _ arguments: JSONObject,
-        _ response: ProfileResponse,
+        _ response: AppResponse,
         _ attempt: ProfileClient.Attempt,
         _ subject: String
     ) async throws -> JSONObject {

@@ -2,8 +2,8 @@
 ///
 /// Performs no I/O: the caller appends bytes and reads events. Rejects contradictory lengths, because a lenient parser
 /// would see another body than the server meant.
-struct HTTPResponseParser: Sendable {
-    enum Event: Hashable, Sendable {
+package struct HTTPResponseParser: Sendable {
+    package enum Event: Hashable, Sendable {
         case head(HTTPResponseHead)
         case body(ArraySlice<UInt8>)
         case end
@@ -26,16 +26,20 @@ struct HTTPResponseParser: Sendable {
     static let headLimit = 64 * 1_024
     private static let lineBreak: [UInt8] = [0x0D, 0x0A]
 
+    /// Indicates whether the request asks for another protocol, whose bytes are then the body of a response 101.
+    private let mayUpgrade: Bool
     private var state = State.head
     private var buffer: [UInt8] = []
     private var position = 0
     /// Indicates whether the server closes the stream after this response.
-    private(set) var isLastResponse = false
+    package private(set) var isLastResponse = false
 
     /// Indicates whether the response is complete, no bytes follow, and the stream may be used for another request.
-    var isReusable: Bool { state == .over && !isLastResponse && position == buffer.count }
+    package var isReusable: Bool { state == .over && !isLastResponse && position == buffer.count }
 
-    mutating func append(_ bytes: some Sequence<UInt8>) {
+    package init(mayUpgrade: Bool = false) { self.mayUpgrade = mayUpgrade }
+
+    package mutating func append(_ bytes: some Sequence<UInt8>) {
         if position > 0 {
             buffer.removeFirst(position)
             position = 0
@@ -44,15 +48,17 @@ struct HTTPResponseParser: Sendable {
     }
 
     /// Returns the next event; nil if more bytes are needed or the response is complete.
-    mutating func next() throws(HTTPParseError) -> Event? {
+    package mutating func next() throws(ExchangeError) -> Event? {
         while true {
             switch state {
             case .head:
                 guard let head = try head() else { return nil }
                 // RFC 9110, section 15.2: any number of interim responses may precede the final one.
                 if (100..<200).contains(head.status) {
-                    guard head.status != 101 else { throw .malformed("another protocol than HTTP") }
-                    continue
+                    guard head.status == 101 else { continue }
+                    guard mayUpgrade else { throw .invalid("another protocol than HTTP") }
+                    (state, isLastResponse) = (.untilEnd, true)
+                    return .head(head)
                 }
                 isLastResponse = head.closesConnection
                 state = try Self.framing(of: head)
@@ -77,7 +83,7 @@ struct HTTPResponseParser: Sendable {
                 return .body(part)
             case .chunkEnd:
                 guard let line = try line() else { return nil }
-                guard line.isEmpty else { throw .malformed("a chunk of the wrong length") }
+                guard line.isEmpty else { throw .invalid("a chunk of the wrong length") }
                 state = .chunkSize
             case .trailers:
                 guard let line = try line() else { return nil }
@@ -94,8 +100,8 @@ struct HTTPResponseParser: Sendable {
     }
 
     /// Handles the end of the stream; throws if the response is incomplete.
-    mutating func finish() throws(HTTPParseError) {
-        guard state == .untilEnd || state == .over else { throw .unfinished }
+    mutating func finish() throws(ExchangeError) {
+        guard state == .untilEnd || state == .over else { throw .interrupted }
         state = .over
     }
 
@@ -106,13 +112,13 @@ struct HTTPResponseParser: Sendable {
         return part
     }
 
-    private mutating func head() throws(HTTPParseError) -> HTTPResponseHead? {
+    private mutating func head() throws(ExchangeError) -> HTTPResponseHead? {
         var start = position
         while let end = buffer[start...].firstIndex(of: UInt8(ascii: "\n")) {
             let after = buffer[(end + 1)...]
             let gap = after.first == 0x0A ? 1 : after.starts(with: Self.lineBreak) ? 2 : 0
             if gap > 0 {
-                guard end - position <= Self.headLimit else { throw .malformed("a head larger than 64 KiB") }
+                guard end - position <= Self.headLimit else { throw .invalid("a head larger than 64 KiB") }
                 let head = try HTTPResponseHead(parsing: buffer[position..<end])
                 position = end + 1 + gap
                 return head
@@ -122,14 +128,14 @@ struct HTTPResponseParser: Sendable {
         // Another protocol is detected by its first bytes, before 64 KiB have arrived.
         let shown = buffer[position...].prefix(5)
         guard "HTTP/".utf8.starts(with: shown) else { throw .notHTTP }
-        guard buffer.count - position <= Self.headLimit else { throw .malformed("a head larger than 64 KiB") }
+        guard buffer.count - position <= Self.headLimit else { throw .invalid("a head larger than 64 KiB") }
         return nil
     }
 
     /// Returns a line without its line break.
-    private mutating func line() throws(HTTPParseError) -> ArraySlice<UInt8>? {
+    private mutating func line() throws(ExchangeError) -> ArraySlice<UInt8>? {
         guard let end = buffer[position...].firstIndex(of: UInt8(ascii: "\n")) else {
-            guard buffer.count - position <= Self.headLimit else { throw .malformed("a line longer than 64 KiB") }
+            guard buffer.count - position <= Self.headLimit else { throw .invalid("a line longer than 64 KiB") }
             return nil
         }
         let line = buffer[position..<end]
@@ -138,31 +144,31 @@ struct HTTPResponseParser: Sendable {
     }
 
     /// RFC 9112, section 6.3.
-    private static func framing(of head: HTTPResponseHead) throws(HTTPParseError) -> State {
+    private static func framing(of head: HTTPResponseHead) throws(ExchangeError) -> State {
         if head.status == 204 || head.status == 304 { return .length(left: 0) }
         let codings = head.values(of: "transfer-encoding")
         let lengths = Set(head.values(of: "content-length"))
         if !codings.isEmpty {
             guard codings.count == 1, codings[0].lowercased() == "chunked" else {
-                throw .malformed("an unsupported transfer coding")
+                throw .invalid("an unsupported transfer coding")
             }
-            guard lengths.isEmpty else { throw .malformed("contradictory lengths") }
+            guard lengths.isEmpty else { throw .invalid("contradictory lengths") }
             return .chunkSize
         }
         guard let length = lengths.first else { return .untilEnd }
         guard lengths.count == 1, let count = HTTPResponseHead.number(length.utf8) else {
-            throw .malformed("an invalid length")
+            throw .invalid("an invalid length")
         }
         return .length(left: count)
     }
 
     /// RFC 9112, section 7.1: hexadecimal digits; extensions are ignored.
-    private static func chunkSize(_ line: ArraySlice<UInt8>) throws(HTTPParseError) -> Int {
+    private static func chunkSize(_ line: ArraySlice<UInt8>) throws(ExchangeError) -> Int {
         let digits = line.prefix { $0 != UInt8(ascii: ";") && $0 != 0x20 && $0 != 0x09 }
         guard (1...15).contains(digits.count),
             digits.allSatisfy({ $0 != UInt8(ascii: "+") && $0 != UInt8(ascii: "-") }),
             let size = Int(String(decoding: digits, as: UTF8.self), radix: 16)
-        else { throw .malformed("a chunk without a length") }
+        else { throw .invalid("a chunk without a length") }
         return size
     }
 }

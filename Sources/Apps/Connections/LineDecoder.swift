@@ -4,8 +4,8 @@ import Glibc
 ///
 /// Skips empty lines and the heartbeats of MCP's Swift SDK, twelve bytes without a line break. A line over the size
 /// limit ends the stream, because the following bytes cannot be assigned.
-struct LineDecoder: Sendable {
-    enum Event: Equatable, Sendable {
+package struct LineDecoder: Sendable {
+    package enum Event: Equatable, Sendable {
         /// A line without its line break.
         case line(ArraySlice<UInt8>)
         case tooLong
@@ -26,15 +26,15 @@ struct LineDecoder: Sendable {
     /// Creates a decoder.
     ///
     /// - Parameter limit: The size limit of one line in bytes.
-    init(limit: Int) { self.limit = limit }
+    package init(limit: Int) { self.limit = limit }
 
     /// The number of bytes of the incomplete line.
-    var partialCount: Int { bytes.count - start }
+    package var partialCount: Int { bytes.count - start }
 
     /// Indicates whether the buffer contains an incomplete line.
-    var hasPartialLine: Bool { start < bytes.count }
+    package var hasPartialLine: Bool { start < bytes.count }
 
-    mutating func append(_ more: [UInt8]) {
+    package mutating func append(_ more: [UInt8]) {
         if start == bytes.count || start > Self.slack {
             bytes.removeFirst(start)
             scanned -= start
@@ -44,7 +44,7 @@ struct LineDecoder: Sendable {
     }
 
     /// Returns the next complete line; nil if more bytes are needed.
-    mutating func next() -> Event? {
+    package mutating func next() -> Event? {
         while hasPartialLine {
             if scanned == start, bytes[start...].starts(with: Self.heartbeat.prefix(bytes.count - start)) {
                 guard bytes.count - start >= Self.heartbeatLength else { return nil }
@@ -64,7 +64,7 @@ struct LineDecoder: Sendable {
     }
 
     /// Returns the bytes after the last line break at the end of the stream.
-    mutating func finish() -> ArraySlice<UInt8> {
+    package mutating func finish() -> ArraySlice<UInt8> {
         defer { begin(at: bytes.count) }
         return Self.trimmed(bytes[start...])
     }

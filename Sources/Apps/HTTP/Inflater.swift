@@ -26,6 +26,7 @@ package final class Inflater: @unchecked Sendable {
 
     /// The maximum number of bytes of one step. It bounds what a decompression bomb can use before the caller's limit.
     package static let step = 64 * 1_024
+    private static let damaged = ExchangeError.invalid("a body that is no valid gzip or deflate")
     private static let gzipMark: [UInt8] = [0x1F, 0x8B]
 
     private let coding: Coding
@@ -58,8 +59,8 @@ package final class Inflater: @unchecked Sendable {
     /// Decodes the next bytes.
     ///
     /// - Returns: At most `step` bytes, or all bytes of a body that is not compressed; nil if more bytes are needed.
-    /// - Throws: `ContentError`.
-    package func next() throws(ContentError) -> [UInt8]? {
+    /// - Throws: `ExchangeError`.
+    package func next() throws(ExchangeError) -> [UInt8]? {
         while true {
             switch state {
             case .undecided:
@@ -88,9 +89,9 @@ package final class Inflater: @unchecked Sendable {
     /// Ends the body.
     ///
     /// - Returns: The rest of a body that is too short to be compressed.
-    /// - Throws: `ContentError.unfinished`.
-    package func finish() throws(ContentError) -> [UInt8]? {
-        if state == .inflating { throw .unfinished }
+    /// - Throws: `ExchangeError.interrupted`.
+    package func finish() throws(ExchangeError) -> [UInt8]? {
+        if state == .inflating { throw .interrupted }
         return state == .undecided ? takeInput() : nil
     }
 
@@ -99,7 +100,7 @@ package final class Inflater: @unchecked Sendable {
         return position < input.count ? Array(input[position...]) : nil
     }
 
-    private func decide() throws(ContentError) {
+    private func decide() throws(ExchangeError) {
         let (first, second) = (input[position], input[position + 1])
         // RFC 1950, section 2.2: the method 8, and a check of both bytes.
         let isZlib = first & 0x0F == 8 && (Int(first) << 8 | Int(second)) % 31 == 0
@@ -114,11 +115,11 @@ package final class Inflater: @unchecked Sendable {
             state = .unchanged
             return
         }
-        guard CZlib_inflate_init(stream, windowBits) == Z_OK else { throw .damaged }
+        guard CZlib_inflate_init(stream, windowBits) == Z_OK else { throw Self.damaged }
         (isInitialized, state) = (true, .inflating)
     }
 
-    private func inflateStep() throws(ContentError) -> [UInt8] {
+    private func inflateStep() throws(ExchangeError) -> [UInt8] {
         var status: CInt = Z_OK
         let output = [UInt8](unsafeUninitializedCapacity: Self.step) { output, count in
             input.withUnsafeMutableBufferPointer { input in
@@ -135,7 +136,7 @@ package final class Inflater: @unchecked Sendable {
         switch status {
         case Z_OK, Z_BUF_ERROR: break
         case Z_STREAM_END: (state, hasOutput) = (.memberEnd, false)
-        default: throw .damaged
+        default: throw Self.damaged
         }
         return output
     }

@@ -4,7 +4,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-@testable import MCP
+@testable import Apps
 
 /// The bytes of large responses, with limits of 4 MiB by app and 8 MiB in total.
 @Suite struct LargeResponseBudgetTests {
@@ -55,7 +55,7 @@ import Testing
         let (first, second) = (try begin("shop"), try begin("shop"))
         try await reserve(4, for: first)
 
-        await #expect(throws: AppError.timedOut(seconds: 0)) {
+        await #expect(throws: ExchangeError.timedOut(seconds: 0)) {
             try await second.reserve(Self.mebibyte, within: .milliseconds(1), clock: clock)
         }
         #expect(budget.waiting == 0)
@@ -69,8 +69,8 @@ import Testing
         try await reserve(2, for: late)
 
         #expect(aborted.soFar == ["greedy"])
-        #expect(throws: AppError.self) { try greedy.check() }
-        await #expect(throws: AppError.self) { try await reserve(6, for: greedy) }
+        #expect(throws: ExchangeError.self) { try greedy.check() }
+        await #expect(throws: ExchangeError.self) { try await reserve(6, for: greedy) }
         try modest.check()
         #expect(budget.reserved == 4 * Self.mebibyte)
     }
@@ -80,7 +80,7 @@ import Testing
         try await reserve(8, for: complete)
         complete.complete()
 
-        await #expect(throws: AppError.self) { try await reserve(1, for: late) }
+        await #expect(throws: ExchangeError.self) { try await reserve(1, for: late) }
 
         #expect(aborted.soFar == ["late"])
         try complete.check()

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import MCP
+@testable import Apps
 
 @Suite struct HTTPResponseParserTests {
     /// Parses the bytes in pieces of a given size.
@@ -86,18 +86,18 @@ import Testing
         "HTTP/1.1 101 Switching Protocols\r\n\r\n",
     ])
     func `malformed and ambiguous responses are rejected`(text: String) {
-        #expect(throws: HTTPParseError.self) { try Self.parse(text, pieces: 100) }
-        #expect(throws: HTTPParseError.self) { try Self.parse(text, pieces: 1) }
+        #expect(throws: ExchangeError.self) { try Self.parse(text, pieces: 100) }
+        #expect(throws: ExchangeError.self) { try Self.parse(text, pieces: 1) }
     }
 
     @Test func `a head over the size limit is rejected`() {
         let endless = "HTTP/1.1 200 OK\r\nX: " + String(repeating: "a", count: 70_000)
 
-        #expect(throws: HTTPParseError.self) { try Self.parse(endless, pieces: 4_096) }
+        #expect(throws: ExchangeError.self) { try Self.parse(endless, pieces: 4_096) }
     }
 
     @Test(arguments: ["HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell", "HTTP/1.1 200 OK\r\nContent-", ""])
     func `a stream that ends early is an incomplete response`(text: String) {
-        #expect(throws: HTTPParseError.unfinished) { try Self.parse(text, pieces: 100, isEnded: true) }
+        #expect(throws: ExchangeError.interrupted) { try Self.parse(text, pieces: 100, isEnded: true) }
     }
 }

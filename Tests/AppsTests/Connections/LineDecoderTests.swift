@@ -1,6 +1,6 @@
 import Testing
 
-@testable import MCP
+@testable import Apps
 
 @Suite struct LineDecoderTests {
     private static func lines(_ chunks: [[UInt8]], limit: Int = 100) -> (lines: [String], rest: String, isTooLong: Bool)

@@ -1,11 +1,10 @@
-import Apps
-import Model
+package import Model
 
 /// Decodes the body of a response: its content coding, then server-sent events or one text.
 ///
 /// The declared media type is a hint: the first bytes decide. JSON begins with a bracket, and an event stream with the
 /// name of a field.
-struct ResponseBody {
+package struct ResponseBody {
     private enum Format {
         case undecided
         case text
@@ -18,32 +17,36 @@ struct ResponseBody {
     private var content: ContentDecoder
     private let declaresEvents: Bool
     private let declaresJSON: Bool
-    private let mayBeEvents: Bool
-    private var format = Format.undecided
+    /// Indicates whether the body may be an event stream without a declaration.
+    private let isGuessed: Bool
+    private var format: Format
     private var events = SSEDecoder()
     /// The decoded text; empty for an event stream.
-    private(set) var text: [UInt8] = []
+    package private(set) var text: [UInt8] = []
 
-    /// - Throws: `ContentError` for an unknown content coding.
-    init(_ head: HTTPResponseHead, limit: Int) throws(ContentError) {
-        content = try head.contentDecoder(limit: limit)
+    /// Creates the decoder of a body. Without `mayBeEvents`, the body is one text.
+    ///
+    /// - Throws: `ExchangeError.invalid` for an unknown content coding.
+    init(_ head: HTTPResponseHead, limit: Int, mayBeEvents: Bool) throws(ExchangeError) {
+        content = try ContentDecoder(head.values(of: "content-encoding"), limit: limit)
         declaresEvents = head.mediaType == Self.eventStream
         declaresJSON = head.mediaType.hasSuffix("/json") || head.mediaType.hasSuffix("+json")
         // The texts of errors may begin with any word.
-        mayBeEvents = declaresEvents || head.status == 200
+        isGuessed = head.status == 200
+        format = mayBeEvents ? .undecided : .text
     }
 
-    var isEventStream: Bool { format == .events || format == .undecided && declaresEvents }
+    package var isEventStream: Bool { format == .events || format == .undecided && declaresEvents }
     /// The number of decoded bytes in all, and in memory.
-    var size: Int { content.size }
+    package var size: Int { content.size }
     var heldBytes: Int { text.count + events.count }
     /// The deviations of a body that had a message.
-    var deviations: [ServerDeviation.Kind] {
+    package var deviations: [ServerDeviation.Kind] {
         let hasType = isEventStream ? declaresEvents : declaresJSON
         return (content.isCoded ? [.contentCoding] : []) + (hasType ? [] : [.contentType])
     }
 
-    mutating func append(_ part: ArraySlice<UInt8>) throws { try content.append(part) }
+    mutating func append(_ part: ArraySlice<UInt8>) throws(ExchangeError) { try content.append(part) }
 
     /// Decodes the next bytes.
     ///
@@ -76,7 +79,7 @@ struct ResponseBody {
         let start = text.prefix(64).drop { $0 <= 0x20 || [0xEF, 0xBB, 0xBF].contains($0) }.prefix(6)
         guard let first = start.first else { return declaresEvents && text.count >= 64 ? true : nil }
         if first == UInt8(ascii: "{") || first == UInt8(ascii: "[") { return false }
-        guard mayBeEvents, !declaresEvents else { return declaresEvents }
+        guard isGuessed, !declaresEvents else { return declaresEvents }
         if Self.eventFields.contains(where: { start.starts(with: $0.utf8) }) { return true }
         return Self.eventFields.contains { $0.utf8.starts(with: start) } ? nil : false
     }

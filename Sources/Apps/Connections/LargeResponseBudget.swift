@@ -1,4 +1,4 @@
-import Model
+package import Model
 import Synchronization
 import SystemIO
 
@@ -7,11 +7,11 @@ import SystemIO
 /// A response counts with the bytes that have arrived, not with the bytes that it announces. It waits only for other
 /// responses of its own app. The oldest response of an app never waits, so two responses cannot wait for each other. At
 /// the total limit the largest response of the app with the most bytes is aborted, so no app waits for another app.
-final class LargeResponseBudget: Sendable {
+package final class LargeResponseBudget: Sendable {
     /// The size in bytes above which a response is large and counts.
-    static let largeSize = 1 << 20
+    package static let largeSize = 1 << 20
     /// The longest time in seconds without a byte in the middle of a large response.
-    static let stallLimit = Duration.seconds(15)
+    package static let stallLimit = Duration.seconds(15)
 
     /// A large response in memory.
     fileprivate struct Entry {
@@ -33,13 +33,13 @@ final class LargeResponseBudget: Sendable {
     /// - Parameters:
     ///   - appLimit: The limit for an app in bytes. The oldest response of the app may exceed it.
     ///   - totalLimit: The limit for all apps in bytes.
-    init(appLimit: Int = 32 << 20, totalLimit: Int = 128 << 20) {
+    package init(appLimit: Int = 32 << 20, totalLimit: Int = 128 << 20) {
         self.appLimit = appLimit
         self.totalLimit = totalLimit
     }
 
     /// The number of bytes that are reserved.
-    var reserved: Int { state.withLock { $0.entries.values.reduce(0) { $0 + $1.bytes } } }
+    package var reserved: Int { state.withLock { $0.entries.values.reduce(0) { $0 + $1.bytes } } }
 
     /// The number of responses that wait for others of their app.
     var waiting: Int { state.withLock { $0.entries.values.count { $0.waiting != nil } } }
@@ -50,7 +50,7 @@ final class LargeResponseBudget: Sendable {
     ///   - app: The app that sends the response.
     ///   - abort: Ends the connection, so that the reader notices the end.
     /// - Returns: The reservation of the response.
-    func begin(for app: EndpointID, abort: @escaping @Sendable () -> Void) -> LargeResponseReservation {
+    package func begin(for app: EndpointID, abort: @escaping @Sendable () -> Void) -> LargeResponseReservation {
         let number = state.withLock { state in
             state.last += 1
             state.entries[state.last] = Entry(app: app, abort: abort)
@@ -60,8 +60,8 @@ final class LargeResponseBudget: Sendable {
     }
 
     /// The error of an aborted response.
-    var exceeded: AppError {
-        .invalidResponse("a large result while the results of all apps exceed \(totalLimit >> 20) MiB")
+    var exceeded: ExchangeError {
+        .invalid("a large result while the results of all apps exceed \(totalLimit >> 20) MiB")
     }
 
     fileprivate func isAborted(_ number: Int) -> Bool { state.withLock { $0.entries[number]?.isAborted ?? true } }
@@ -69,8 +69,8 @@ final class LargeResponseBudget: Sendable {
     /// Reserves bytes without waiting.
     ///
     /// - Returns: A promise to wait for; nil if the bytes are reserved.
-    /// - Throws: `AppError` if the response was aborted.
-    fileprivate func resizeNow(_ number: Int, to bytes: Int) throws(AppError) -> Promise<Void>? {
+    /// - Throws: `ExchangeError` if the response was aborted.
+    fileprivate func resizeNow(_ number: Int, to bytes: Int) throws(ExchangeError) -> Promise<Void>? {
         let (turn, aborts) = state.withLock { state -> (Promise<Void>?, [@Sendable () -> Void]) in
             guard let entry = state.entries[number], !entry.isAborted else { return (nil, []) }
             guard mayHold(bytes, number, state.entries) else {
@@ -148,7 +148,7 @@ final class LargeResponseBudget: Sendable {
 }
 
 /// The bytes of one large response in a `LargeResponseBudget`, released at the latest on deallocation.
-final class LargeResponseReservation: Sendable {
+package final class LargeResponseReservation: Sendable {
     /// The unit of a reservation in bytes. Reserving byte by byte would cost a lock for each chunk.
     private static let step = 1 << 20
 
@@ -162,7 +162,7 @@ final class LargeResponseReservation: Sendable {
     }
 
     /// Throws if the response was aborted in favour of other apps.
-    func check() throws(AppError) { if budget.isAborted(number) { throw budget.exceeded } }
+    package func check() throws(ExchangeError) { if budget.isAborted(number) { throw budget.exceeded } }
 
     /// Reserves at least this many bytes.
     ///
@@ -170,24 +170,24 @@ final class LargeResponseReservation: Sendable {
     ///   - bytes: The number of bytes in memory.
     ///   - limit: The longest wait for other responses of the app.
     ///   - clock: The clock of the limit.
-    /// - Throws: `AppError` if the response was aborted or the limit has passed, `CancellationError`.
-    func reserve(_ bytes: Int, within limit: Duration, clock: any Clock<Duration>) async throws {
+    /// - Throws: `ExchangeError` if the response was aborted or the limit has passed, `CancellationError`.
+    package func reserve(_ bytes: Int, within limit: Duration, clock: any Clock<Duration>) async throws {
         let wanted = (bytes + Self.step - 1) / Self.step * Self.step
         guard wanted > reserved.load(ordering: .relaxed) else { return }
         if let turn = try budget.resizeNow(number, to: wanted) {
             let isReserved: Void? = try await withTimeout(limit, clock: clock) { [budget, number] in
                 try await budget.wait(for: turn, of: number)
             }
-            guard isReserved != nil else { throw AppError.timedOut(seconds: limit.roundedSeconds) }
+            guard isReserved != nil else { throw ExchangeError.timedOut(seconds: limit.roundedSeconds) }
         }
         reserved.store(wanted, ordering: .relaxed)
     }
 
     /// Marks the response as complete: it is not aborted any more.
-    func complete() { budget.complete(number) }
+    package func complete() { budget.complete(number) }
 
     /// Returns the bytes to the budget. Further calls have no effect.
-    func release() { budget.release(number) }
+    package func release() { budget.release(number) }
 
     deinit { release() }
 }

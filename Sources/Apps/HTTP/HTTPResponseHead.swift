@@ -1,9 +1,6 @@
-import Apps
-import Model
-
 /// The head of an HTTP/1.1 response, as far as it is used here.
-struct HTTPResponseHead: Hashable, Sendable {
-    let status: Int
+package struct HTTPResponseHead: Hashable, Sendable {
+    package let status: Int
     /// The minor version of HTTP/1.
     let minorVersion: Int
     /// Header fields in their order, with names in lower case.
@@ -18,7 +15,7 @@ struct HTTPResponseHead: Hashable, Sendable {
     func values(of name: String) -> [String] { headers.filter { $0.name == name }.map(\.value) }
 
     /// Returns the value of a header that may occur once; nil if the header is missing or repeated.
-    subscript(name: String) -> String? {
+    package subscript(name: String) -> String? {
         let values = values(of: name)
         return values.count == 1 ? values[0] : nil
     }
@@ -37,18 +34,11 @@ struct HTTPResponseHead: Hashable, Sendable {
 }
 
 extension HTTPResponseHead {
-    /// Creates the decoder of the body.
-    ///
-    /// - Throws: `ContentError` for an unknown content coding.
-    func contentDecoder(limit: Int) throws(ContentError) -> ContentDecoder {
-        try ContentDecoder(values(of: "content-encoding"), limit: limit)
-    }
-
     /// Parses a response head.
     ///
     /// - Parameter bytes: The status line and the header fields, without the empty line.
-    /// - Throws: The error, as text that continues the sentence "it answers with".
-    init(parsing bytes: ArraySlice<UInt8>) throws(HTTPParseError) {
+    /// - Throws: `ExchangeError.notHTTP`, `.invalid`.
+    init(parsing bytes: ArraySlice<UInt8>) throws(ExchangeError) {
         var lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map { line in
             line.last == UInt8(ascii: "\r") ? line.dropLast() : line
         }[...]
@@ -60,7 +50,7 @@ extension HTTPResponseHead {
     }
 
     /// Parses a status line such as `HTTP/1.1 200 OK` (RFC 9112, section 4).
-    private static func statusLine(_ line: ArraySlice<UInt8>) throws(HTTPParseError) -> (minor: Int, status: Int) {
+    private static func statusLine(_ line: ArraySlice<UInt8>) throws(ExchangeError) -> (minor: Int, status: Int) {
         let words = line.split(separator: UInt8(ascii: " "), maxSplits: 2, omittingEmptySubsequences: false)
         guard words.count >= 2, words[0].count == 8, words[0].starts(with: "HTTP/1.".utf8),
             let minor = number(words[0].suffix(1)), words[1].count == 3, let status = number(words[1]),
@@ -70,15 +60,15 @@ extension HTTPResponseHead {
     }
 
     /// Parses a header field: no whitespace before the colon (RFC 9112, section 5) and no line folding (5.2).
-    private static func header(_ line: ArraySlice<UInt8>) throws(HTTPParseError) -> Header {
+    private static func header(_ line: ArraySlice<UInt8>) throws(ExchangeError) -> Header {
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex,
             line[..<colon].allSatisfy(isTokenByte)
-        else { throw .malformed("an invalid header line") }
+        else { throw .invalid("an invalid header line") }
         var value = line[(colon + 1)...]
         while let byte = value.first, isBlank(byte) { value.removeFirst() }
         while let byte = value.last, isBlank(byte) { value.removeLast() }
         guard !value.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }) else {
-            throw .malformed("a control character in a header")
+            throw .invalid("a control character in a header")
         }
         return Header(
             name: String(decoding: line[..<colon], as: UTF8.self).lowercased(),
@@ -104,43 +94,5 @@ extension HTTPResponseHead {
             return nil
         }
         return Int(String(decoding: bytes, as: UTF8.self))
-    }
-}
-
-/// The reason why a response cannot be parsed. The description continues the sentence "it answers with".
-enum HTTPParseError: Error, Hashable, Sendable {
-    case notHTTP
-    case malformed(String)
-    case tooLarge(limit: Int)
-    /// The stream ended before the response.
-    case unfinished
-}
-
-extension HTTPParseError {
-    /// The error for the caller of a request with this response.
-    var appError: AppError { self == .unfinished ? .responseLost : .invalidResponse("\(self)") }
-}
-
-extension ContentError {
-    /// The error for the caller of a request with this body.
-    var appError: AppError {
-        switch self {
-        case .unknownCoding(let name):
-            .invalidResponse("the content coding \(SanitizedText(name, limit: 40)), which was not asked for")
-        case .damaged: .invalidResponse("a body that is no valid gzip or deflate")
-        case .unfinished: .responseLost
-        case .tooLarge(let limit): HTTPParseError.tooLarge(limit: limit).appError
-        }
-    }
-}
-
-extension HTTPParseError: CustomStringConvertible {
-    var description: String {
-        switch self {
-        case .notHTTP: "something that is not HTTP/1"
-        case .malformed(let what): what
-        case .tooLarge(let limit): "more than \(limit / 1_048_576) MiB"
-        case .unfinished: "an incomplete response"
-        }
     }
 }
