@@ -59,7 +59,7 @@ struct MCPComponents: Sendable {
             probe: { await sources.prober.probe($0) }
         )
         let keepAliveTimer = KeepAliveTimer()
-        let sessions = try await Self.sessions(in: state.directory, health: state.health, logger: logger)
+        let sessions = try await SessionStore.load(in: state.directory, health: state.health, logger: logger)
         servers = MCPServers(
             broker: broker,
             app: { AppMCPServer($0, proxy: proxy) },
@@ -82,84 +82,4 @@ struct MCPComponents: Sendable {
         )
         services = [artifacts, sessions, proxy, broker, keepAliveTimer, sameLaunches, launchEvents]
     }
-
-    /// Loads the MCP sessions' subscriptions of earlier runs.
-    private static func sessions(
-        in directory: String,
-        health: StateFileHealthTracker,
-        logger: Logger
-    ) async throws(StateError) -> SessionStore {
-        let file = StateFile<[PersistedSubscriptions]>("subscriptions", in: directory, health: health, logger: logger)
-        let save: @Sendable ([PersistedSubscriptions]) async -> Void = { subscriptions in
-            do { try await file.write(subscriptions) } catch {
-                // Clients subscribe again, or poll, after the next start.
-                logger.warning(
-                    "MCP subscriptions could not be saved; clients must subscribe again after a restart",
-                    metadata: ["reason": "\(error)"]
-                )
-            }
-        }
-        let key = try await key(in: directory, health: health, logger: logger)
-        return SessionStore(key: key, persisted: try await file.read() ?? [], persist: save)
-    }
-
-    /// Loads the signing key of MCP session IDs; creates it at the first start.
-    private static func key(
-        in directory: String,
-        health: StateFileHealthTracker,
-        logger: Logger
-    ) async throws(StateError) -> SessionIDSigner {
-        let file = StateFile<SessionIDSigner>("sessions", in: directory, health: health, logger: logger)
-        if let key = try await file.read() { return key }
-        let key = SessionIDSigner()
-        do { try await file.write(key) } catch {
-            // The current run is not affected.
-            logger.warning(
-                "the MCP session key could not be saved; clients must start new sessions after a restart",
-                metadata: ["reason": "\(error)"]
-            )
-        }
-        return key
-    }
-}
-
-/// Stores the cached data of apps, one file per app in a directory of its own.
-///
-/// With a single file, each change of one app's tools would rewrite several megabytes.
-struct FileAppCacheStorage: AppCacheStorage {
-    private let path: String
-    private let logger: Logger
-
-    /// Uses the directory `apps` in the state directory, created with the first file.
-    init(in directory: String, logger: Logger) {
-        path = "\(directory)/apps"
-        self.logger = logger
-    }
-
-    func load(_ id: EndpointID) async -> String? {
-        guard access(path, F_OK) == 0 else { return nil }
-        do { return try await file(of: id).read() } catch {
-            logger.error(
-                "an app's cache file cannot be read; the app is asked again",
-                metadata: ["endpoint": "\(id)", "reason": "\(error)"]
-            )
-            return nil
-        }
-    }
-
-    func save(_ text: String, of id: EndpointID) async {
-        mkdir(path, 0o700)
-        do {
-            try await file(of: id).write(text)
-        } catch {
-            logger.error(
-                "an app's cache file could not be written",
-                metadata: ["endpoint": "\(id)", "reason": "\(error)"]
-            )
-        }
-    }
-
-    func delete(_ id: EndpointID) async { unlink("\(path)/\(id).json") }
-
-    private func file(of id: EndpointID) -> StateFile<String> { StateFile(id.text, in: path, logger: logger) }
 }

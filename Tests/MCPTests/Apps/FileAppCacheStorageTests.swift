@@ -4,7 +4,7 @@ import Model
 import TestSupport
 import Testing
 
-@testable import patchbayd
+@testable import MCP
 
 @Suite struct FileAppCacheStorageTests {
     @Test func `cached app data survives a restart until it is deleted`() async throws {
