@@ -108,7 +108,7 @@ let package = Package(
         module("Devices", ["CLinux", "CUsbmuxd", "Model", "SystemIO", "Tunnels", logging, lifecycle]),
 
         // The registry and the tunnels.
-        module("Registry", ["Model", "SystemIO", lifecycle]),
+        module("Registry", ["Model", "SystemIO", logging, lifecycle]),
         module("Tunnels", ["CLinux", "Model", "SystemIO", logging, lifecycle, metrics], uncheckedInRelease),
 
         // Access control.

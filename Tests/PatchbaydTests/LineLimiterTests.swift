@@ -42,7 +42,7 @@ import Testing
     {
         let registry = EndpointRegistry()
         let lines = LogLines()
-        let endpointLogger = EndpointLogger(registry: registry, logger: lines.logger, window: .milliseconds(300))
+        let endpointLogger = EndpointLogger(of: registry, logger: lines.logger, window: .milliseconds(300))
         let sighting = Sighting(
             id: Sighting.ID(source: .config, key: "lab"),
             kind: .debug,

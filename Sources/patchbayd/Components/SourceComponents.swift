@@ -144,7 +144,7 @@ struct SourceComponents: Sendable {
                     brokers: brokers,
                     logger: logger
                 ),
-                AdvertisementLogger(bonjour: bonjour, logger: logger),
+                AdvertisementLogger(of: bonjour, logger: logger),
             ]
         }
         if let devices = sources.devices, let ports {
@@ -170,7 +170,7 @@ struct SourceComponents: Sendable {
             prober,
             openAgents,
             launchWatcher,
-            EndpointLogger(registry: registry, logger: logger), TunnelLogger(tunnels: tunnels, logger: logger),
+            EndpointLogger(of: registry, logger: logger), TunnelLogger(of: tunnels, logger: logger),
             RetiredIDCleaner(registry: registry, accessStore: state.accessStore, tunnels: tunnels),
         ]
         if configuration.discovery.readvertise.contains(.usb) {

@@ -2,7 +2,7 @@ import FoundationEssentials
 import Model
 import Testing
 
-@testable import patchbayd
+@testable import Registry
 
 @Suite struct EndpointLoggerTests {
     private func endpoint(_ state: Endpoint.State, port: UInt16? = 4_000, version: String? = nil) -> Endpoint {
