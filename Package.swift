@@ -175,6 +175,13 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        // Values that tests of several modules need, such as an endpoint.
+        .target(
+            name: "Samples",
+            dependencies: ["AccessControl", "Model", logging],
+            path: "Tests/Samples",
+            swiftSettings: settings
+        ),
         .executableTarget(
             name: "bench",
             dependencies: ["CLinux", "SystemIO", "TestSupport", argumentParser],
@@ -184,26 +191,35 @@ let package = Package(
         tests("BenchTests", ["bench", "TestSupport"]),
         tests("ModelTests", ["Model", "TestSupport"]),
         tests("TOMLTests", ["Model", "TOML"]),
-        tests("SystemIOTests", ["CLinux", "Model", "SystemIO", "TestSupport", logging]),
+        tests("SystemIOTests", ["CLinux", "Model", "Samples", "SystemIO", "TestSupport", logging]),
         tests(
             "TransportTests",
             ["Model", "SystemIO", "TestSupport", "Transport", crypto, nioCore, nioPosix, nioSSL, swiftASN1, x509]
         ),
-        tests("DiscoveryTests", ["Discovery", "Model", "TestSupport", logging]),
+        tests("DiscoveryTests", ["Discovery", "Model", "Samples", "TestSupport", logging]),
         tests(
             "DevicesTests",
-            ["CLinux", "Devices", "Model", "SystemIO", "TestSupport", "Tunnels", logging, lifecycle]
+            ["CLinux", "Devices", "Model", "Samples", "SystemIO", "TestSupport", "Tunnels", logging, lifecycle]
         ),
-        tests("RegistryTests", ["Model", "Registry", "TestSupport"]),
+        tests("RegistryTests", ["Model", "Registry", "Samples", "TestSupport"]),
         tests(
             "TeamTests",
-            ["Model", "Registry", "SystemIO", "Team", "TestSupport", logging, lifecycle, nioCore, nioHPACK, protobuf]
+            [
+                "Model", "Registry", "Samples", "SystemIO", "Team", "TestSupport", logging, lifecycle, nioCore,
+                nioHPACK, protobuf,
+            ]
         ),
-        tests("TunnelsTests", ["CLinux", "Model", "SystemIO", "TestSupport", "Tunnels", logging, lifecycle]),
-        tests("AppsTests", ["Apps", "Model", "SystemIO", "TestSupport", "TOML", logging]),
+        tests(
+            "TunnelsTests",
+            ["CLinux", "Model", "Samples", "SystemIO", "TestSupport", "Tunnels", logging, lifecycle]
+        ),
+        tests("AppsTests", ["Apps", "Model", "Samples", "SystemIO", "TestSupport", "TOML", logging]),
         tests(
             "AccessControlTests",
-            ["AccessControl", "CLinux", "CSQLite", "Model", "SystemIO", "TestSupport", crypto, logging, lifecycle]
+            [
+                "AccessControl", "CLinux", "CSQLite", "Model", "Samples", "SystemIO", "TestSupport", crypto, logging,
+                lifecycle,
+            ]
         ),
         .executableTarget(
             name: "PairingCrash",
@@ -214,31 +230,29 @@ let package = Package(
         tests(
             "APITests",
             [
-                "AccessControl", "API", "MCP", "Model", "Registry", "SystemIO", "TestSupport", "Tunnels",
+                "AccessControl", "API", "MCP", "Model", "Registry", "Samples", "SystemIO", "TestSupport", "Tunnels",
                 httpTypes, logging, metrics, nioCore, nioEmbedded, nioHTTP1, nioPosix,
             ]
         ),
         tests(
             "MCPTests",
             [
-                "AccessControl", "Apps", "CImages", "MCP", "Model", "Registry", "SystemIO", "Team", "TestSupport",
-                "Tunnels",
-                logging, lifecycle,
+                "AccessControl", "Apps", "CImages", "MCP", "Model", "Registry", "Samples", "SystemIO", "Team",
+                "TestSupport", "Tunnels", logging, lifecycle,
             ]
         ),
-        tests("ClientTests", ["Client", "Model", "SystemIO", "TestSupport", nioCore, nioPosix]),
+        tests("ClientTests", ["Client", "Model", "Samples", "SystemIO", "TestSupport", nioCore, nioPosix]),
         tests(
             "PatchbaydTests",
             [
-                "AccessControl", "API", "Apps", "Client", "Devices", "Discovery", "MCP", "Model",
-                "patchbayd", "Registry", "SystemIO", "Team", "TestSupport", "TOML", "Transport", "Tunnels", logging,
-                lifecycle,
-                nioCore, nioPosix,
+                "AccessControl", "API", "Apps", "Client", "Devices", "Discovery", "MCP", "Model", "patchbayd",
+                "Registry", "Samples", "SystemIO", "Team", "TestSupport", "TOML", "Transport", "Tunnels", logging,
+                lifecycle, nioCore, nioPosix,
             ]
         ),
         tests(
             "PatchbayTests",
-            ["Client", "Model", "patchbay", "TestSupport", "Transport", argumentParser, nioCore, nioPosix]
+            ["Client", "Model", "patchbay", "Samples", "TestSupport", "Transport", argumentParser, nioCore, nioPosix]
         ),
         tests("ArchitectureTests", []),
         tests("TestSupportTests", ["CLinux", "TestSupport"]),

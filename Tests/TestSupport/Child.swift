@@ -21,9 +21,7 @@ final class Child: Sendable {
                     let child = Child(try spawn())
                     continuation.resume(returning: child)
                     child.reap()
-                } catch {
-                    continuation.resume(throwing: error)
-                }
+                } catch { continuation.resume(throwing: error) }
             }
         }
     }

@@ -48,9 +48,7 @@ package final class EtcdServer: Sendable {
     }
 
     /// Returns when the server has found a leader and accepts clients.
-    package func waitUntilReady() async throws {
-        try await running.waitForLine("serving client traffic securely")
-    }
+    package func waitUntilReady() async throws { try await running.waitForLine("serving client traffic securely") }
 
     package var processID: Int32 { get throws { try running.processID } }
 

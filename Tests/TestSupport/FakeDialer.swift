@@ -20,9 +20,7 @@ package final class FakeDialer: Dialer, ConnectPlanner {
     private init(
         peers: AsyncStream<SocketStream>,
         _ behaviour: @escaping @Sendable (Route) async throws -> Connection
-    ) {
-        (self.peers, self.behaviour) = (peers, behaviour)
-    }
+    ) { (self.peers, self.behaviour) = (peers, behaviour) }
 
     /// Creates a dialer that never connects.
     package static func silent() -> FakeDialer { FakeDialer { _ in try await neverConnect() } }
@@ -44,9 +42,7 @@ package final class FakeDialer: Dialer, ConnectPlanner {
     package var routes: [Route] { dialed.withLock { $0 } }
 
     /// Returns a plan that dials.
-    package func plan(for route: Route) -> ConnectPlan {
-        ConnectPlan(route: route) { [self] in try await dial(route) }
-    }
+    package func plan(for route: Route) -> ConnectPlan { ConnectPlan(route: route) { [self] in try await dial(route) } }
 
     package func dial(_ route: Route) async throws -> Connection {
         let count = dialed.withLock { routes in

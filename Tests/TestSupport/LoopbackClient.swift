@@ -41,8 +41,6 @@ package enum LoopbackClient {
             let value = body(PatternPeer(stream.number, deadline: .now + limit))
             _ = consume stream
             return value
-        } catch {
-            return nil
-        }
+        } catch { return nil }
     }
 }

@@ -22,4 +22,12 @@ package final class MDNSNetwork: Sendable {
             return try await group.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }.map(\.1)
         }
     }
+
+    /// Two hosts that are connected.
+    package static func pair(_ one: String, _ other: String, in scratch: ScratchFolder) async throws -> (
+        AvahiHost, AvahiHost
+    ) {
+        let network = try await MDNSNetwork([one, other], in: scratch)
+        return (network.hosts[0], network.hosts[1])
+    }
 }

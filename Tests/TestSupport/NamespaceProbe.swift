@@ -23,8 +23,6 @@ enum NamespaceProbe {
             var status: CInt = 0
             while waitpid(process, &status, 0) < 0, errno == EINTR {}
             return status == 0 ? nil : "network namespaces may not be made (try as root)"
-        } catch {
-            return "\(error)"
-        }
+        } catch { return "\(error)" }
     }
 }

@@ -18,10 +18,7 @@ package final class NetworkSwitch: Sendable {
         let namespace = try await NetworkNamespace(in: scratch)
         try await fabric.run(
             "ip",
-            [
-                "link", "add", "port\(number)", "type", "veth", "peer", "name", "eth0", "netns",
-                "\(namespace.processID)",
-            ]
+            ["link", "add", "port\(number)", "type", "veth", "peer", "name", "eth0", "netns", "\(namespace.processID)"]
         )
         try await fabric.run("ip", ["link", "set", "port\(number)", "master", "br0", "up"])
         // Disables duplicate address detection, which delays the link-local address by seconds.

@@ -143,13 +143,7 @@ package final class Program: Sendable {
         namespace: NetworkNamespace? = nil,
         within limit: Duration = eventLimit
     ) async throws -> [String] {
-        let program = try await Program(
-            command,
-            arguments,
-            in: scratch,
-            environment: environment,
-            namespace: namespace
-        )
+        let program = try await Program(command, arguments, in: scratch, environment: environment, namespace: namespace)
         let status = try await program.exitStatus(within: limit)
         for await _ in program.transcript.elements() {}
         guard status == .exited(0) else {

@@ -54,7 +54,8 @@ package final class ScratchFolder: Sendable {
 
 /// Runs the body with a scratch folder and the permission to start programs, and removes both afterwards.
 ///
-/// Calls must not be nested: `StartLimiter` limits the number of concurrent tests.
+/// Suites use the trait `.scratchFolder` instead. Calls must not be nested: `StartLimiter` limits the number of
+/// concurrent tests.
 nonisolated(nonsending) package func withScratchFolder<Value>(
     _ body: (ScratchFolder) async throws -> Value
 ) async throws -> Value {
@@ -64,9 +65,7 @@ nonisolated(nonsending) package func withScratchFolder<Value>(
         let scratch = try ScratchFolder()
         do { result = .success(try await body(scratch)) } catch { result = .failure(error) }
         await scratch.close()
-    } catch {
-        result = .failure(error)
-    }
+    } catch { result = .failure(error) }
     await StartLimiter.shared.leave()
     return try result.get()
 }

@@ -73,9 +73,7 @@ package final class SocketStream: Sendable {
             return failure.code == ECONNRESET
         } catch SocketError.failed(_, _, let code) {
             return code == ECONNRESET
-        } catch {
-            return false
-        }
+        } catch { return false }
     }
 
     package func finish() { shutdown(number, CInt(SHUT_WR)) }
@@ -128,9 +126,7 @@ extension Connection {
                 let more = try await SocketStream.receiveSome(atMost: limit, over: descriptor.number)
                 if more.isEmpty { break }
                 bytes += more
-            } catch is SocketStream.Failure {
-                break
-            }
+            } catch is SocketStream.Failure { break }
         }
         return bytes
     }
