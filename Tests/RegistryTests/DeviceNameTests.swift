@@ -1,20 +1,18 @@
 import FoundationEssentials
 import Model
+import Samples
 import Testing
 
 @testable import Registry
 
 @Suite struct DeviceNameTests {
-    private let now = Date(timeIntervalSince1970: 1_000)
-    private let phone: UDID
+    private let phone = UDID.sample
     private let name = SanitizedText("Anna’s iPhone")
-
-    init() throws { phone = try #require(UDID("00008030-001A2B3C4D5E6F70")) }
 
     @Test func `a new endpoint on a phone is named after the app and the phone`() throws {
         var table = EndpointTable()
         _ = table.setDeviceNames([phone: name])
-        _ = table.apply(.seen(Seen.usb("com.example.shop", udid: phone)), at: now)
+        table.see(Seen.usb("com.example.shop", udid: phone))
 
         let endpoint = try #require(table.endpoints.first)
         #expect(endpoint.id.text == "shop-annas-iphone")
@@ -22,8 +20,7 @@ import Testing
     }
 
     @Test func `an endpoint that has an ID keeps it when its phone reports a name or a new one`() throws {
-        var table = EndpointTable()
-        _ = table.apply(.seen(Seen.usb("com.example.shop", udid: phone)), at: now)
+        var table = EndpointTable(Seen.usb("com.example.shop", udid: phone))
         #expect(table.endpoints.map(\.id.text) == ["shop-phone-5e6f70"])
 
         let changes = table.setDeviceNames([phone: name])
@@ -40,31 +37,28 @@ import Testing
     @Test func `an endpoint keeps its ID across a restart before and after its phone reports a new name`() throws {
         var table = EndpointTable()
         _ = table.setDeviceNames([phone: name])
-        _ = table.apply(.seen(Seen.usb("com.example.shop", udid: phone)), at: now)
+        table.see(Seen.usb("com.example.shop", udid: phone))
 
         var restarted = EndpointTable(records: table.records)
         _ = restarted.setDeviceNames([phone: SanitizedText("Bert’s iPhone")])
-        _ = restarted.apply(.seen(Seen.usb("com.example.shop", udid: phone)), at: now)
+        restarted.see(Seen.usb("com.example.shop", udid: phone))
 
         #expect(restarted.endpoints.map(\.id.text) == ["shop-annas-iphone"])
     }
 
     @Test func `two phones of one name have two endpoints, and one cannot take the other's ID`() throws {
-        let other = try #require(UDID("0123456789abcdef0123456789abcdef01234567"))
+        let other: UDID = "0123456789abcdef0123456789abcdef01234567"
         var table = EndpointTable()
         _ = table.setDeviceNames([phone: name, other: name])
-        _ = table.apply(.seen(Seen.usb("com.example.shop", udid: phone)), at: now)
-        _ = table.apply(.seen(Seen.usb("com.example.shop", udid: other)), at: now)
+        table.see(Seen.usb("com.example.shop", udid: phone), Seen.usb("com.example.shop", udid: other))
 
         #expect(table.endpoints.map(\.id.text) == ["shop-annas-iphone", "shop-annas-iphone-2"])
         #expect(table.endpoints.map(\.location.udid) == [phone, other])
     }
 
     @Test func `the name of one phone changes no endpoint of another phone or of the network`() throws {
-        let other = try #require(UDID("0123456789abcdef0123456789abcdef01234567"))
-        var table = EndpointTable()
-        _ = table.apply(.seen(Seen.usb("com.example.shop", udid: other)), at: now)
-        _ = table.apply(.seen(Seen.network()), at: now)
+        let other: UDID = "0123456789abcdef0123456789abcdef01234567"
+        var table = EndpointTable(Seen.usb("com.example.shop", udid: other), Seen.network())
 
         #expect(table.setDeviceNames([phone: name]).isEmpty)
         #expect(table.endpoints.allSatisfy { $0.location.deviceName == nil })
@@ -82,7 +76,7 @@ import Testing
     func `a name without letters or digits of ASCII leaves the UDID in the ID`(name: String) {
         var table = EndpointTable()
         _ = table.setDeviceNames([phone: SanitizedText(name)])
-        _ = table.apply(.seen(Seen.usb("com.example.shop", udid: phone)), at: now)
+        table.see(Seen.usb("com.example.shop", udid: phone))
 
         #expect(table.endpoints.map(\.id.text) == ["shop-phone-5e6f70"])
     }

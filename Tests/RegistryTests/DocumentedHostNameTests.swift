@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Model
+import Samples
 import Testing
 
 @testable import Registry
@@ -56,9 +57,9 @@ import Testing
     @Test func `an app that an earlier version stored keeps its ID under each name that it had`() throws {
         for line in try Self.lines() where line.before.count == 1 {
             for name in line.names {
-                var table = EndpointTable(records: [try record(line.before[0], host: name)])
+                var table = EndpointTable(records: [record(line.before[0], host: name)])
                 let sighting = Seen.network(host: MDNSHostName.decoding(name), address: "10.0.0.7")
-                _ = table.apply(.seen(sighting), at: Date(timeIntervalSince1970: 2_000))
+                table.see(sighting)
                 #expect(table.endpoints.map(\.id.text) == line.before, "\(name)")
                 #expect(table.endpoints.map(\.state) == [.online])
             }
@@ -70,7 +71,7 @@ import Testing
         let json = #"{"keys":{"shop-iphone":[\#(try text(key))]},"order":["shop-iphone"]}"#
         let retired = try JSONDecoder().decode(RetiredIDs.self, from: Data(json.utf8))
         var table = EndpointTable(retired: retired)
-        _ = table.apply(.seen(Seen.network(host: "iPhone-12.local")), at: Date(timeIntervalSince1970: 1_000))
+        table.see(Seen.network(host: "iPhone-12.local"))
         #expect(table.endpoints.map(\.id.text) == ["shop-iphone"])
 
         let copy = try JSONDecoder().decode(RetiredIDs.self, from: JSONEncoder().encode(table.retired))
@@ -79,29 +80,25 @@ import Testing
 
     @Test func `the ID that this version reserves for a host without a number goes to no host with one`() throws {
         let plain = Seen.network(host: "iPhone.local")
-        let now = Date(timeIntervalSince1970: 1_000)
-        var table = EndpointTable()
-        _ = table.apply(.seen(plain), at: now)
-        _ = table.apply(.lost(plain.id), at: now)
+        var table = EndpointTable(plain)
+        table.lose(plain.id)
         _ = try table.removeUnseen(try #require(table.endpoints.first).id)
         let copy = try JSONDecoder().decode(RetiredIDs.self, from: JSONEncoder().encode(table.retired))
         table = EndpointTable(retired: copy)
-        _ = table.apply(.seen(Seen.network(host: "iPhone-12.local", address: "10.0.0.12")), at: now)
+        table.see(Seen.network(host: "iPhone-12.local", address: "10.0.0.12"))
         #expect(table.endpoints.map(\.id.text) == ["shop-iphone-12"])
     }
 
     /// An endpoint as version 37703e8 stored it while it was offline.
-    private func record(_ id: String, host: String) throws -> PersistedEndpoint {
-        let endpoint = Endpoint(
-            id: try #require(EndpointID(id)),
-            kind: .appreveal,
-            app: SanitizedText("com.example.shop"),
-            name: SanitizedText("AppReveal-com.example.shop"),
+    private func record(_ id: String, host: String) -> PersistedEndpoint {
+        let endpoint = Endpoint.sample(
+            "\(id)",
+            name: "AppReveal-com.example.shop",
             location: Endpoint.Location(host: SanitizedText(host, limit: 255)),
             state: .offline,
             approval: .pending,
-            firstSeenAt: Date(timeIntervalSince1970: 1_000),
-            lastSeenAt: Date(timeIntervalSince1970: 1_000)
+            firstSeenAt: now,
+            lastSeenAt: now
         )
         return PersistedEndpoint(endpoint: endpoint, source: .bonjour, keys: [earlierKey(host)], host: host)
     }

@@ -1,6 +1,6 @@
-import FoundationEssentials
 import Model
 import Registry
+import Samples
 import Testing
 
 @Suite struct EndpointAbilitiesTests {
@@ -10,21 +10,14 @@ import Testing
 
     /// Reports a server of a kind and returns its endpoint.
     private mutating func see(_ kind: EndpointKind, source: Sighting.Source = .config) throws -> Endpoint {
-        let sighting = Sighting(
-            id: Sighting.ID(source: source, key: "shop"),
-            kind: kind,
-            app: SanitizedText("com.example.shop"),
-            appIsBundleID: true,
-            name: SanitizedText("shop"),
-            routes: [.network(NetworkRoute(address: "127.0.0.1", port: 5_000))]
-        )
-        _ = table.apply(.seen(sighting), at: Date(timeIntervalSince1970: 0))
+        let sighting = Sighting.sample(source: source, key: "shop", kind: kind)
+        table.see(sighting)
         return try #require(table.endpoint(seenAs: sighting.id))
     }
 
     @Test mutating func `an endpoint has the abilities of its profile, also while it is offline`() throws {
         let app = try see(.appDebug)
-        _ = table.apply(.lost(Sighting.ID(source: .config, key: "shop")), at: Date(timeIntervalSince1970: 1))
+        table.lose(Sighting.ID(source: .config, key: "shop"))
 
         for endpoint in [app, try #require(table[app.id])] {
             #expect(endpoint.capabilities == ["screenshot"] && endpoint.limits == ["no typing"])
@@ -43,7 +36,7 @@ import Testing
 
     @Test mutating func `an app that is connected to the state debugger has tools, also after it has left`() throws {
         let app = try see(.debug, source: .debuglink)
-        _ = table.apply(.lost(Sighting.ID(source: .debuglink, key: "shop")), at: Date(timeIntervalSince1970: 1))
+        table.lose(Sighting.ID(source: .debuglink, key: "shop"))
 
         for endpoint in [app, try #require(table[app.id])] {
             #expect(!endpoint.isTunnelOnly)

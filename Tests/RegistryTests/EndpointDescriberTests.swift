@@ -1,12 +1,11 @@
 import FoundationEssentials
 import Model
+import Samples
 import Testing
 
 @testable import Registry
 
 @Suite struct EndpointDescriberTests {
-    private let now = Date(timeIntervalSince1970: 1_000)
-
     /// Describes an endpoint of the first sighting by all of them.
     private func describe(
         _ sightings: Sighting...,
@@ -27,7 +26,7 @@ import Testing
     }
 
     @Test func `an endpoint has the routes of all sightings, the most promising first`() throws {
-        let phone = try #require(UDID("00008030-001A2B3C4D5E6F70"))
+        let phone = UDID.sample
         let endpoint = try describe(
             Seen.network(address: "fe80::1"),
             Seen.network(address: "169.254.1.1"),
@@ -72,7 +71,7 @@ import Testing
     }
 
     @Test func `a route on which another app answered needs a new approval`() throws {
-        let cable = Seen.usb("com.example.shop", udid: try #require(UDID("00008030-001A2B3C4D5E6F70")))
+        let cable = Seen.usb("com.example.shop", udid: .sample)
 
         #expect(try describe(cable).approval == .approved)
         #expect(try describe(cable, mismatches: [cable.routes[0]: SanitizedText("bank")]).approval == .changed)

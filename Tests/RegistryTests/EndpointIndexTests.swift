@@ -5,7 +5,6 @@ import Testing
 @testable import Registry
 
 @Suite struct EndpointIndexTests {
-    private let now = Date(timeIntervalSince1970: 1_000)
     private let mac = Seen.network(host: "mac.local")
     private var server: ServerKey { ServerKey(of: mac) }
 

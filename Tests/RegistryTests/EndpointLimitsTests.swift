@@ -1,11 +1,11 @@
 import FoundationEssentials
 import Model
+import Samples
 import Testing
 
 @testable import Registry
 
 @Suite struct EndpointLimitsTests {
-    private let now = Date(timeIntervalSince1970: 1_000)
     private var limits: EndpointLimits {
         var limits = EndpointLimits()
         (limits.total, limits.reserve, limits.perAddress) = (4, 2, 2)
@@ -81,7 +81,7 @@ import Testing
     @Test func `an approved endpoint counts against no advertisement and is not evicted`() throws {
         var full = index([advert(1), advert(2)])
         full.unassign(ServerKey(of: advert(1)))
-        let id = try #require(EndpointID("n1-h1"))
+        let id: EndpointID = "n1-h1"
         let approved = try #require(full[id]?.record.endpoint)
         let trusts = [approved.id: EndpointTrust.approving(approved)]
         #expect(limits.room(for: advert(3), in: full, trusts: trusts) == .available)

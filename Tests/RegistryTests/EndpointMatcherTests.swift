@@ -1,13 +1,13 @@
 import FoundationEssentials
 import Model
+import Samples
 import Testing
 
 @testable import Registry
 
 @Suite struct EndpointMatcherTests {
-    private let now = Date(timeIntervalSince1970: 1_000)
-    private let phone = UDID("00008030-001A2B3C4D5E6F70")
-    private let otherPhone = UDID("0123456789abcdef0123456789abcdef01234567")
+    private let phone = UDID.sample
+    private let otherPhone: UDID = "0123456789abcdef0123456789abcdef01234567"
 
     /// Lists each sighting as an endpoint of its own.
     private func matcher(listing sightings: Sighting...) -> EndpointMatcher {
@@ -25,7 +25,6 @@ import Testing
     }
 
     @Test func `an advertisement joins the one USB endpoint with its launch and port`() throws {
-        let (phone, other) = (try #require(phone), try #require(otherPhone))
         let cable = Seen.usb("com.example.shop", udid: phone, launchID: "b1")
         let id = "shop-phone-5e6f70"
 
@@ -36,7 +35,7 @@ import Testing
         #expect(match(Seen.network("com.example.bank", launchID: "b1"), in: one) == nil)
         #expect(match(Seen.network(), in: one) == nil)
 
-        let two = matcher(listing: cable, Seen.usb("com.example.shop", udid: other, launchID: "b1"))
+        let two = matcher(listing: cable, Seen.usb("com.example.shop", udid: otherPhone, launchID: "b1"))
         #expect(match(Seen.network(launchID: "b1"), in: two) == nil)
     }
 
@@ -51,7 +50,6 @@ import Testing
     }
 
     @Test func `a USB port without a name is superseded by the app that it turns out to be`() throws {
-        let phone = try #require(phone)
         let named = Seen.usb("com.example.shop", udid: phone)
         let (port, other) = (Seen.usb(udid: phone, kind: .tcp), Seen.usb(udid: phone, port: 4_001))
         let one = matcher(listing: port, other)
@@ -63,13 +61,13 @@ import Testing
     }
 
     @Test func `a network server belongs to a USB endpoint only while it reports the endpoint's launch`() throws {
-        let cable = Seen.usb(udid: try #require(phone), launchID: "b1")
+        let cable = Seen.usb(udid: phone, launchID: "b1")
         let advert = Seen.network(launchID: "b1")
-        let id = try #require(EndpointID("appreveal-phone-5e6f70"))
+        let id: EndpointID = "appreveal-phone-5e6f70"
         let one = matcher(listing: cable, advert)
 
         #expect(one.belongs(ServerKey(of: advert), to: id))
-        let relaunched = matcher(listing: Seen.usb(udid: try #require(phone), launchID: "b2"), advert)
+        let relaunched = matcher(listing: Seen.usb(udid: phone, launchID: "b2"), advert)
         #expect(!relaunched.belongs(ServerKey(of: advert), to: id))
         #expect(relaunched.belongs(ServerKey(of: cable), to: id))
     }

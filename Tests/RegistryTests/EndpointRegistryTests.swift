@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Model
+import Samples
 import Testing
 
 @testable import Registry
@@ -28,7 +29,7 @@ import Testing
     @Test func `only an approved address is linked to the phone with the same launch, as long as both have it`()
         async throws
     {
-        let phone = try #require(UDID("00008030-001A2B3C4D5E6F70"))
+        let phone = UDID.sample
         let cable = Seen.usb("com.example.shop", udid: phone, launchID: "b1")
         for isApproved in [false, true] {
             let registry = EndpointRegistry()

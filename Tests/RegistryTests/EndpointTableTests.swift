@@ -1,22 +1,16 @@
 import FoundationEssentials
 import Model
+import Samples
 import Testing
 
 @testable import Registry
 
 @Suite struct EndpointTableTests {
-    private let now = Date(timeIntervalSince1970: 1_000)
-    private let phone = UDID("00008030-001A2B3C4D5E6F70")
-    private let otherPhone = UDID("0123456789abcdef0123456789abcdef01234567")
-
-    private func table(_ sightings: Sighting...) -> EndpointTable {
-        var table = EndpointTable()
-        for sighting in sightings { _ = table.apply(.seen(sighting), at: now) }
-        return table
-    }
+    private let phone = UDID.sample
+    private let otherPhone: UDID = "0123456789abcdef0123456789abcdef01234567"
 
     @Test func `an app on two interfaces and two IP versions is one endpoint with all routes`() {
-        let table = table(
+        let table = EndpointTable(
             Seen.network(),
             Seen.network(interface: "wlan0", address: "192.168.2.20"),
             Seen.network(address: "2001:db8::20")
@@ -27,7 +21,7 @@ import Testing
     }
 
     @Test func `an app with a blocked first address is one endpoint with all routes`() {
-        let table = table(
+        let table = EndpointTable(
             Seen.network(blocked: "192.168.1.20 is on no link of this machine"),
             Seen.network(interface: "wlan0", address: "192.168.2.20"),
             Seen.network()
@@ -39,35 +33,41 @@ import Testing
 
     @Test func `the TXT record is the current one, truncated or complete or empty`() {
         let long = (0..<40).map { "k\($0)=\($0)" }
-        var table = table(Seen.network(txt: long))
+        var table = EndpointTable(Seen.network(txt: long))
         #expect(table.endpoints.first?.txtTruncated == true)
 
-        _ = table.apply(.seen(Seen.network(txt: ["a=1"])), at: now)
+        table.see(Seen.network(txt: ["a=1"]))
         #expect(table.endpoints.first?.txt["a"] == "1")
         #expect(table.endpoints.first?.txtTruncated == nil)
 
-        _ = table.apply(.seen(Seen.network()), at: now)
+        table.see(Seen.network())
         #expect(table.endpoints.first?.txt.entries.isEmpty == true)
     }
 
     @Test func `two hosts with the same app name are two endpoints`() {
-        let table = table(Seen.network(host: "iphone.local"), Seen.network(host: "ipad.local", address: "192.168.1.21"))
+        let table = EndpointTable(
+            Seen.network(host: "iphone.local"),
+            Seen.network(host: "ipad.local", address: "192.168.1.21")
+        )
 
         #expect(table.endpoints.map(\.id.text) == ["shop-ipad", "shop-iphone"])
     }
 
     @Test func `two servers of one app on one host are two endpoints`() {
-        let table = table(Seen.network(port: 4_000), Seen.network(port: 4_001, name: "AppReveal-com.example.shop (2)"))
+        let table = EndpointTable(
+            Seen.network(port: 4_000),
+            Seen.network(port: 4_001, name: "AppReveal-com.example.shop (2)")
+        )
 
         #expect(table.endpoints.map(\.id.text) == ["shop-iphone", "shop-iphone-2"])
     }
 
     @Test func `an app that returns on another port keeps its ID`() {
-        var table = table(Seen.network(port: 4_000))
-        _ = table.apply(.lost(Seen.network().id), at: now)
+        var table = EndpointTable(Seen.network(port: 4_000))
+        table.lose(Seen.network().id)
         #expect(table.endpoints.first?.state == .offline)
 
-        let changes = table.apply(.seen(Seen.network(port: 5_555)), at: now)
+        let changes = table.see(Seen.network(port: 5_555))
 
         #expect(table.endpoints.map(\.id.text) == ["shop-iphone"])
         #expect(table.endpoints.first?.routes.map(\.port) == [5_555])
@@ -75,24 +75,28 @@ import Testing
     }
 
     @Test func `an app that moves without a goodbye keeps its ID`() {
-        var table = table(Seen.network(port: 4_000))
+        var table = EndpointTable(Seen.network(port: 4_000))
 
-        let changes = table.apply(.seen(Seen.network(port: 5_555)), at: now)
+        let changes = table.see(Seen.network(port: 5_555))
 
         #expect(changes == table.endpoints.map(EndpointTable.Change.changed))
         #expect(table.endpoints.first?.routes.map(\.port) == [5_555])
     }
 
     @Test func `an app that moves stays one endpoint while only one IP version has reported it`() {
-        var table = table(Seen.network(), Seen.network(interface: "wlan0"), Seen.network(address: "2001:db8::20"))
+        var table = EndpointTable(
+            Seen.network(),
+            Seen.network(interface: "wlan0"),
+            Seen.network(address: "2001:db8::20")
+        )
 
-        let first = table.apply(.seen(Seen.network(port: 5_555, address: "2001:db8::20")), at: now)
+        let first = table.see(Seen.network(port: 5_555, address: "2001:db8::20"))
         #expect(first == table.endpoints.map(EndpointTable.Change.changed))
         #expect(table.endpoints.map(\.id.text) == ["shop-iphone"])
         #expect(Set(table.endpoints.first?.routes.map(\.port) ?? []) == [4_000, 5_555])
 
         for interface in ["eth0", "wlan0"] {
-            _ = table.apply(.seen(Seen.network(port: 5_555, interface: interface)), at: now)
+            table.see(Seen.network(port: 5_555, interface: interface))
         }
         #expect(table.endpoints.map(\.id.text) == ["shop-iphone"])
         #expect(table.endpoints.first?.routes.map(\.port) == [5_555, 5_555, 5_555])
@@ -100,7 +104,7 @@ import Testing
 
     @Test func `if one of two equal apps moves, both keep their IDs`() {
         let second = "AppReveal-com.example.shop (2)"
-        var table = table(
+        var table = EndpointTable(
             Seen.network(),
             Seen.network(address: "2001:db8::20"),
             Seen.network(port: 4_001, name: second),
@@ -108,7 +112,7 @@ import Testing
         )
 
         for address in ["192.168.1.20", "2001:db8::20"] {
-            _ = table.apply(.seen(Seen.network(port: 5_555, address: address, name: second)), at: now)
+            table.see(Seen.network(port: 5_555, address: address, name: second))
         }
 
         #expect(table.endpoints.map(\.id.text) == ["shop-iphone", "shop-iphone-2"])
@@ -116,10 +120,10 @@ import Testing
     }
 
     @Test func `a host that is renamed by the network keeps its endpoints' IDs`() {
-        var table = table(Seen.network(host: "mac.local"))
-        _ = table.apply(.lost(Seen.network(host: "mac.local").id), at: now)
+        var table = EndpointTable(Seen.network(host: "mac.local"))
+        table.lose(Seen.network(host: "mac.local").id)
 
-        _ = table.apply(.seen(Seen.network(host: "mac-2.local")), at: now)
+        table.see(Seen.network(host: "mac-2.local"))
 
         #expect(table.endpoints.map(\.id.text) == ["shop-mac"])
     }
@@ -127,59 +131,58 @@ import Testing
     @Test func `after a restart two similar hosts get their own IDs back in any order`() {
         let first = Seen.network(host: "mac.local")
         let second = Seen.network(host: "mac-2.local", address: "192.168.1.21")
-        let before = table(first, second)
+        let before = EndpointTable(first, second)
         let ids = before.endpoints.map { ($0.location.host, $0.id) }
 
         var after = EndpointTable(records: before.records)
-        _ = after.apply(.seen(second), at: now)
-        _ = after.apply(.seen(first), at: now)
+        after.see(second, first)
 
         #expect(after.endpoints.map(\.location.host) == ids.map(\.0))
         #expect(after.endpoints.map(\.id) == ids.map(\.1))
     }
 
     @Test func `an endpoint of an earlier run is listed offline until it is seen`() throws {
-        var table = EndpointTable(records: table(Seen.network()).records)
+        var table = EndpointTable(records: EndpointTable(Seen.network()).records)
         let restored = try #require(table.endpoints.first)
         #expect(restored.state == .offline)
         #expect(restored.routes.isEmpty)
 
-        _ = table.apply(.seen(Seen.network(port: 7_000)), at: now)
+        table.see(Seen.network(port: 7_000))
 
         #expect(table.endpoints.map(\.id) == [restored.id])
         #expect(table.endpoints.first?.state == .online)
     }
 
     @Test func `losing one of several sightings keeps the endpoint online`() {
-        var table = table(Seen.network(), Seen.network(interface: "wlan0", address: "192.168.2.20"))
+        var table = EndpointTable(Seen.network(), Seen.network(interface: "wlan0", address: "192.168.2.20"))
 
-        _ = table.apply(.lost(Seen.network().id), at: now)
+        table.lose(Seen.network().id)
 
         #expect(table.endpoints.first?.state == .online)
         #expect(table.endpoints.first?.routes.count == 1)
     }
 
     @Test func `a repeated sighting is not a change`() {
-        var table = table(Seen.network())
+        var table = EndpointTable(Seen.network())
 
         #expect(table.apply(.seen(Seen.network()), at: now.addingTimeInterval(5)).isEmpty)
         #expect(table.endpoints.first?.lastSeenAt == now.addingTimeInterval(5))
     }
 
     @Test func `a lost source makes its endpoints suspect, and its reconciliation resolves them`() {
-        var table = table(Seen.network(), Seen.network("com.example.mail"))
+        var table = EndpointTable(Seen.network(), Seen.network("com.example.mail"))
 
         _ = table.apply(.sourceLost(.bonjour), at: now)
         #expect(table.endpoints.map(\.state) == [.suspect, .suspect])
-        _ = table.apply(.seen(Seen.network()), at: now)
+        table.see(Seen.network())
         _ = table.apply(.sourceReconciled(.bonjour), at: now)
 
-        #expect(table[EndpointID("shop-iphone") ?? Self.nowhere]?.state == .online)
-        #expect(table[EndpointID("mail-iphone") ?? Self.nowhere]?.state == .offline)
+        #expect(table["shop-iphone"]?.state == .online)
+        #expect(table["mail-iphone"]?.state == .offline)
     }
 
     @Test func `the loss of one source does not affect sightings of another`() throws {
-        var table = table(Seen.network(), Seen.usb(udid: try #require(phone)))
+        var table = EndpointTable(Seen.network(), Seen.usb(udid: phone))
 
         _ = table.apply(.sourceLost(.bonjour), at: now)
 
@@ -188,7 +191,7 @@ import Testing
 
     @Test func `one failed probe makes an endpoint suspect, three make it offline, one success makes it online`() throws
     {
-        var table = table(Seen.network())
+        var table = EndpointTable(Seen.network())
         let id = try #require(table.endpoints.first?.id)
         let dead = DialError(.unreachable, "no way to 192.168.1.20")
 
@@ -204,19 +207,19 @@ import Testing
     }
 
     @Test func `an advertisement repeated by a cache does not revive an endpoint that probes found offline`() throws {
-        var table = table(Seen.network())
+        var table = EndpointTable(Seen.network())
         let id = try #require(table.endpoints.first?.id)
         for _ in 1...3 { _ = table.report(DialError(.refused, "refused"), of: id, at: now) }
 
-        _ = table.apply(.seen(Seen.network()), at: now)
+        table.see(Seen.network())
 
         #expect(table[id]?.state == .offline)
     }
 
     @Test func `USB and configured endpoints are approved implicitly, advertised ones are not`() throws {
-        let table = table(
+        let table = EndpointTable(
             Seen.network("com.example.a"),
-            Seen.usb("com.example.b", udid: try #require(phone), port: 9_876),
+            Seen.usb("com.example.b", udid: phone, port: 9_876),
             Seen.config("c")
         )
 
@@ -225,7 +228,7 @@ import Testing
 
     @Test func `an approval applies to an address, and an app with the same name at another address is changed`() throws
     {
-        var table = table(Seen.network())
+        var table = EndpointTable(Seen.network())
         let endpoint = try #require(table.endpoints.first)
         let trust = EndpointTrust.approving(endpoint)
 
@@ -233,9 +236,9 @@ import Testing
         #expect(table.setTrust(trust, of: endpoint.id, at: now).isEmpty, "the same again is no change")
         #expect(table[endpoint.id]?.approval == .approved)
 
-        _ = table.apply(.lost(Seen.network().id), at: now)
+        table.lose(Seen.network().id)
         #expect(table[endpoint.id]?.approval == .approved)
-        _ = table.apply(.seen(Seen.network(address: "192.168.1.66")), at: now)
+        table.see(Seen.network(address: "192.168.1.66"))
         #expect(table.endpoints.map(\.approval) == [.changed])
 
         let next = EndpointTable(records: table.records, trusts: [endpoint.id: trust])
@@ -245,10 +248,10 @@ import Testing
     }
 
     @Test func `the approval of an offline endpoint can be revoked`() throws {
-        var table = table(Seen.network())
+        var table = EndpointTable(Seen.network())
         let endpoint = try #require(table.endpoints.first)
         _ = table.setTrust(.approving(endpoint), of: endpoint.id, at: now)
-        _ = table.apply(.lost(Seen.network().id), at: now)
+        table.lose(Seen.network().id)
 
         #expect(table.setTrust(.none, of: endpoint.id, at: now).count == 1)
 
@@ -256,21 +259,19 @@ import Testing
     }
 
     @Test func `only an offline endpoint can be removed`() throws {
-        var table = table(Seen.network())
+        var table = EndpointTable(Seen.network())
         let id = try #require(table.endpoints.first?.id)
         #expect(throws: RegistryError.stillPresent(id)) { try table.removeUnseen(id) }
 
-        _ = table.apply(.lost(Seen.network().id), at: now)
+        table.lose(Seen.network().id)
         _ = try table.removeUnseen(id)
 
         #expect(table.endpoints.isEmpty)
         #expect(throws: RegistryError.noSuchEndpoint(id.text)) { try table.removeUnseen(id) }
     }
 
-    private static let nowhere = EndpointID(app: SanitizedText("nowhere"), location: "")
-
     @Test func `a configured endpoint has no last-seen time until a probe reaches it`() throws {
-        var table = table(Seen.config("simulator"))
+        var table = EndpointTable(Seen.config("simulator"))
         let id = try #require(table.endpoints.first?.id)
         #expect(table[id]?.lastSeenAt == nil)
         #expect(table[id]?.state == .suspect && table[id]?.reason == "not tried yet")
@@ -285,7 +286,7 @@ import Testing
     }
 
     @Test func `two configured endpoints of one app are listed under their configured names`() {
-        let table = table(
+        let table = EndpointTable(
             Seen.config("staging", app: "com.example.shop"),
             Seen.config("production", app: "com.example.shop")
         )

@@ -6,7 +6,6 @@ import Testing
 
 /// Hosts that number themselves, rename themselves, or draw a new name for each start.
 @Suite struct HostNameTests {
-    private let now = Date(timeIntervalSince1970: 1_000)
     private let random = [
         "0a1b2c3d4e5f60718293a4b5c6d7e8f9", "ffeeddccbbaa99887766554433221100", "0123456789abcdef0123456789abcdef",
     ]
@@ -33,13 +32,13 @@ import Testing
         var table = table([first])
         let endpoint = try #require(table.endpoints.first)
         _ = table.setTrust(.approving(endpoint), of: endpoint.id, at: now)
-        _ = table.apply(.lost(first.id), at: now)
-        _ = table.apply(.seen(second), at: now)
+        table.lose(first.id)
+        table.see(second)
 
         #expect(ids(table) == ["shop-iphone-12", "shop-iphone-15"])
         #expect(table.endpoints.map(\.approval) == [.approved, .pending])
-        _ = table.apply(.lost(second.id), at: now)
-        _ = table.apply(.seen(first), at: now)
+        table.lose(second.id)
+        table.see(first)
         #expect(table.endpoint(seenAs: first.id)?.id == endpoint.id)
         #expect(table[endpoint.id]?.approval == .approved)
     }
@@ -60,7 +59,7 @@ import Testing
             routes: second.routes
         )
         var table = table([first])
-        _ = table.apply(.seen(moved), at: now)
+        table.see(moved)
         #expect(ids(table) == ["shop-iphone-12", "shop-iphone-15"])
         #expect(table.endpoint(seenAs: first.id)?.id.text == "shop-iphone-15")
     }
@@ -73,8 +72,8 @@ import Testing
         var table = table([before])
         let endpoint = try #require(table.endpoints.first)
         _ = table.setTrust(.approving(endpoint), of: endpoint.id, at: now)
-        _ = table.apply(.lost(before.id), at: now)
-        _ = table.apply(.seen(after), at: now)
+        table.lose(before.id)
+        table.see(after)
 
         #expect(ids(table) == [endpoint.id.text])
         #expect(table.endpoints.map(\.approval) == [.approved])
@@ -83,11 +82,10 @@ import Testing
 
     @Test func `a host is renamed while the other IP version still reports the old name`() {
         let old = ["192.168.1.20", "fe80::1"].map { Seen.network(host: "canidae.local", address: $0, name: "app") }
-        var table = EndpointTable()
-        for sighting in old { _ = table.apply(.seen(sighting), at: now) }
+        var table = EndpointTable(old)
         for (sighting, address) in zip(old, ["192.168.1.20", "fe80::1"]) {
-            _ = table.apply(.lost(sighting.id), at: now)
-            _ = table.apply(.seen(Seen.network(host: "canidae5045.local", address: address, name: "app")), at: now)
+            table.lose(sighting.id)
+            table.see(Seen.network(host: "canidae5045.local", address: address, name: "app"))
         }
         #expect(ids(table) == ["shop-canidae"])
         #expect(table.endpoints.first?.routes.count == 2)
@@ -100,12 +98,12 @@ import Testing
         #expect(endpoint.id.text == "shop-android")
         let trust = EndpointTrust.approving(endpoint)
         _ = table.setTrust(trust, of: endpoint.id, at: now)
-        _ = table.apply(.lost(launches[0].id), at: now)
-        _ = table.apply(.seen(launches[1]), at: now)
+        table.lose(launches[0].id)
+        table.see(launches[1])
         #expect(ids(table) == ["shop-android"])
         #expect(table.endpoints.map(\.approval) == [.approved])
 
-        _ = table.apply(.lost(launches[1].id), at: now)
+        table.lose(launches[1].id)
         table = EndpointTable(records: try coded(table.records.map { $0.saved(at: now) }), trusts: [endpoint.id: trust])
         _ = table.apply(.seen(launches[2]), at: now.addingTimeInterval(3_600))
         #expect(ids(table) == ["shop-android"])
@@ -120,18 +118,15 @@ import Testing
             Seen.network(host: random[1], address: "10.0.0.12", name: "other"),
             Seen.network("com.example.bank", host: random[1], address: "10.0.0.12"),
             Seen.network(host: "pixel.local", address: "10.0.0.12"),
-        ] {
-            #expect(table([first, other]).endpoints.count == 2, "\(other)")
-        }
+        ] { #expect(table([first, other]).endpoints.count == 2, "\(other)") }
         let same = Seen.network(host: random[1], address: "10.0.0.12")
         #expect(table([first, same], later: AdvertisedPlace.leaseTime).endpoints.count == 1)
         #expect(table([first, same], later: AdvertisedPlace.leaseTime + 1).endpoints.count == 2)
     }
 
     @Test func `two launches at once on one Android phone are two apps`() {
-        var table = EndpointTable()
-        _ = table.apply(.seen(Seen.network(host: random[0], name: "app")), at: now)
-        _ = table.apply(.seen(Seen.network(host: random[1], port: 5_000, name: "app (2)")), at: now)
+        var table = EndpointTable(Seen.network(host: random[0], name: "app"))
+        table.see(Seen.network(host: random[1], port: 5_000, name: "app (2)"))
         #expect(ids(table) == ["shop-android", "shop-android-2"])
     }
 
@@ -147,22 +142,22 @@ import Testing
             host: first.host,
             routes: Seen.network(host: random[0], address: "10.0.0.30").routes
         )
-        for sighting in [first, moved] { _ = table.apply(.seen(sighting), at: now) }
+        table.see([first, moved])
         #expect(ids(table) == ["shop-android"])
-        _ = table.apply(.lost(first.id), at: now)
+        table.lose(first.id)
 
-        _ = table.apply(.seen(Seen.network(host: random[1], address: "10.0.0.12", name: "app")), at: now)
+        table.see(Seen.network(host: random[1], address: "10.0.0.12", name: "app"))
         #expect(table.endpoints.count == 2)
     }
 
     @Test func `a removed app on Android gets its ID back at its address`() throws {
         let first = Seen.network(host: random[0])
         var table = table([first])
-        _ = table.apply(.lost(first.id), at: now)
+        table.lose(first.id)
         _ = try table.removeUnseen(try #require(table.endpoints.first).id)
-        _ = table.apply(.seen(Seen.network(host: random[1], address: "10.0.0.66")), at: now)
+        table.see(Seen.network(host: random[1], address: "10.0.0.66"))
         #expect(ids(table) == ["shop-android-2"])
-        _ = table.apply(.seen(Seen.network(host: random[2])), at: now)
+        table.see(Seen.network(host: random[2]))
         #expect(ids(table) == ["shop-android", "shop-android-2"])
     }
 

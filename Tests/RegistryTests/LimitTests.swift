@@ -1,12 +1,12 @@
 import FoundationEssentials
 import Model
+import Samples
 import Testing
 
 @testable import Registry
 
 @Suite struct LimitTests {
-    private let now = Date(timeIntervalSince1970: 1_000)
-    private let phone = UDID("00008030-001A2B3C4D5E6F70")
+    private let phone = UDID.sample
 
     /// Advertisements of many apps, 50 at each address.
     private func flood(_ table: inout EndpointTable, _ count: Int) {
@@ -30,9 +30,9 @@ import Testing
                 port: UInt16(1_024 + number),
                 address: "192.168.1.66"
             )
-            _ = table.apply(.seen(flood), at: now)
+            table.see(flood)
         }
-        _ = table.apply(.seen(Seen.network()), at: now)
+        table.see(Seen.network())
 
         #expect(table.endpoints.count == EndpointLimits.standard.perAddress + 1)
         #expect(table.refusals.total == 200 - UInt64(EndpointLimits.standard.perAddress))
@@ -60,7 +60,7 @@ import Testing
     func `200 adverts that claim the address of a phone hide neither its apps nor its next app`(host: String?) throws {
         var table = EndpointTable()
         let apps = ["com.example.shop", "com.example.bank"].map { Seen.network($0, port: 900) }
-        _ = table.apply(.seen(apps[0]), at: now)
+        table.see(apps[0])
         claims(1...200, on: host, into: &table)
         _ = table.apply(.seen(apps[1]), at: now.addingTimeInterval(300))
 
@@ -72,11 +72,10 @@ import Testing
     }
 
     @Test func `an approved app and its relaunch keep their place at a crowded address`() throws {
-        var table = EndpointTable()
-        _ = table.apply(.seen(Seen.network()), at: now)
+        var table = EndpointTable(Seen.network())
         let id = try #require(table.endpoints.first).id
         _ = table.setTrust(.approving(try #require(table[id])), of: id, at: now)
-        _ = table.apply(.lost(Seen.network().id), at: now)
+        table.lose(Seen.network().id)
         claims(1...300, into: &table)
         #expect(table.endpoints.count == EndpointLimits.standard.perAddress + 1)
 
@@ -108,10 +107,10 @@ import Testing
 
     @Test func `a flood of evicted apps frees no reserved ID of another app`() throws {
         var retired = RetiredIDs()
-        let id = try #require(EndpointID("shop-iphone"))
+        let id: EndpointID = "shop-iphone"
         retired.add(id, for: IdentityKey.candidates(for: Seen.network()))
         for number in 0...(RetiredIDs.limit + 100) {
-            retired.addEvicted(try #require(EndpointID("flood-\(number)")), for: [])
+            retired.addEvicted(EndpointID("flood-\(number)"), for: [])
         }
         retired.free(except: [])
         #expect(retired.contains(id))
@@ -119,20 +118,18 @@ import Testing
     }
 
     @Test func `a flood leaves room for USB, configured and approved endpoints`() throws {
-        var table = EndpointTable()
-        _ = table.apply(.seen(Seen.network()), at: now)
+        var table = EndpointTable(Seen.network())
         let approved = try #require(table.endpoints.first)
         _ = table.setTrust(.approving(approved), of: approved.id, at: now)
-        _ = table.apply(.lost(Seen.network().id), at: now)
+        table.lose(Seen.network().id)
 
         flood(&table, EndpointLimits.standard.total + 500)
         #expect(table.endpoints.count <= EndpointLimits.standard.total - EndpointLimits.standard.reserve + 1)
         #expect(table[approved.id] != nil)
         #expect(table.refusals.count(by: .total) > 0)
 
-        let cable = Seen.usb(udid: try #require(phone), port: 9_876)
-        _ = table.apply(.seen(cable), at: now)
-        _ = table.apply(.seen(Seen.config("written")), at: now)
+        let cable = Seen.usb(udid: phone, port: 9_876)
+        table.see(cable, Seen.config("written"))
         #expect(table.endpoint(seenAs: cable.id) != nil)
         #expect(table.endpoints.contains { $0.id.text == "written" })
     }
@@ -143,7 +140,7 @@ import Testing
         #expect(table.endpoints.count == EndpointLimits.standard.total - EndpointLimits.standard.reserve)
         for number in [9, 7, 8] {
             let gone = Seen.network("com.flood.n\(number)", host: "h\(number).local", address: "10.0.0.0")
-            _ = table.apply(.lost(gone.id), at: now)
+            table.lose(gone.id)
         }
 
         let changes = table.apply(.seen(Seen.network(host: "new.local")), at: now.addingTimeInterval(9_999))
@@ -154,50 +151,36 @@ import Testing
         #expect(table.endpoints.contains { $0.id.text == "n8-h8" })
     }
 
-    /// An app that registered itself with a grant.
-    private func registered(_ app: String, by grant: String = "G1") -> Sighting {
-        Sighting(
-            id: Sighting.ID(source: .registration, key: "\(grant)/mcp/\(app)/phone"),
-            kind: .mcp,
-            app: SanitizedText(app),
-            appIsBundleID: true,
-            name: SanitizedText(app),
-            host: SanitizedText("phone"),
-            routes: [.network(NetworkRoute(address: "10.0.0.2", port: 9_000, registration: app))]
-        )
-    }
-
     @Test func `a grant registers 32 different apps, also after a restart and after their removal`() throws {
         var table = EndpointTable()
         for number in 1...32 {
-            let app = registered("app\(number)")
-            _ = table.apply(.seen(app), at: now)
-            _ = table.apply(.lost(app.id), at: now)
+            let app = Seen.registered("app\(number)")
+            table.see(app)
+            table.lose(app.id)
         }
         for endpoint in table.endpoints.prefix(16) { _ = try table.removeUnseen(endpoint.id) }
         table = EndpointTable(records: table.records, retired: table.retired)
 
-        _ = table.apply(.seen(registered("app33")), at: now)
-        #expect(table.endpoint(seenAs: registered("app33").id) == nil)
-        _ = table.apply(.seen(registered("app33", by: "G11")), at: now)
-        #expect(table.endpoint(seenAs: registered("app33", by: "G11").id) != nil)
-        for number in 1...32 { _ = table.apply(.seen(registered("app\(number)")), at: now) }
+        table.see(Seen.registered("app33"))
+        #expect(table.endpoint(seenAs: Seen.registered("app33").id) == nil)
+        table.see(Seen.registered("app33", grant: "G11"))
+        #expect(table.endpoint(seenAs: Seen.registered("app33", grant: "G11").id) != nil)
+        for number in 1...32 { table.see(Seen.registered("app\(number)")) }
         #expect(table.endpoints.count == 33)
     }
 
     @Test func `the ID of a removed endpoint is assigned only to the same app`() throws {
-        var table = EndpointTable()
-        _ = table.apply(.seen(Seen.network(host: "mac.local")), at: now)
+        var table = EndpointTable(Seen.network(host: "mac.local"))
         let id = try #require(table.endpoints.first).id
-        _ = table.apply(.lost(Seen.network(host: "mac.local").id), at: now)
+        table.lose(Seen.network(host: "mac.local").id)
         _ = try table.removeUnseen(id)
         var next = EndpointTable(records: table.records, retired: table.retired)
 
         // Another bundle ID that would lead to the same endpoint ID.
-        _ = next.apply(.seen(Seen.network("org.other.shop", host: "mac.local")), at: now)
+        next.see(Seen.network("org.other.shop", host: "mac.local"))
         #expect(next.endpoints.map(\.id.text) == ["shop-mac-2"])
 
-        _ = next.apply(.seen(Seen.network(host: "mac.local", port: 5_000)), at: now)
+        next.see(Seen.network(host: "mac.local", port: 5_000))
         #expect(next.endpoints.map(\.id.text) == ["shop-mac", "shop-mac-2"])
         #expect(next[id]?.app.text == "com.example.shop")
     }

@@ -1,13 +1,12 @@
 import FoundationEssentials
 import Model
+import Samples
 import Testing
 
 @testable import Registry
 
 /// A Flutter app on this host, announced by the app itself and by Flutter's tool.
 @Suite struct LocalDartVMTests {
-    private let now = Date(timeIntervalSince1970: 1_000)
-
     private func sighting(
         _ name: String,
         isApp: Bool,
@@ -15,33 +14,20 @@ import Testing
         code: String? = "EMYU73JbR-A=",
         address: String = "127.0.0.1"
     ) -> Sighting {
-        let route = NetworkRoute(
-            address: address,
-            port: port,
-            interface: "lo",
-            interfaceIndex: 1,
-            host: SanitizedText("rig.local")
-        )
-        return Sighting(
+        Sighting(
             id: Sighting.ID(source: .bonjour, key: "1/\(address)/\(name)"),
             kind: .dartVM,
             app: SanitizedText(isApp ? name : "shop"),
             appIsBundleID: isApp,
             name: SanitizedText(name),
             host: SanitizedText("rig.local"),
-            routes: [.network(route)],
+            routes: [.network(address, port: port, interface: "lo", interfaceIndex: 1, host: "rig.local")],
             authCode: code.flatMap { DartAuthCode($0) }
         )
     }
 
-    private func table(_ sightings: Sighting...) -> EndpointTable {
-        var table = EndpointTable()
-        for sighting in sightings { _ = table.apply(.seen(sighting), at: now) }
-        return table
-    }
-
     @Test func `both adverts of one VM service are one endpoint, with the bundle identifier as its app`() {
-        let table = table(
+        let table = EndpointTable(
             sighting("Flutter Tools on rig", isApp: false),
             sighting("com.example.shop", isApp: true),
             sighting("Flutter Tools on rig", isApp: false, address: "::1")
@@ -53,7 +39,7 @@ import Testing
     }
 
     @Test func `another port or another code is another endpoint`() {
-        let table = table(
+        let table = EndpointTable(
             sighting("Flutter Tools on rig", isApp: false),
             sighting("com.example.shop", isApp: true, port: 8_182),
             sighting("com.example.cart", isApp: true, code: "other")
@@ -63,7 +49,7 @@ import Testing
     }
 
     @Test func `the same port and code on another host is another endpoint`() {
-        let table = table(
+        let table = EndpointTable(
             sighting("Flutter Tools on rig", isApp: false),
             sighting("com.example.shop", isApp: true, address: "192.168.1.20")
         )
@@ -72,19 +58,22 @@ import Testing
     }
 
     @Test func `the endpoint keeps its ID when the app restarts with another port and code`() {
-        var table = table(sighting("Flutter Tools on rig", isApp: false), sighting("com.example.shop", isApp: true))
+        var table = EndpointTable(
+            sighting("Flutter Tools on rig", isApp: false),
+            sighting("com.example.shop", isApp: true)
+        )
         let id = table.endpoints.first?.id
 
         for sighting in [
             sighting("com.example.shop", isApp: true, port: 9_000, code: "next"),
             sighting("Flutter Tools on rig", isApp: false, port: 9_000, code: "next"),
-        ] { _ = table.apply(.seen(sighting), at: now) }
+        ] { table.see(sighting) }
 
         #expect(table.endpoints.filter { $0.state == .online }.map(\.id) == [id])
     }
 
     @Test func `only the code of an approved route is known`() throws {
-        var table = table(sighting("com.example.shop", isApp: true))
+        var table = EndpointTable(sighting("com.example.shop", isApp: true))
         let endpoint = try #require(table.endpoints.first)
         #expect(table.authCode(of: endpoint.id) == nil)
 
@@ -94,7 +83,7 @@ import Testing
     }
 
     @Test func `an endpoint does not contain the code`() throws {
-        let endpoint = try #require(table(sighting("com.example.shop", isApp: true)).endpoints.first)
+        let endpoint = try #require(EndpointTable(sighting("com.example.shop", isApp: true)).endpoints.first)
         let json = String(decoding: try JSONCoding.encoder().encode(endpoint), as: UTF8.self)
 
         #expect(!"\(endpoint)\(json)".contains("EMYU73JbR"))

@@ -1,31 +1,22 @@
 import FoundationEssentials
 import Model
+import Samples
 import Testing
 
 @testable import Registry
 
 /// The ID of an advertisement that turns out to be the app on a cable.
 @Suite struct MergedIDTests {
-    private let now = Date(timeIntervalSince1970: 1_000)
     private let wireless = EndpointID("shop-iphone")
-    private let phone: UDID
-
-    init() throws { phone = try #require(UDID("00008030-001A2B3C4D5E6F70")) }
-
-    private func table(_ sightings: Sighting...) -> EndpointTable {
-        var table = EndpointTable()
-        for sighting in sightings { _ = table.apply(.seen(sighting), at: now) }
-        return table
-    }
+    private let phone = UDID.sample
 
     @Test func `the ID of a listed advertisement leads to the cabled app with which it is merged`() throws {
-        let wireless = try #require(wireless)
         let advert = Seen.network(launchID: "b1")
-        var table = table(advert)
+        var table = EndpointTable(advert)
         #expect(table.endpoints.map(\.id) == [wireless])
 
         let cable = Seen.usb("com.example.shop", udid: phone, launchID: "b1")
-        let changes = table.apply(.seen(cable), at: now)
+        let changes = table.see(cable)
         let cabled = try #require(table.endpoints.first)
         #expect(table.endpoints.count == 1)
         #expect(cabled.id.text == "shop-phone-5e6f70")
@@ -35,51 +26,48 @@ import Testing
         #expect(EndpointTable(records: table.records, retired: table.retired)[wireless]?.id == cabled.id)
 
         // The evidence ends with the cable, and the advertisement gets its own ID back.
-        _ = table.apply(.lost(cable.id), at: now)
+        table.lose(cable.id)
         #expect(table[wireless]?.id == wireless)
         #expect(table[wireless]?.state == .online)
         #expect(table[cabled.id]?.state == .offline && table[cabled.id]?.formerIDs == nil)
         #expect(table.records.allSatisfy { $0.formerIDs?.isEmpty ?? true })
 
-        _ = table.apply(.seen(cable), at: now)
+        table.see(cable)
         #expect(table[wireless]?.id == cabled.id)
     }
 
     @Test func `an offline advertisement that returns with the launch of a cabled app leaves no second endpoint`()
         throws
     {
-        let wireless = try #require(wireless)
         let advert = Seen.network(launchID: "b1")
-        var table = table(advert)
-        _ = table.apply(.lost(advert.id), at: now)
-        _ = table.apply(.seen(Seen.usb("com.example.shop", udid: phone, launchID: "b2")), at: now)
+        var table = EndpointTable(advert)
+        table.lose(advert.id)
+        table.see(Seen.usb("com.example.shop", udid: phone, launchID: "b2"))
         #expect(table.endpoints.count == 2)
 
-        _ = table.apply(.seen(Seen.network(port: 4_000, launchID: "b2")), at: now)
+        table.see(Seen.network(port: 4_000, launchID: "b2"))
 
         #expect(table.endpoints.map(\.id.text) == ["shop-phone-5e6f70"])
         #expect(table[wireless]?.id.text == "shop-phone-5e6f70")
     }
 
     @Test func `after a restart the advertisement gets its own ID back when the phone is gone`() throws {
-        let wireless = try #require(wireless)
         let cable = Seen.usb("com.example.shop", udid: phone, launchID: "b1")
-        let before = table(Seen.network(launchID: "b1"), cable)
+        let before = EndpointTable(Seen.network(launchID: "b1"), cable)
         #expect(before.endpoints.count == 1)
 
         var after = EndpointTable(records: before.records, retired: before.retired)
-        _ = after.apply(.seen(Seen.network(launchID: "b1")), at: now)
+        after.see(Seen.network(launchID: "b1"))
 
         #expect(after[wireless]?.id == wireless)
         #expect(after[wireless]?.routes.count == 1)
     }
 
     @Test func `an advertisement with its own approval keeps its endpoint, and its ID is no alias`() throws {
-        let wireless = try #require(wireless)
-        var table = table(Seen.network(launchID: "b1"))
+        var table = EndpointTable(Seen.network(launchID: "b1"))
         _ = table.setTrust(.approving(try #require(table[wireless])), of: wireless, at: now)
 
-        _ = table.apply(.seen(Seen.usb("com.example.shop", udid: phone, launchID: "b1")), at: now)
+        table.see(Seen.usb("com.example.shop", udid: phone, launchID: "b1"))
 
         #expect(table.endpoints.count == 2)
         #expect(table[wireless]?.id == wireless)
@@ -89,14 +77,13 @@ import Testing
         #expect(table[wireless]?.sameLaunchAs == cabled.id)
         #expect(table.endpoints.combined.map(\.id) == [cabled.id])
 
-        _ = table.apply(.seen(Seen.usb("com.example.shop", udid: phone, launchID: "b2")), at: now)
+        table.see(Seen.usb("com.example.shop", udid: phone, launchID: "b2"))
         #expect(table[wireless]?.sameLaunchAs == nil)
     }
 
     @Test func `an advertisement whose address an owner approves for a cabled app joins it`() throws {
-        let wireless = try #require(wireless)
         let cable = Seen.usb("com.example.shop", udid: phone)
-        var table = table(Seen.network(), cable)
+        var table = EndpointTable(Seen.network(), cable)
         let advert = try #require(table[wireless])
         let cabled = try #require(table.endpoints.first { $0.id != wireless })
 
@@ -113,31 +100,29 @@ import Testing
     }
 
     @Test func `another app cannot take an ID that leads to a cabled app`() throws {
-        let wireless = try #require(wireless)
-        var table = table(
+        var table = EndpointTable(
             Seen.network(launchID: "b1"),
             Seen.usb("com.example.shop", udid: phone, launchID: "b1")
         )
 
-        _ = table.apply(.seen(Seen.network("org.other.shop", port: 5_000, name: "other")), at: now)
+        table.see(Seen.network("org.other.shop", port: 5_000, name: "other"))
 
         #expect(table[wireless]?.id.text == "shop-phone-5e6f70")
         #expect(table.endpoints.map(\.id.text) == ["shop-iphone-2", "shop-phone-5e6f70"])
     }
 
     @Test func `repeated merges of forged advertisements leave a limited number of aliases`() throws {
-        var table = table(Seen.usb("com.example.shop", udid: phone, launchID: "b1"))
+        var table = EndpointTable(Seen.usb("com.example.shop", udid: phone, launchID: "b1"))
         for number in 1...20 {
             let host = "forged\(number).local"
-            _ = table.apply(.seen(Seen.network(host: host)), at: now)
-            _ = table.apply(.seen(Seen.network(host: host, launchID: "b1")), at: now)
-            _ = table.apply(.lost(Seen.network(host: host).id), at: now)
+            table.see(Seen.network(host: host), Seen.network(host: host, launchID: "b1"))
+            table.lose(Seen.network(host: host).id)
         }
 
         let record = try #require(table.records.first)
         #expect(table.records.count == 1)
         #expect(record.formerIDs?.count == EndpointIndex.mergedLimit)
         #expect(record.formerIDs?.last?.text == "shop-forged20")
-        #expect(EndpointID("shop-forged1").flatMap { table[$0] } == nil)
+        #expect(table["shop-forged1"] == nil)
     }
 }

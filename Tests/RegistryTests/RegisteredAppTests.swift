@@ -1,12 +1,12 @@
 import FoundationEssentials
 import Model
+import Samples
 import Testing
 
 @testable import Registry
 
 /// Apps that registered themselves, alone and beside other evidence of the same launch.
 @Suite struct RegisteredAppTests {
-    private let now = Date(timeIntervalSince1970: 1_000)
     private var table = EndpointTable()
 
     private func app(
@@ -16,15 +16,12 @@ import Testing
         port: UInt16 = 4_000,
         launchID: String? = "one"
     ) -> Sighting {
-        Sighting(
-            id: Sighting.ID(source: .registration, key: "\(grant)/appreveal/com.example.shop/anna's iphone"),
-            kind: .appreveal,
-            app: SanitizedText("com.example.shop"),
-            appIsBundleID: true,
-            name: SanitizedText("com.example.shop"),
-            host: SanitizedText("Anna's iPhone"),
+        .sample(
+            source: .registration,
+            key: "\(grant)/appreveal/com.example.shop/anna's iphone",
+            host: "Anna's iPhone",
             routes: [.network(NetworkRoute(address: address, port: port, registration: id))],
-            launchID: launchID.map { SanitizedText($0) }
+            launchID: launchID
         )
     }
 
@@ -32,13 +29,8 @@ import Testing
         Seen.network(port: port, address: address, launchID: launchID)
     }
 
-    private static let udid: UDID = {
-        guard let udid = UDID("00008101-000123456789ABCD") else { preconditionFailure("the sample is a UDID") }
-        return udid
-    }()
-
     @Test mutating func `a registered app is approved from the start and named after its device`() throws {
-        _ = table.apply(.seen(app()), at: now)
+        table.see(app())
         let endpoint = try #require(table.endpoints.first)
         #expect(endpoint.approval == .approved && endpoint.state == .online)
         #expect(endpoint.sources == [.registration] && endpoint.location.host == SanitizedText("Anna's iPhone"))
@@ -46,35 +38,34 @@ import Testing
     }
 
     @Test mutating func `a relaunch at another address and port keeps the ID`() throws {
-        _ = table.apply(.seen(app()), at: now)
+        table.see(app())
         let id = try #require(table.endpoints.first?.id)
-        _ = table.apply(.seen(app(id: "r2", at: "10.0.0.3", port: 4_001, launchID: "two")), at: now)
+        table.see(app(id: "r2", at: "10.0.0.3", port: 4_001, launchID: "two"))
         #expect(table.endpoints.map(\.id) == [id])
         #expect(table.endpoints.flatMap(\.routes).map(\.description) == ["10.0.0.3:4001"])
 
-        _ = table.apply(.lost(app().id), at: now)
+        table.lose(app().id)
         #expect(table[id]?.state == .offline && table[id]?.reason == "its registration has ended")
-        _ = table.apply(.seen(app(id: "r3", launchID: "three")), at: now)
+        table.see(app(id: "r3", launchID: "three"))
         #expect(table.endpoints.map(\.id) == [id] && table[id]?.state == .online)
     }
 
     @Test mutating func `another grant gets another endpoint, also after the first app is gone`() throws {
-        _ = table.apply(.seen(app()), at: now)
+        table.see(app())
         let id = try #require(table.endpoints.first?.id)
-        _ = table.apply(.lost(app().id), at: now)
-        _ = table.apply(.seen(app(grant: "G2", id: "r2")), at: now)
+        table.lose(app().id)
+        table.see(app(grant: "G2", id: "r2"))
         #expect(table.endpoints.count == 2 && table[id]?.state == .offline)
 
         _ = try table.removeUnseen(id)
-        _ = table.apply(.seen(app(grant: "G3", id: "r3")), at: now)
+        table.see(app(grant: "G3", id: "r3"))
         #expect(table[id] == nil)
     }
 
     @Test mutating func `an app that registered itself is marked, also while it is away and after a restart`() {
-        _ = table.apply(.seen(app()), at: now)
-        _ = table.apply(.seen(advert(launchID: "other")), at: now)
+        table.see(app(), advert(launchID: "other"))
         #expect(table.endpoints.map { $0.registered == true } == table.endpoints.map { $0.sources == [.registration] })
-        _ = table.apply(.lost(app().id), at: now)
+        table.lose(app().id)
         #expect(table.endpoints.count { $0.registered == true } == 1)
         let restarted = EndpointTable(records: table.records)
         #expect(restarted.endpoints.map(\.registered) == table.endpoints.map(\.registered))
@@ -84,9 +75,7 @@ import Testing
     mutating func `an advert of the same launch is shown with the registration, and stays unapproved`(
         isAdvertFirst: Bool
     ) throws {
-        for sighting in isAdvertFirst ? [advert(), app()] : [app(), advert()] {
-            _ = table.apply(.seen(sighting), at: now)
-        }
+        table.see(isAdvertFirst ? [advert(), app()] : [app(), advert()])
         let endpoint = try #require(table.endpoints.first)
         #expect(table.endpoints.count == 1)
         #expect(endpoint.sources == [.bonjour, .registration])
@@ -96,31 +85,28 @@ import Testing
 
     @Test(arguments: [(nil, 4_000), ("other", 4_000), ("one", 4_001)] as [(String?, UInt16)])
     mutating func `an advert of another launch or port stays separate`(launchID: String?, port: UInt16) {
-        _ = table.apply(.seen(app()), at: now)
-        _ = table.apply(.seen(advert(launchID: launchID, port: port)), at: now)
+        table.see(app(), advert(launchID: launchID, port: port))
         #expect(table.endpoints.count == 2)
     }
 
     @Test mutating func `an advert of the registered address is not listed beside the registration`() {
-        _ = table.apply(.seen(app()), at: now)
-        _ = table.apply(.seen(advert(address: "10.0.0.2")), at: now)
+        table.see(app(), advert(address: "10.0.0.2"))
         #expect(table.endpoints.flatMap(\.routes).compactMap(\.route.registration) == ["r1"])
         #expect(table.endpoints.flatMap(\.routes).count == 1)
     }
 
     @Test mutating func `the advert is separate again when the registration ends`() throws {
-        _ = table.apply(.seen(app()), at: now)
+        table.see(app())
         let id = try #require(table.endpoints.first?.id)
-        _ = table.apply(.seen(advert()), at: now)
-        _ = table.apply(.lost(app().id), at: now)
+        table.see(advert())
+        table.lose(app().id)
         #expect(table[id]?.state == .offline)
         let other = try #require(table.endpoints.first { $0.id != id })
         #expect(other.approval == .pending && other.sources == [.bonjour])
     }
 
     @Test mutating func `the endpoint on the cable and the registration of one launch are shown as one`() throws {
-        _ = table.apply(.seen(Seen.usb("com.example.shop", udid: Self.udid, launchID: "one")), at: now)
-        _ = table.apply(.seen(app()), at: now)
+        table.see(Seen.usb("com.example.shop", udid: .sample, launchID: "one"), app())
         let cabled = try #require(table.endpoints.first { $0.sources == [.usbmuxd] })
         let registered = try #require(table.endpoints.first { $0.sources == [.registration] })
         #expect(registered.sameLaunchAs == cabled.id)
@@ -128,19 +114,17 @@ import Testing
     }
 
     @Test mutating func `an advert of a launch on the cable and of a registration belongs to the cable`() throws {
-        _ = table.apply(.seen(app()), at: now)
-        _ = table.apply(.seen(Seen.usb("com.example.shop", udid: Self.udid, launchID: "one")), at: now)
-        _ = table.apply(.seen(advert()), at: now)
+        table.see(app(), Seen.usb("com.example.shop", udid: .sample, launchID: "one"), advert())
         #expect(Set(table.endpoints.map(\.sources)) == [[.registration], [.bonjour, .usbmuxd]])
     }
 
     @Test mutating func `the approval of a cabled endpoint does not move a registration to it`() throws {
-        _ = table.apply(.seen(Seen.usb("com.example.shop", udid: Self.udid, launchID: "one")), at: now)
+        table.see(Seen.usb("com.example.shop", udid: .sample, launchID: "one"))
         let cabled = try #require(table.endpoints.first)
-        _ = table.apply(.seen(advert()), at: now)
+        table.see(advert())
         let joined = try #require(table[cabled.id])
         _ = table.setTrust(.approving(joined), of: cabled.id, at: now)
-        _ = table.apply(.seen(app(at: "10.0.0.9")), at: now)
+        table.see(app(at: "10.0.0.9"))
         #expect(table.endpoints.contains { $0.sources == [.registration] })
     }
 
@@ -154,7 +138,7 @@ import Testing
         #expect(!ApprovalPolicy.maySendSecret(over: relaunched, trust))
         let later = try #require(app(id: "r2").routes.first)
         #expect(!ApprovalPolicy.maySendSecret(over: EndpointRoute(later, launchID: SanitizedText("one")), trust))
-        let configured = Route.network(NetworkRoute(address: "10.0.0.2", port: 4_000))
+        let configured = Route.network("10.0.0.2")
         let other = EndpointRoute(configured, launchID: SanitizedText("one"))
         #expect(!ApprovalPolicy.maySendSecret(over: other, trust))
     }

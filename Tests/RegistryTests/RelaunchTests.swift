@@ -1,36 +1,30 @@
 import FoundationEssentials
 import Model
+import Samples
 import Testing
 
 @testable import Registry
 
 /// Relaunches on another port that are seen before the end of the last launch.
 @Suite struct RelaunchTests {
-    private let now = Date(timeIntervalSince1970: 1_000)
-    private let phone = UDID("00008030-001A2B3C4D5E6F70")
+    private let phone = UDID.sample
     private static let refused = DialError(.refused, "nothing listens there")
-
-    private func table(_ sightings: Sighting...) -> EndpointTable {
-        var table = EndpointTable()
-        for sighting in sightings { _ = table.apply(.seen(sighting), at: now) }
-        return table
-    }
 
     private static let first = Seen.network(port: 4_000)
     private static let second = Seen.network(port: 4_001, name: "AppReveal-com.example.shop (2)")
 
     @Test func `a relaunch of an app whose port refused a connection keeps its ID`() throws {
-        var table = table(Self.first)
+        var table = EndpointTable(Self.first)
         let id = try #require(table.endpoints.first?.id)
         _ = table.report(Self.refused, of: id, at: now)
-        _ = table.apply(.seen(Self.second), at: now)
+        table.see(Self.second)
 
         #expect(table.endpoints.map(\.id) == [id])
         #expect(table.endpoints.first?.routes.map(\.port) == [4_001])
     }
 
     @Test func `a relaunch that was listed as a second app joins the older ID when the old port refuses`() throws {
-        var table = table(Self.first, Self.second)
+        var table = EndpointTable(Self.first, Self.second)
         let ids = table.endpoints.map(\.id)
         #expect(ids.count == 2 && table.older(than: ids[1]) == ids[0])
 
@@ -44,7 +38,7 @@ import Testing
     }
 
     @Test func `two apps that both run keep their IDs when one of them quits`() throws {
-        var table = table(Self.first, Self.second)
+        var table = EndpointTable(Self.first, Self.second)
         let ids = table.endpoints.map(\.id)
         _ = table.report(nil, of: ids[0], at: now)
 
@@ -55,7 +49,7 @@ import Testing
     }
 
     @Test func `an advertisement that ends soon after a similar one appeared was that app's last launch`() throws {
-        var table = table(Self.first, Self.second)
+        var table = EndpointTable(Self.first, Self.second)
         let ids = table.endpoints.map(\.id)
         _ = table.apply(.lost(Self.first.id), at: now.addingTimeInterval(60))
 
@@ -63,7 +57,7 @@ import Testing
     }
 
     @Test func `an advertisement that ends later was another app`() throws {
-        var table = table(Self.first, Self.second)
+        var table = EndpointTable(Self.first, Self.second)
         let ids = table.endpoints.map(\.id)
         _ = table.apply(.lost(Self.first.id), at: now.addingTimeInterval(600))
 
@@ -71,33 +65,32 @@ import Testing
     }
 
     @Test func `a server that answers again describes its endpoint again`() throws {
-        var table = table(Self.first)
+        var table = EndpointTable(Self.first)
         let id = try #require(table.endpoints.first?.id)
         _ = table.report(Self.refused, of: id, at: now)
-        _ = table.apply(.seen(Self.second), at: now)
-        _ = table.apply(.seen(Seen.network(port: 4_000, txt: ["again=1"])), at: now)
+        table.see(Self.second, Seen.network(port: 4_000, txt: ["again=1"]))
 
         #expect(table.endpoints.first?.routes.map(\.port).sorted() == [4_000, 4_001])
     }
 
     @Test func `an app on another port of a phone keeps its ID if its last port was lost before`() throws {
-        let udid = try #require(phone)
-        var table = table(Seen.usb("com.example.shop", udid: udid, port: 9_876))
+        let udid = phone
+        var table = EndpointTable(Seen.usb("com.example.shop", udid: udid, port: 9_876))
         let id = table.endpoints.map(\.id)
-        _ = table.apply(.lost(Seen.usb(udid: udid, port: 9_876).id), at: now)
-        _ = table.apply(.seen(Seen.usb("com.example.shop", udid: udid, port: 8_765)), at: now)
+        table.lose(Seen.usb(udid: udid, port: 9_876).id)
+        table.see(Seen.usb("com.example.shop", udid: udid, port: 8_765))
         #expect(table.endpoints.map(\.id) == id)
     }
 
     @Test func `an app that was seen on two ports of a phone joins when the older port is lost`() throws {
-        let udid = try #require(phone)
-        var table = table(
+        let udid = phone
+        var table = EndpointTable(
             Seen.usb("com.example.shop", udid: udid, port: 9_876),
             Seen.usb("com.example.shop", udid: udid, port: 8_765)
         )
         let ids = table.endpoints.map(\.id)
         #expect(ids.count == 2)
-        _ = table.apply(.lost(Seen.usb(udid: udid, port: 9_876).id), at: now)
+        table.lose(Seen.usb(udid: udid, port: 9_876).id)
 
         #expect(table.endpoints.map(\.id) == [ids[0]])
         #expect(table.endpoints.first?.routes.map(\.port) == [8_765])

@@ -6,14 +6,12 @@ import Testing
 
 /// The assignment of IDs in the first seconds after a restart, when advertisements arrive in any order.
 @Suite struct RestartTests {
-    private let now = Date(timeIntervalSince1970: 1_000)
     private let real = Seen.network(port: 8_123, name: "desk")
     private let lookalike = Seen.network(port: 9_006, name: "desk-evil")
 
     /// A table of an earlier run with the real app approved, after a restart.
     private func restarted() throws -> (table: EndpointTable, id: EndpointID) {
-        var before = EndpointTable()
-        _ = before.apply(.seen(real), at: now)
+        let before = EndpointTable(real)
         let endpoint = try #require(before.endpoints.first)
         let trust = EndpointTrust.approving(endpoint)
         return (EndpointTable(records: before.records, trusts: [endpoint.id: trust]), endpoint.id)
@@ -24,9 +22,7 @@ import Testing
     @Test(arguments: [true, false])
     func `an app keeps its ID beside a lookalike on its host, in any order`(isLookalikeFirst: Bool) throws {
         var (table, id) = try restarted()
-        for sighting in isLookalikeFirst ? [lookalike, real] : [real, lookalike] {
-            _ = table.apply(.seen(sighting), at: now)
-        }
+        table.see(isLookalikeFirst ? [lookalike, real] : [real, lookalike])
         _ = table.apply(.sourceReconciled(.bonjour), at: now)
 
         #expect(ports(id, table) == [8_123] && table[id]?.approval == .approved)
@@ -38,30 +34,27 @@ import Testing
     func `an app that moved meanwhile keeps its ID by its name`(isLookalikeFirst: Bool) throws {
         var (table, id) = try restarted()
         let moved = Seen.network(port: 8_200, name: "desk")
-        for sighting in isLookalikeFirst ? [lookalike, moved] : [moved, lookalike] {
-            _ = table.apply(.seen(sighting), at: now)
-        }
+        table.see(isLookalikeFirst ? [lookalike, moved] : [moved, lookalike])
         #expect(ports(id, table) == [8_200])
     }
 
     @Test func `after the first report of the source, no advertisement takes an ID in use`() throws {
         var (table, id) = try restarted()
         let moved = Seen.network(port: 8_200, name: "desk two")
-        _ = table.apply(.seen(moved), at: now)
+        table.see(moved)
         _ = table.apply(.sourceReconciled(.bonjour), at: now)
-        _ = table.apply(.seen(Seen.network(port: 8_123, name: "desk")), at: now)
+        table.see(Seen.network(port: 8_123, name: "desk"))
 
         #expect(ports(id, table) == [8_200])
     }
 
     @Test func `two apps of one name on one host get their own IDs back in any order`() throws {
-        var before = EndpointTable()
         let second = Seen.network(port: 8_124, name: "desk two")
-        for sighting in [real, second] { _ = before.apply(.seen(sighting), at: now) }
+        let before = EndpointTable(real, second)
         let ids = [real, second].map { before.endpoint(seenAs: $0.id)?.id }
 
         var table = EndpointTable(records: before.records)
-        for sighting in [second, real] { _ = table.apply(.seen(sighting), at: now) }
+        table.see([second, real])
         #expect([real, second].map { table.endpoint(seenAs: $0.id)?.id } == ids)
     }
 }

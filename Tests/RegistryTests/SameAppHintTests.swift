@@ -1,22 +1,20 @@
 import FoundationEssentials
 import Model
+import Samples
 import Testing
 
 @testable import Registry
 
 /// The mention "possibly the same app" at endpoints on the cable and on the network.
 @Suite struct SameAppHintTests {
-    private let now = Date(timeIntervalSince1970: 1_000)
-    private let phone: UDID
+    private let phone = UDID.sample
     private let name = SanitizedText("Anna’s iPhone")
-
-    init() throws { phone = try #require(UDID("00008030-001A2B3C4D5E6F70")) }
 
     /// A table with the phone's name and these sightings.
     private func table(_ sightings: Sighting...) -> EndpointTable {
         var table = EndpointTable()
         _ = table.setDeviceNames([phone: name])
-        for sighting in sightings { _ = table.apply(.seen(sighting), at: now) }
+        table.see(sightings)
         return table
     }
 
@@ -32,7 +30,7 @@ import Testing
         let (cable, advert) = (Seen.usb("com.example.shop", udid: phone), Seen.network(host: "Annas-iPhone-2.local"))
         for sightings in [[cable, advert], [advert, cable]] {
             var table = table()
-            for sighting in sightings { _ = table.apply(.seen(sighting), at: now) }
+            table.see(sightings)
 
             #expect(table.endpoints.count == 2)
             let ids = Set(table.endpoints.map(\.id.text))
@@ -54,15 +52,14 @@ import Testing
 
     @Test func `the mention ends with the advertisement, and begins when the phone tells its name`() {
         let (cable, advert) = (Seen.usb("com.example.shop", udid: phone), Seen.network(host: "annas-iphone.local"))
-        var table = EndpointTable()
-        for sighting in [cable, advert] { _ = table.apply(.seen(sighting), at: now) }
+        var table = EndpointTable([cable, advert])
         #expect(hints(table).isEmpty)
 
         let named = table.setDeviceNames([phone: name])
         #expect(hints(table).count == 2)
         #expect(named.contains { $0.endpoint.possiblySameAs != nil })
 
-        let changes = table.apply(.lost(advert.id), at: now)
+        let changes = table.lose(advert.id)
         #expect(hints(table).isEmpty)
         #expect(changes.count == 2, "the advertisement is offline, and the cabled app mentions nothing")
     }
@@ -72,7 +69,7 @@ import Testing
         let wireless = try #require(table.endpoints.first)
         _ = table.setTrust(.approving(wireless), of: wireless.id, at: now)
 
-        _ = table.apply(.seen(Seen.usb(udid: phone, launchID: "b1")), at: now)
+        table.see(Seen.usb(udid: phone, launchID: "b1"))
 
         let cabled = try #require(table.endpoints.first { $0.id != wireless.id })
         #expect(hints(table) == [wireless.id.text: [cabled.id.text], cabled.id.text: [wireless.id.text]])
@@ -92,7 +89,7 @@ import Testing
         for address in 1...9 {
             let host = "annas-iphone-\(address).local"
             let forged = Seen.network(host: host, address: "192.168.1.\(address)", txt: ["udid=\(phone)"])
-            _ = table.apply(.seen(forged), at: now)
+            table.see(forged)
         }
 
         var after = try #require(table[before.id])

@@ -1,25 +1,18 @@
 import FoundationEssentials
 import Model
+import Samples
 import Testing
 
 @testable import Registry
 
 /// An approved advertisement and an app on a cable whose servers accepted the same secret.
 @Suite struct SameLaunchTests {
-    private let now = Date(timeIntervalSince1970: 1_000)
-    private let phone: UDID
-    private let cable: Sighting
+    private let cable = Seen.usb("com.example.shop")
     private let advert = Seen.network()
-
-    init() throws {
-        phone = try #require(UDID("00008030-001A2B3C4D5E6F70"))
-        cable = Seen.usb("com.example.shop", udid: phone)
-    }
 
     /// A table with both endpoints, each approved and with a secret of its own.
     private func table() throws -> (EndpointTable, wireless: EndpointID, cabled: EndpointID) {
-        var table = EndpointTable()
-        for sighting in [advert, cable] { _ = table.apply(.seen(sighting), at: now) }
+        var table = EndpointTable([advert, cable])
         let wireless = try #require(table.endpoint(seenAs: advert.id)).id
         let cabled = try #require(table.endpoint(seenAs: cable.id)).id
         for id in [wireless, cabled] { try setTrust(of: id, in: &table) }
@@ -77,11 +70,11 @@ import Testing
         #expect(table.endpoints.combined.count == 1)
         let changes =
             switch end {
-            case .unplugged: table.apply(.lost(cable.id), at: now)
-            case .goodbye: table.apply(.lost(advert.id), at: now)
-            case .otherPort: table.apply(.seen(Seen.network(port: 4_001)), at: now)
+            case .unplugged: table.lose(cable.id)
+            case .goodbye: table.lose(advert.id)
+            case .otherPort: table.see(Seen.network(port: 4_001))
             case .relaunch:
-                table.apply(.seen(Seen.usb("com.example.shop", udid: phone, launchID: "b2")), at: now)
+                table.see(Seen.usb("com.example.shop", launchID: "b2"))
             case .secretDeleted: table.setTrust(.none, of: cabled, at: now)
             case .unapproved: table.setTrust(.none, of: wireless, at: now)
             case .mismatch:
@@ -98,10 +91,10 @@ import Testing
     @Test func `a proof about an earlier launch, or about an unapproved advertisement, has no effect`() throws {
         var (table, wireless, cabled) = try table()
         let earlier = try proof(wireless, cabled, in: table)
-        _ = table.apply(.seen(Seen.network(port: 4_001)), at: now)
+        table.see(Seen.network(port: 4_001))
         #expect(table.setSameLaunch(earlier).isEmpty)
 
-        _ = table.apply(.seen(advert), at: now)
+        table.see(advert)
         _ = table.setTrust(.none, of: wireless, at: now)
         #expect(table.setSameLaunch(earlier).isEmpty)
         #expect(table.endpoints.allSatisfy { $0.sameLaunchAs == nil })

@@ -1,4 +1,5 @@
 import Model
+import Samples
 import Testing
 
 @testable import Registry
@@ -37,7 +38,7 @@ import Testing
     }
 
     @Test func `a sighting is stale from the loss of its source until it is seen again`() throws {
-        let cable = Seen.usb(udid: try #require(UDID("00008030-001A2B3C4D5E6F70")))
+        let cable = Seen.usb(udid: .sample)
         var index = index(wired, wireless, cable)
 
         #expect(Set(index.markStale(of: .bonjour)) == [wired.id, wireless.id])

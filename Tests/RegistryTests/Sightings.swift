@@ -1,5 +1,10 @@
 import FoundationEssentials
 import Model
+import Registry
+import Samples
+
+/// The time of each event for which a test names no other.
+let now = Date(timeIntervalSince1970: 1_000)
 
 /// Short constructors for sightings.
 enum Seen {
@@ -25,11 +30,7 @@ enum Seen {
             host: SanitizedText(host),
             txt: TXTRecord(items: txt.map { Array($0.utf8) }),
             routes: blocked == nil
-                ? [
-                    .network(
-                        NetworkRoute(address: address, port: port, interface: interface, host: SanitizedText(host))
-                    )
-                ] : [],
+                ? [.network(address, port: port, interface: interface, host: host)] : [],
             port: port,
             launchID: launchID.map { SanitizedText($0) },
             blocked: blocked
@@ -38,7 +39,7 @@ enum Seen {
 
     static func usb(
         _ app: String = "",
-        udid: UDID,
+        udid: UDID = .sample,
         port: UInt16 = 4_000,
         kind: EndpointKind = .appreveal,
         launchID: String? = nil
@@ -56,14 +57,27 @@ enum Seen {
         )
     }
 
+    /// An app that registered itself with a grant.
+    static func registered(_ app: String, on device: String = "phone", grant: String = "g7f3a") -> Sighting {
+        .sample(
+            app,
+            source: .registration,
+            key: "\(grant)/mcp/\(app)/\(device.lowercased())",
+            kind: .mcp,
+            host: device,
+            routes: [.network(NetworkRoute(address: "10.0.0.2", port: 9_000, registration: "r-\(app)"))]
+        )
+    }
+
     static func config(_ name: String, app: String? = nil, port: UInt16 = 8_000) -> Sighting {
-        Sighting(
-            id: Sighting.ID(source: .config, key: name),
+        .sample(
+            app ?? name,
+            source: .config,
+            key: name,
             kind: .tcp,
-            app: SanitizedText(app ?? name),
-            appIsBundleID: app != nil,
-            name: SanitizedText(name),
-            routes: [.network(NetworkRoute(address: "127.0.0.1", port: port))]
+            isBundleID: app != nil,
+            name: name,
+            routes: [.network("127.0.0.1", port: port)]
         )
     }
 }
@@ -86,5 +100,26 @@ extension EndpointTrust {
                 port: network.first?.0.port
             )
         )
+    }
+}
+
+extension EndpointTable {
+    /// A table after these sightings.
+    init(_ sightings: [Sighting]) {
+        self.init()
+        see(sightings)
+    }
+
+    /// A table after these sightings.
+    init(_ first: Sighting, _ others: Sighting...) { self.init([first] + others) }
+
+    @discardableResult mutating func see(_ sightings: Sighting...) -> [Change] { see(sightings) }
+
+    @discardableResult mutating func see(_ sightings: [Sighting]) -> [Change] {
+        sightings.flatMap { apply(.seen($0), at: now) }
+    }
+
+    @discardableResult mutating func lose(_ ids: Sighting.ID...) -> [Change] {
+        ids.flatMap { apply(.lost($0), at: now) }
     }
 }

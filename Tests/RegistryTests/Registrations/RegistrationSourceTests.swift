@@ -6,11 +6,7 @@ import Testing
 
 /// The source of registrations, with a clock that the test advances.
 @Suite struct RegistrationSourceTests {
-    private static let sender = RegistrationTable.Sender(
-        grant: "G1",
-        name: SanitizedText("phone"),
-        address: "10.0.0.7"
-    )
+    private static let sender = RegistrationTable.Sender(grant: "G1", name: SanitizedText("phone"), address: "10.0.0.7")
 
     private static func spec(_ number: Int) -> RegistrationSpec {
         RegistrationSpec(app: SanitizedText("app\(number)"), port: 9_000, kind: .mcp)
