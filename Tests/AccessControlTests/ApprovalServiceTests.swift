@@ -1,13 +1,14 @@
 import Crypto
 import FoundationEssentials
 import Model
+import Samples
 import TestSupport
 import Testing
 
 @testable import AccessControl
 
-@Suite struct ApprovalServiceTests {
-    private static let udid = UDID("00008120-000A1B2C3D4E5F60")
+@Suite(.scratchFolder) struct ApprovalServiceTests {
+    private let scratch = ScratchFolder.current
     private static let shop = SanitizedText("com.example.shop")
 
     private static func network(
@@ -19,286 +20,226 @@ import Testing
         boot: String? = "1"
     ) -> EndpointRoute {
         EndpointRoute(
-            .network(
-                NetworkRoute(address: address, port: port, interface: interface, host: host.map { SanitizedText($0) })
-            ),
+            .network(address, port: port, interface: interface, host: host),
             app: app,
             launchID: boot.map { SanitizedText($0) }
         )
     }
 
-    private static func usb(boot: String? = "1") throws -> EndpointRoute {
-        let route = USBRoute(udid: try #require(udid), port: 49_213)
-        return EndpointRoute(.usb(route), app: shop, launchID: boot.map { SanitizedText($0) })
+    private static func usb(boot: String? = "1") -> EndpointRoute {
+        EndpointRoute(.usb(port: 49_213), app: shop, launchID: boot.map { SanitizedText($0) })
     }
 
-    private static func endpoint(_ routes: EndpointRoute...) throws -> Endpoint {
-        Endpoint(
-            id: try #require(EndpointID("shop-iphone")),
-            kind: .appreveal,
-            app: shop,
-            name: SanitizedText("Shop"),
-            state: .online,
-            approval: .pending,
-            routes: routes,
-            firstSeenAt: Date(timeIntervalSince1970: 0),
-            lastSeenAt: Date(timeIntervalSince1970: 0)
-        )
+    private static func endpoint(_ routes: EndpointRoute...) -> Endpoint {
+        var endpoint = Endpoint.sample("shop-iphone", app: shop.text, approval: .pending, lastSeenAt: .epoch)
+        endpoint.routes = routes
+        return endpoint
     }
 
     @Test func `advertised routes need approval; USB and configured routes are approved`() throws {
         #expect(ApprovalPolicy.decision(on: Self.network(), nil) == .pending)
-        #expect(ApprovalPolicy.decision(on: try Self.usb(), nil) == .approved)
+        #expect(ApprovalPolicy.decision(on: Self.usb(), nil) == .approved)
         #expect(ApprovalPolicy.decision(on: Self.network(host: nil), nil) == .approved)
 
-        let advert = try Self.endpoint(Self.network())
+        let advert = Self.endpoint(Self.network())
         let refusal = try #require(ApprovalPolicy.refusal(of: advert, nil))
         #expect(refusal.hint == "patchbay approve shop-iphone --address 192.168.1.20")
         #expect(refusal.detail.contains("192.168.1.20:49213"))
         #expect(!refusal.detail.contains(refusal.hint), "the command is printed once, as the hint")
-        #expect(ApprovalPolicy.refusal(of: try Self.endpoint(Self.usb(), Self.network()), nil) == nil)
+        #expect(ApprovalPolicy.refusal(of: Self.endpoint(Self.usb(), Self.network()), nil) == nil)
     }
 
     @Test func `a USB route does not approve the advertised routes of the same endpoint`() throws {
-        let both = try Self.endpoint(Self.usb(), Self.network())
-        #expect(ApprovalPolicy.approvedRoutes(of: both, nil) == [try Self.usb()])
+        let both = Self.endpoint(Self.usb(), Self.network())
+        #expect(ApprovalPolicy.approvedRoutes(of: both, nil) == [Self.usb()])
     }
 
     @Test func `an approval covers one app on one host at one address`() async throws {
-        try await withScratchFolder { scratch in
-            let store = try Fixture.store(in: scratch)
-            let real = try Self.endpoint(Self.network())
-            let approval = try await store.approvals.approve(real, by: Fixture.owner, from: Fixture.socket)
-            #expect(ApprovalPolicy.decision(on: Self.network(), approval) == .approved)
-            // Port and launch change whenever the app restarts.
-            #expect(ApprovalPolicy.decision(on: Self.network(port: 5_000, boot: "2"), approval) == .approved)
+        let store = try Fixture.store(in: scratch)
+        let real = Self.endpoint(Self.network())
+        let approval = try await store.approvals.approve(real)
+        #expect(ApprovalPolicy.decision(on: Self.network(), approval) == .approved)
+        // Port and launch change whenever the app restarts.
+        #expect(ApprovalPolicy.decision(on: Self.network(port: 5_000, boot: "2"), approval) == .approved)
 
-            let fakes = [
-                Self.network("192.168.1.66"), Self.network(host: "evil.local"), Self.network(interface: "eth9"),
-                Self.network(app: SanitizedText("com.example.bank")), Self.network(port: 22),
-            ]
-            for fake in fakes {
-                guard case .changed = ApprovalPolicy.decision(on: fake, approval) else {
-                    Issue.record("\(fake) is dialled")
-                    continue
-                }
-                #expect(ApprovalPolicy.refusal(of: try Self.endpoint(fake), approval) != nil)
+        let fakes = [
+            Self.network("192.168.1.66"), Self.network(host: "evil.local"), Self.network(interface: "eth9"),
+            Self.network(app: SanitizedText("com.example.bank")), Self.network(port: 22),
+        ]
+        for fake in fakes {
+            guard case .changed = ApprovalPolicy.decision(on: fake, approval) else {
+                Issue.record("\(fake) is dialled")
+                continue
             }
-            // An address that an attacker adds to the endpoint is not approved, and the real one stays approved.
-            let joined = try Self.endpoint(Self.network(), Self.network("192.168.1.66"))
-            #expect(ApprovalPolicy.approvedRoutes(of: joined, approval) == [Self.network()])
-            #expect(ApprovalPolicy.approval(of: joined, approval) == .approved)
+            #expect(ApprovalPolicy.refusal(of: Self.endpoint(fake), approval) != nil)
         }
+        // An address that an attacker adds to the endpoint is not approved, and the real one stays approved.
+        let joined = Self.endpoint(Self.network(), Self.network("192.168.1.66"))
+        #expect(ApprovalPolicy.approvedRoutes(of: joined, approval) == [Self.network()])
+        #expect(ApprovalPolicy.approval(of: joined, approval) == .approved)
     }
 
     @Test func `an approval requires a current address, and a named port below 1024`() async throws {
-        try await withScratchFolder { scratch in
-            let store = try Fixture.store(in: scratch)
-            let endpoint = try Self.endpoint(Self.network("192.168.1.20", port: 80), Self.network("192.168.1.21"))
-            await #expect(throws: AccessError.self) {
-                try await store.approvals.approve(endpoint, by: Fixture.owner, from: Fixture.socket)
-            }
-            await #expect(throws: AccessError.self) {
-                try await store.approvals.approve(endpoint, at: "192.168.1.99", by: Fixture.owner, from: Fixture.socket)
-            }
-            let second = try await store.approvals.approve(
-                endpoint,
-                at: "192.168.1.21",
-                by: Fixture.owner,
-                from: Fixture.socket
-            )
-            #expect(second.addresses.map(\.address) == ["192.168.1.21"])
-            let both = try await store.approvals.approve(
-                endpoint,
-                at: "192.168.1.20",
-                port: 80,
-                by: Fixture.owner,
-                from: Fixture.socket
-            )
-            #expect(both.addresses.map(\.address) == ["192.168.1.21", "192.168.1.20"])
-            #expect(ApprovalPolicy.approvedRoutes(of: endpoint, both).count == 2)
-            await #expect(throws: AccessError.self) {
-                try await store.approvals.approve(
-                    try Self.endpoint(Self.usb()),
-                    by: Fixture.owner,
-                    from: Fixture.socket
-                )
-            }
-        }
+        let store = try Fixture.store(in: scratch)
+        let endpoint = Self.endpoint(Self.network("192.168.1.20", port: 80), Self.network("192.168.1.21"))
+        await #expect(throws: AccessError.self) { try await store.approvals.approve(endpoint) }
+        await #expect(throws: AccessError.self) { try await store.approvals.approve(endpoint, at: "192.168.1.99") }
+        let second = try await store.approvals.approve(endpoint, at: "192.168.1.21")
+        #expect(second.addresses.map(\.address) == ["192.168.1.21"])
+        let both = try await store.approvals.approve(endpoint, at: "192.168.1.20", port: 80)
+        #expect(both.addresses.map(\.address) == ["192.168.1.21", "192.168.1.20"])
+        #expect(ApprovalPolicy.approvedRoutes(of: endpoint, both).count == 2)
+        await #expect(throws: AccessError.self) { try await store.approvals.approve(Self.endpoint(Self.usb())) }
     }
 
     @Test func `a secret is sent only over its route and to its launch`() async throws {
-        try await withScratchFolder { scratch in
-            let clock = TestClock()
-            var store = try Fixture.store(in: scratch, clock: clock)
-            let secret = try EndpointSecret("f00dfeed" + String(repeating: "5", count: 56))
-            let real = try Self.endpoint(Self.network())
-            await #expect(throws: AccessError.self) {
-                try await store.secrets.set(secret, of: real, by: Fixture.owner, from: Fixture.socket)
-            }
-            try await store.approvals.approve(real, by: Fixture.owner, from: Fixture.socket)
-            try await store.secrets.set(secret, of: real, by: Fixture.owner, from: Fixture.socket)
-            try await store.close()
-            store = try Fixture.store(in: scratch, clock: clock)
+        let clock = TestClock()
+        var store = try Fixture.store(in: scratch, clock: clock)
+        let secret = try EndpointSecret("f00dfeed" + String(repeating: "5", count: 56))
+        let real = Self.endpoint(Self.network())
+        await #expect(throws: AccessError.self) { try await store.secrets.set(secret, of: real) }
+        try await store.approvals.approve(real)
+        try await store.secrets.set(secret, of: real)
+        try await store.close()
+        store = try Fixture.store(in: scratch, clock: clock)
 
-            #expect(try store.secrets.secret(of: real, over: Self.network())?.reveal() == secret.reveal())
-            let others = [
-                Self.network("192.168.1.66"), Self.network(host: "evil.local"), Self.network(boot: "2"),
-                Self.network(boot: nil),
-                // The USB route of the same launch has no secret, because none was set for it.
-                try Self.usb(),
-            ]
-            for other in others {
-                let endpoint = try Self.endpoint(other)
-                #expect(throws: AccessError.self) { try store.secrets.secret(of: endpoint, over: other) }
-            }
-            // A route that the endpoint does not have is rejected.
-            #expect(throws: AccessError.self) { try store.secrets.secret(of: real, over: try Self.usb()) }
-            // A new approval has no secret.
-            let moved = try Self.endpoint(Self.network(host: "evil.local"))
-            try await store.approvals.approve(moved, by: Fixture.owner, from: Fixture.socket)
-            #expect(try store.secrets.secret(of: moved, over: moved.routes[0]) == nil)
+        #expect(try store.secrets.secret(of: real, over: Self.network())?.reveal() == secret.reveal())
+        let others = [
+            Self.network("192.168.1.66"), Self.network(host: "evil.local"), Self.network(boot: "2"),
+            Self.network(boot: nil),
+            // The USB route of the same launch has no secret, because none was set for it.
+            Self.usb(),
+        ]
+        for other in others {
+            let endpoint = Self.endpoint(other)
+            #expect(throws: AccessError.self) { try store.secrets.secret(of: endpoint, over: other) }
         }
+        // A route that the endpoint does not have is rejected.
+        #expect(throws: AccessError.self) { try store.secrets.secret(of: real, over: Self.usb()) }
+        // A new approval has no secret.
+        let moved = Self.endpoint(Self.network(host: "evil.local"))
+        try await store.approvals.approve(moved)
+        #expect(try store.secrets.secret(of: moved, over: moved.routes[0]) == nil)
     }
 
     @Test func `approving an address neither extends nor deletes the secret of the USB route`()
         async throws
     {
-        try await withScratchFolder { scratch in
-            let store = try Fixture.store(in: scratch)
-            let both = try Self.endpoint(Self.usb(), Self.network())
-            try await store.secrets.set(EndpointSecret("abc"), of: both, by: Fixture.owner, from: Fixture.socket)
-            try await store.approvals.approve(both, by: Fixture.owner, from: Fixture.socket)
+        let store = try Fixture.store(in: scratch)
+        let both = Self.endpoint(Self.usb(), Self.network())
+        try await store.secrets.set(EndpointSecret("abc"), of: both)
+        try await store.approvals.approve(both)
 
-            #expect(try store.secrets.secret(of: both, over: try Self.usb())?.reveal() == "abc")
-            #expect(throws: AccessError.self) { try store.secrets.secret(of: both, over: Self.network()) }
-            let routes = store.secrets.access(to: both).routes
-            #expect(routes.map { $0.secret != nil } == [true, false])
-        }
+        #expect(try store.secrets.secret(of: both, over: Self.usb())?.reveal() == "abc")
+        #expect(throws: AccessError.self) { try store.secrets.secret(of: both, over: Self.network()) }
+        let routes = store.secrets.access(to: both).routes
+        #expect(routes.map { $0.secret != nil } == [true, false])
     }
 
     @Test func `a rejected secret does not count as held until it is accepted or replaced`()
         async throws
     {
-        try await withScratchFolder { scratch in
-            let store = try Fixture.store(in: scratch)
-            let endpoint = try Self.endpoint(Self.usb())
-            try await store.secrets.set(EndpointSecret("abc"), of: endpoint, by: Fixture.owner, from: Fixture.socket)
+        let store = try Fixture.store(in: scratch)
+        let endpoint = Self.endpoint(Self.usb())
+        try await store.secrets.set(EndpointSecret("abc"), of: endpoint)
 
-            store.secrets.recordResult(for: endpoint, accepted: false)
-            #expect(!store.secrets.isUsable(for: endpoint))
-            // The rejected secret is still sent, because the app may have been shutting down.
-            #expect(try store.secrets.secret(of: endpoint, over: endpoint.routes[0])?.reveal() == "abc")
-            store.secrets.recordResult(for: endpoint, accepted: true)
-            #expect(store.secrets.isUsable(for: endpoint))
+        store.secrets.recordResult(for: endpoint, accepted: false)
+        #expect(!store.secrets.isUsable(for: endpoint))
+        // The rejected secret is still sent, because the app may have been shutting down.
+        #expect(try store.secrets.secret(of: endpoint, over: endpoint.routes[0])?.reveal() == "abc")
+        store.secrets.recordResult(for: endpoint, accepted: true)
+        #expect(store.secrets.isUsable(for: endpoint))
 
-            store.secrets.recordResult(for: endpoint, accepted: false)
-            try await store.secrets.set(EndpointSecret("def"), of: endpoint, by: Fixture.owner, from: Fixture.socket)
-            #expect(store.secrets.isUsable(for: endpoint))
-        }
+        store.secrets.recordResult(for: endpoint, accepted: false)
+        try await store.secrets.set(EndpointSecret("def"), of: endpoint)
+        #expect(store.secrets.isUsable(for: endpoint))
     }
 
     @Test func `a secret for an unseen launch binds to the first launch that accepts it on its route`() async throws {
-        try await withScratchFolder { scratch in
-            let store = try Fixture.store(in: scratch)
-            let (old, new, later) = (Self.network(boot: "1"), Self.network(boot: "2"), Self.network(boot: "3"))
-            let real = try Self.endpoint(old)
-            try await store.approvals.approve(real, by: Fixture.owner, from: Fixture.socket)
-            func saveSecret() async throws {
-                try await store.secrets.set(
-                    EndpointSecret("abc"),
-                    of: real,
-                    isForUnseen: true,
-                    by: Fixture.owner,
-                    from: Fixture.socket
-                )
-            }
-            func sent(_ routes: EndpointRoute...) async throws -> [Bool] {
-                var sent: [Bool] = []
-                for route in routes {
-                    let endpoint = try Self.endpoint(route)
-                    sent.append((try? store.secrets.secret(of: endpoint, over: route)) != nil)
-                }
-                return sent
-            }
-            try await saveSecret()
-            #expect(try await sent(old, new) == [true, true])
-            let others = try await sent(
-                try Self.usb(),
-                Self.network("192.168.1.66", boot: "2"),
-                Self.network(host: "evil.local", boot: "2")
-            )
-            #expect(others == [false, false, false])
-
-            // The launch that existed before rejects the secret while shutting down.
-            try await store.secrets.confirm(of: real, accepted: false)
-            #expect(try await sent(new) == [true])
-            try await store.secrets.confirm(of: try Self.endpoint(new), accepted: true)
-            #expect(try await sent(old, new, later) == [false, true, false])
-            #expect(store.secrets.access(to: try Self.endpoint(new)).routes.first?.secret?.reveal() == "abc")
-
-            try await saveSecret()
-            try await store.secrets.confirm(of: try Self.endpoint(new), accepted: false)
-            #expect(try await sent(old, new, later) == [true, false, false])
+        let store = try Fixture.store(in: scratch)
+        let (old, new, later) = (Self.network(boot: "1"), Self.network(boot: "2"), Self.network(boot: "3"))
+        let real = Self.endpoint(old)
+        try await store.approvals.approve(real)
+        func saveSecret() async throws {
+            try await store.secrets.set(EndpointSecret("abc"), of: real, isForUnseen: true)
         }
+        func sent(_ routes: EndpointRoute...) async throws -> [Bool] {
+            var sent: [Bool] = []
+            for route in routes {
+                let endpoint = Self.endpoint(route)
+                sent.append((try? store.secrets.secret(of: endpoint, over: route)) != nil)
+            }
+            return sent
+        }
+        try await saveSecret()
+        #expect(try await sent(old, new) == [true, true])
+        let others = try await sent(
+            Self.usb(),
+            Self.network("192.168.1.66", boot: "2"),
+            Self.network(host: "evil.local", boot: "2")
+        )
+        #expect(others == [false, false, false])
+
+        // The launch that existed before rejects the secret while shutting down.
+        try await store.secrets.confirm(of: real, accepted: false)
+        #expect(try await sent(new) == [true])
+        try await store.secrets.confirm(of: Self.endpoint(new), accepted: true)
+        #expect(try await sent(old, new, later) == [false, true, false])
+        #expect(store.secrets.access(to: Self.endpoint(new)).routes.first?.secret?.reveal() == "abc")
+
+        try await saveSecret()
+        try await store.secrets.confirm(of: Self.endpoint(new), accepted: false)
+        #expect(try await sent(old, new, later) == [true, false, false])
     }
 
     @Test func `a secret set while the app is unavailable applies to its next launch at an approved address`()
         async throws
     {
-        try await withScratchFolder { scratch in
-            let store = try Fixture.store(in: scratch)
-            try await store.approvals.approve(
-                try Self.endpoint(Self.network()),
+        let store = try Fixture.store(in: scratch)
+        try await store.approvals.approve(Self.endpoint(Self.network()))
+        let away = Self.endpoint()
+        func saveSecret(on port: UInt16?) async throws {
+            try await store.secrets.set(
+                EndpointSecret("abc"),
+                of: away,
+                on: port,
+                isForUnseen: port == nil,
                 by: Fixture.owner,
                 from: Fixture.socket
             )
-            let away = try Self.endpoint()
-            func saveSecret(on port: UInt16?) async throws {
-                try await store.secrets.set(
-                    EndpointSecret("abc"),
-                    of: away,
-                    on: port,
-                    isForUnseen: port == nil,
-                    by: Fixture.owner,
-                    from: Fixture.socket
-                )
-            }
-            func isSent(_ route: EndpointRoute) async throws -> Bool {
-                (try? store.secrets.secret(of: try Self.endpoint(route), over: route)) != nil
-            }
-            try await saveSecret(on: Self.network().port)
-            #expect(try await isSent(Self.network(boot: nil)))
-            #expect(try await !isSent(Self.network(boot: "1")))
-            #expect(try await !isSent(Self.network("192.168.1.66", boot: nil)))
-            #expect(try await !isSent(Self.network(host: "evil.local", boot: nil)))
-            try await saveSecret(on: Self.network().port + 1)
-            #expect(try await !isSent(Self.network(boot: nil)))
-
-            // A bare token names no port, so it belongs to the first launch that accepts it.
-            try await saveSecret(on: nil)
-            #expect(try await isSent(Self.network(boot: "1")))
-            #expect(try await !isSent(Self.network("192.168.1.66")))
-            try await store.secrets.confirm(of: try Self.endpoint(Self.network(boot: "1")), accepted: true)
-            #expect(try await isSent(Self.network(boot: "1")))
-            #expect(try await !isSent(Self.network(boot: "2")))
-
-            try await store.approvals.revoke(of: away.id, by: Fixture.owner, from: Fixture.socket)
-            await #expect(throws: AccessError.self) { try await saveSecret(on: nil) }
         }
+        func isSent(_ route: EndpointRoute) async throws -> Bool {
+            (try? store.secrets.secret(of: Self.endpoint(route), over: route)) != nil
+        }
+        try await saveSecret(on: Self.network().port)
+        #expect(try await isSent(Self.network(boot: nil)))
+        #expect(try await !isSent(Self.network(boot: "1")))
+        #expect(try await !isSent(Self.network("192.168.1.66", boot: nil)))
+        #expect(try await !isSent(Self.network(host: "evil.local", boot: nil)))
+        try await saveSecret(on: Self.network().port + 1)
+        #expect(try await !isSent(Self.network(boot: nil)))
+
+        // A bare token names no port, so it belongs to the first launch that accepts it.
+        try await saveSecret(on: nil)
+        #expect(try await isSent(Self.network(boot: "1")))
+        #expect(try await !isSent(Self.network("192.168.1.66")))
+        try await store.secrets.confirm(of: Self.endpoint(Self.network(boot: "1")), accepted: true)
+        #expect(try await isSent(Self.network(boot: "1")))
+        #expect(try await !isSent(Self.network(boot: "2")))
+
+        try await store.approvals.revoke(of: away.id, by: Fixture.owner, from: Fixture.socket)
+        await #expect(throws: AccessError.self) { try await saveSecret(on: nil) }
     }
 
     @Test func `a USB app's secret needs no approval, and is deleted on request`() async throws {
-        try await withScratchFolder { scratch in
-            let store = try Fixture.store(in: scratch)
-            let endpoint = try Self.endpoint(Self.usb())
-            try await store.secrets.set(EndpointSecret("abc"), of: endpoint, by: Fixture.owner, from: Fixture.socket)
-            #expect(store.approvals.trust(of: endpoint.id).approval == nil)
-            #expect(store.secrets.isUsable(for: endpoint))
+        let store = try Fixture.store(in: scratch)
+        let endpoint = Self.endpoint(Self.usb())
+        try await store.secrets.set(EndpointSecret("abc"), of: endpoint)
+        #expect(store.approvals.trust(of: endpoint.id).approval == nil)
+        #expect(store.secrets.isUsable(for: endpoint))
 
-            try await store.secrets.delete(of: endpoint.id, by: Fixture.owner, from: Fixture.socket)
-            #expect(try store.secrets.secret(of: endpoint, over: endpoint.routes[0]) == nil)
-        }
+        try await store.secrets.delete(of: endpoint.id, by: Fixture.owner, from: Fixture.socket)
+        #expect(try store.secrets.secret(of: endpoint, over: endpoint.routes[0]) == nil)
     }
 
     @Test(arguments: ["", "a b", "a\r\nX: y", "ä", String(repeating: "a", count: 4_097)])
@@ -317,16 +258,10 @@ import Testing
 
     @Test func `a sealed secret does not open after a changed byte or with another context`() throws {
         let keys = DerivedKeys(.init(size: .bits256))
-        let id = try #require(EndpointID("shop"))
+        let id: EndpointID = "shop"
         func record(_ sealed: Data, _ endpoint: EndpointID = id, origin: String = "a", launch: String = "1")
             -> SecretRecord
-        {
-            SecretRecord(
-                endpoint: endpoint,
-                bindings: [.init(origin: origin, launch: launch)],
-                sealed: sealed
-            )
-        }
+        { SecretRecord(endpoint: endpoint, bindings: [.init(origin: origin, launch: launch)], sealed: sealed) }
         let sealed = try keys.seal(EndpointSecret("hunter2"), context: record(Data()).context)
         #expect(try keys.open(record(sealed)).reveal() == "hunter2")
         for index in sealed.indices {
@@ -334,14 +269,14 @@ import Testing
             flipped[index] ^= 1
             #expect(throws: (any Error).self) { try keys.open(record(flipped)) }
         }
-        let other = try #require(EndpointID("bank"))
+        let other: EndpointID = "bank"
         for wrong in [record(sealed, other), record(sealed, origin: "b"), record(sealed, launch: "2")] {
             #expect(throws: (any Error).self) { try keys.open(wrong) }
         }
     }
 
     @Test func `the later of an approval and a revocation in one commit applies`() throws {
-        let real = try Self.endpoint(Self.network())
+        let real = Self.endpoint(Self.network())
         let approval = Approval(
             id: "yes",
             endpoint: real.id,

@@ -1,13 +1,16 @@
 import FoundationEssentials
 import Glibc
 import Model
+import Samples
 import TestSupport
 import Testing
 
 @testable import AccessControl
 
 /// Kills a process during access control operations, and checks the state that the next process finds.
-@Suite struct CrashTests {
+@Suite(.scratchFolder) struct CrashTests {
+    private let scratch = ScratchFolder.current
+
     /// The operations that the process was told are complete.
     private struct CompletedOperations {
         var created: [Token] = []
@@ -56,7 +59,7 @@ import Testing
 
     /// Checks that no completed operation of any run is lost, and that none is incomplete.
     private func check(_ folder: String, _ runs: [CompletedOperations], named name: String) async throws {
-        let store = try AccessStore(in: folder, logger: Fixture.quiet)
+        let store = try AccessStore(in: folder, logger: .quiet)
         for completed in runs { try await check(completed, store, named: name) }
         try await checkConsistency(store, folder, named: name)
         for completed in runs { try await checkRetry(completed, store, named: name) }
@@ -132,12 +135,10 @@ import Testing
     func `a kill at any failure point loses no completed operation and leaves none incomplete`(
         operation: String
     ) async throws {
-        try await withScratchFolder { scratch in
-            for point in FailurePoint.allCases {
-                let name = "\(operation)-\(point.rawValue)"
-                let completed = try await run(scratch, named: name, [operation, point.rawValue, "2"])
-                try await check(scratch.file(name), [completed], named: name)
-            }
+        for point in FailurePoint.allCases {
+            let name = "\(operation)-\(point.rawValue)"
+            let completed = try await run(scratch, named: name, [operation, point.rawValue, "2"])
+            try await check(scratch.file(name), [completed], named: name)
         }
     }
 
@@ -145,20 +146,18 @@ import Testing
     @Test func `repeated kills at random times lose no completed operation`()
         async throws
     {
-        try await withScratchFolder { scratch in
-            var random = SeededGenerator(seed: 4)
-            for number in 0..<Scale.pick(short: 4, soak: 400) {
-                let name = "random-\(number)"
-                var runs: [CompletedOperations] = []
-                for attempt in 0..<5 {
-                    let pause = Duration.microseconds(Int.random(in: 0...60_000, using: &random))
-                    runs.append(
-                        try await run(scratch, named: name, [], until: Kill(pause: pause, isOnceReady: attempt == 0))
-                    )
-                }
-                try await check(scratch.file(name), runs, named: name)
-                try FileManager.default.removeItem(atPath: scratch.file(name))
+        var random = SeededGenerator(seed: 4)
+        for number in 0..<Scale.pick(short: 4, soak: 400) {
+            let name = "random-\(number)"
+            var runs: [CompletedOperations] = []
+            for attempt in 0..<5 {
+                let pause = Duration.microseconds(Int.random(in: 0...60_000, using: &random))
+                runs.append(
+                    try await run(scratch, named: name, [], until: Kill(pause: pause, isOnceReady: attempt == 0))
+                )
             }
+            try await check(scratch.file(name), runs, named: name)
+            try FileManager.default.removeItem(atPath: scratch.file(name))
         }
     }
 }

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
-import Logging
 import Model
+import Samples
 import TestSupport
 import Synchronization
 
@@ -33,7 +33,6 @@ final class TestClock: Sendable {
 }
 
 enum Fixture {
-    static let quiet = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
     static let owner = AuditActor.process(uid: 1_000, pid: 42, executable: SanitizedText("/usr/bin/patchbay"))
     static let socket = RequestSource.unix(uid: 1_000)
     static let loopback = RequestSource.tcp(address: "127.0.0.1")
@@ -41,23 +40,17 @@ enum Fixture {
 
     /// Returns an approved endpoint; `udid` is its phone.
     static func endpoint(_ app: String, at location: String = "phone", udid: UDID? = nil) -> Endpoint {
-        Endpoint(
-            id: EndpointID(app: SanitizedText(app), location: location),
-            kind: .appreveal,
-            app: SanitizedText(app),
-            name: SanitizedText(app),
+        .sample(
+            EndpointID(app: SanitizedText(app), location: location),
+            app: app,
+            name: app,
             location: Endpoint.Location(udid: udid),
-            state: .online,
-            approval: .approved,
-            firstSeenAt: .distantPast,
-            lastSeenAt: nil
+            firstSeenAt: .distantPast
         )
     }
 
     /// Returns the principal with a grant on loopback.
-    static func grantee(_ grant: String) -> Principal {
-        Principal(.anonymous, source: loopback, actor: .grant(grant))
-    }
+    static func grantee(_ grant: String) -> Principal { Principal(.anonymous, source: loopback, actor: .grant(grant)) }
 
     static func store(
         in scratch: ScratchFolder,
@@ -67,7 +60,7 @@ enum Fixture {
     ) throws -> AccessStore {
         try AccessStore(
             in: scratch.path,
-            logger: quiet,
+            logger: .quiet,
             auditSegment: auditSegment,
             reading: clock.read,
             failurePoint: failurePoint
@@ -95,29 +88,114 @@ enum Fixture {
 
 extension Token {
     /// Returns the same secret under another ID.
-    func withID(_ id: String) -> Token {
-        Token(kind, id: id, secret: String(reveal().split(separator: "_")[2]))
+    func withID(_ id: String) -> Token { Token(kind, id: id, secret: String(reveal().split(separator: "_")[2])) }
+}
+
+// The requests of an owner at the unix socket, and of clients on loopback.
+
+extension InviteService {
+    func create(_ spec: InviteSpec = InviteSpec(Fixture.reader)) async throws -> (Invite, Token) {
+        try await create(spec, by: Fixture.owner, from: Fixture.socket)
+    }
+
+    /// Redeems an invite as the client with this name.
+    func redeem(
+        _ invite: Token,
+        as name: String,
+        from source: RequestSource = Fixture.loopback
+    ) async throws -> (Grant, Token) { try await redeem(Fixture.redemption(of: invite, as: name), from: source) }
+}
+
+extension GrantService {
+    func create(_ spec: SocketGrantSpec) async throws -> Grant {
+        try await create(spec, by: Fixture.owner, from: Fixture.socket)
+    }
+
+    @discardableResult func revoke(_ id: String) async throws -> [String] { try await revoke(.one(id)) }
+
+    @discardableResult func revoke(_ what: RevocationTarget) async throws -> [String] {
+        try await revoke(what, by: Fixture.owner, from: Fixture.socket)
+    }
+
+    func authenticate(_ token: Token) async throws -> Grant { try await authenticate(token, from: Fixture.loopback) }
+}
+
+extension EndpointApprovalService {
+    @discardableResult func approve(
+        _ endpoint: Endpoint,
+        at address: String? = nil,
+        port: UInt16? = nil
+    ) async throws -> Approval {
+        try await approve(endpoint, at: address, port: port, by: Fixture.owner, from: Fixture.socket)
     }
 }
 
-extension InviteService {
-    /// Redeems an invite as the client with this name.
-    func redeem(_ invite: Token, as name: String, from source: RequestSource) async throws -> (Grant, Token) {
-        try await redeem(Fixture.redemption(of: invite, as: name), from: source)
+extension EndpointSecretService {
+    func set(
+        _ secret: EndpointSecret,
+        of endpoint: Endpoint,
+        over route: Route? = nil,
+        on port: UInt16? = nil,
+        isForUnseen: Bool = false
+    ) async throws {
+        try await set(
+            secret,
+            of: endpoint,
+            over: route,
+            on: port,
+            isForUnseen: isForUnseen,
+            by: Fixture.owner,
+            from: Fixture.socket
+        )
+    }
+}
+
+extension AccessRequestService {
+    @discardableResult func approve(_ code: String) async throws -> AccessRequest {
+        try await approve(code, by: Fixture.owner, from: Fixture.socket)
+    }
+
+    @discardableResult func deny(_ code: String) async throws -> AccessRequest {
+        try await deny(code, by: Fixture.owner, from: Fixture.socket)
+    }
+}
+
+extension GrantRecord {
+    /// A grant that ends in a minute, or after some seconds.
+    static func sample(
+        _ id: String,
+        digest: Data = Data(),
+        binding: GrantBinding = .bearer,
+        createdAt: MonotonicTime? = nil,
+        at now: MonotonicTime,
+        for seconds: Int = 60
+    ) -> GrantRecord {
+        GrantRecord(
+            id: id,
+            digest: digest,
+            name: SanitizedText("agent"),
+            permissions: Fixture.reader,
+            binding: binding,
+            parent: nil,
+            invite: nil,
+            client: Data(),
+            createdAt: createdAt ?? now,
+            expiresAt: now + seconds,
+            lastUsedAt: now,
+            idleSeconds: 600
+        )
     }
 }
 
 extension AccessStore {
     /// Creates an invite under a grant and redeems it.
-    func child(of grant: Grant, _ permissions: Permissions, to name: String = "child") async throws -> (
-        Grant, Token
-    ) {
+    func child(of grant: Grant, _ permissions: Permissions, to name: String = "child") async throws -> (Grant, Token) {
         let (_, invite) = try await invites.create(
             InviteSpec(permissions),
             by: .grant(grant.id),
             from: Fixture.loopback
         )
-        return try await invites.redeem(invite, as: name, from: Fixture.loopback)
+        return try await invites.redeem(invite, as: name)
     }
 
     /// Creates an invite and redeems it.
@@ -128,8 +206,8 @@ extension AccessStore {
         to name: String = "agent"
     ) async throws -> (Grant, Token) {
         let spec = InviteSpec(permissions, grantLifetimeSeconds: lifetime, grantIdleSeconds: idle)
-        let (_, invite) = try await invites.create(spec, by: Fixture.owner, from: Fixture.socket)
-        return try await invites.redeem(invite, as: name, from: Fixture.loopback)
+        let (_, invite) = try await invites.create(spec)
+        return try await invites.redeem(invite, as: name)
     }
 }
 

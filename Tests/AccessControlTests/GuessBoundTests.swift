@@ -6,7 +6,8 @@ import Testing
 @testable import AccessControl
 
 /// The statements of docs/security.md about guessing and the audit log, calculated from the constants of the code.
-@Suite struct GuessBoundTests {
+@Suite(.scratchFolder) struct GuessBoundTests {
+    private let scratch = ScratchFolder.current
     private static let bearer = Permissions([.registryRead], on: .all)
     /// Far more than one broker can answer.
     private static let guessesPerSecond = 1_000_000
@@ -94,48 +95,44 @@ import Testing
     @Test func `an invite allows only its number of guesses, from any number of clients and for any time`()
         async throws
     {
-        try await withScratchFolder { scratch in
-            let clock = TestClock()
-            var store = try Fixture.store(in: scratch, clock: clock)
-            let lifetime = InviteSpec.lifetimes.upperBound
-            let spec = InviteSpec(Fixture.reader, maxUses: 100, lifetimeSeconds: lifetime)
-            let (_, invite) = try await store.invites.create(spec, by: Fixture.owner, from: Fixture.socket)
-            var looked = 0
-            for place in 0..<24 {
-                let before = await store.invites.list.first?.failedAttempts
-                let origin = place.isMultiple(of: 3) ? Fixture.loopback : .unix(uid: UInt32(place))
-                _ = try? await store.invites.redeem(Fixture.forged(invite), as: "x", from: origin)
-                if await store.invites.list.first?.failedAttempts != before { looked += 1 }
-                clock.pass(Double(lifetime) / 25)
-                try await store.close()
-                store = try Fixture.store(in: scratch, clock: clock)
-            }
+        let clock = TestClock()
+        var store = try Fixture.store(in: scratch, clock: clock)
+        let lifetime = InviteSpec.lifetimes.upperBound
+        let spec = InviteSpec(Fixture.reader, maxUses: 100, lifetimeSeconds: lifetime)
+        let (_, invite) = try await store.invites.create(spec)
+        var looked = 0
+        for place in 0..<24 {
+            let before = await store.invites.list.first?.failedAttempts
+            let origin = place.isMultiple(of: 3) ? Fixture.loopback : .unix(uid: UInt32(place))
+            _ = try? await store.invites.redeem(Fixture.forged(invite), as: "x", from: origin)
+            if await store.invites.list.first?.failedAttempts != before { looked += 1 }
+            clock.pass(Double(lifetime) / 25)
+            try await store.close()
+            store = try Fixture.store(in: scratch, clock: clock)
+        }
 
-            #expect(looked == InviteRedemptionEvaluator.wrongLimit)
-            await #expect(throws: AccessError.self) {
-                try await store.invites.redeem(invite, as: "a", from: Fixture.socket)
-            }
+        #expect(looked == InviteRedemptionEvaluator.wrongLimit)
+        await #expect(throws: AccessError.self) {
+            try await store.invites.redeem(invite, as: "a", from: Fixture.socket)
         }
     }
 
     @Test func `security.md states how fast other users can make the audit log grow`() async throws {
-        try await withScratchFolder { scratch in
-            let store = try Fixture.store(in: scratch)
-            for _ in 0..<FailedAttemptLimiter.limit {
-                _ = try? await store.grants.authenticate(Token(random: .grant), from: .unix(uid: .max))
-            }
-            let text = try Data(contentsOf: URL(filePath: scratch.file("audit.jsonl")))
-            let lines = text.split(separator: UInt8(ascii: "\n"))
-            let longest = lines.map { $0.count + 1 }.max() ?? 0
-            let perDay = FailedAttemptLimiter.limit * 86_400 / FailedAttemptLimiter.window
-            let megabytes = Int((Double(perDay * 400) / 1e6).rounded(.up))
-
-            #expect(lines.count == FailedAttemptLimiter.limit)
-            #expect(longest < 400, "\(longest)")
-            let sentence = """
-                with at most \(FailedAttemptLimiter.limit) lines a minute from one client, \(megabytes) MB a day
-                """
-            #expect(try document().contains(sentence), "\(sentence)")
+        let store = try Fixture.store(in: scratch)
+        for _ in 0..<FailedAttemptLimiter.limit {
+            _ = try? await store.grants.authenticate(Token(random: .grant), from: .unix(uid: .max))
         }
+        let text = try Data(contentsOf: URL(filePath: scratch.file("audit.jsonl")))
+        let lines = text.split(separator: UInt8(ascii: "\n"))
+        let longest = lines.map { $0.count + 1 }.max() ?? 0
+        let perDay = FailedAttemptLimiter.limit * 86_400 / FailedAttemptLimiter.window
+        let megabytes = Int((Double(perDay * 400) / 1e6).rounded(.up))
+
+        #expect(lines.count == FailedAttemptLimiter.limit)
+        #expect(longest < 400, "\(longest)")
+        let sentence = """
+            with at most \(FailedAttemptLimiter.limit) lines a minute from one client, \(megabytes) MB a day
+            """
+        #expect(try document().contains(sentence), "\(sentence)")
     }
 }

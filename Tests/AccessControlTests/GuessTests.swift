@@ -6,7 +6,9 @@ import Testing
 @testable import AccessControl
 
 /// An attacker who guesses tokens, including near misses.
-@Suite struct GuessTests {
+@Suite(.scratchFolder) struct GuessTests {
+    private let scratch = ScratchFolder.current
+
     /// A valid grant, an ended grant and an open invite.
     private struct Targets {
         let store: AccessStore
@@ -23,12 +25,8 @@ import Testing
             good = try await store.grant(to: "good").1
             other = try await store.grant(to: "other").1
             ended = try await store.grant(to: "ended").1
-            try await store.grants.revoke(.one(ended.id), by: Fixture.owner, from: Fixture.socket)
-            invite = try await store.invites.create(
-                InviteSpec(Fixture.reader),
-                by: Fixture.owner,
-                from: Fixture.socket
-            ).1
+            try await store.grants.revoke(ended.id)
+            invite = try await store.invites.create().1
         }
 
         /// Returns the token with one letter of its secret changed and a matching checksum.
@@ -58,37 +56,31 @@ import Testing
         /// invite.
         private mutating func guessInvite() async throws -> Bool {
             if guessesLeft == 0 {
-                invite = try await store.invites.create(
-                    InviteSpec(Fixture.reader),
-                    by: Fixture.owner,
-                    from: Fixture.socket
-                ).1
+                invite = try await store.invites.create().1
                 guessesLeft = InviteRedemptionEvaluator.wrongLimit
                 invites += 1
             }
             guessesLeft -= 1
             let token = guessesLeft.isMultiple(of: 2) ? nearMiss(of: invite) : Fixture.forged(invite)
-            return (try? await store.invites.redeem(token, as: "x", from: Fixture.loopback)) != nil
+            return (try? await store.invites.redeem(token, as: "x")) != nil
         }
     }
 
     @Test func `guesses are never accepted, and only the first few are written to the disk`() async throws {
-        try await withScratchFolder { scratch in
-            let store = try Fixture.store(in: scratch)
-            var targets = try await Targets(store)
-            var accepted = 0
-            for number in 0..<Scale.pick(short: 100_000, soak: 10_000_000) {
-                if try await targets.guess(number) { accepted += 1 }
-            }
-
-            #expect(accepted == 0)
-            _ = try await store.grants.authenticate(targets.good, from: Fixture.loopback)
-            // Every created and burnt invite, and one minute of grant guesses for each of two clients.
-            let lines = try Fixture.audit(in: scratch).count
-            let limit =
-                7 + targets.invites * (1 + InviteRedemptionEvaluator.wrongLimit) + 2 * FailedAttemptLimiter.limit
-            #expect(lines <= limit, "\(lines) of at most \(limit)")
-            #expect(await store.invites.list.filter { $0.endReason == .burnt }.count >= targets.invites - 1)
+        let store = try Fixture.store(in: scratch)
+        var targets = try await Targets(store)
+        var accepted = 0
+        for number in 0..<Scale.pick(short: 100_000, soak: 10_000_000) {
+            if try await targets.guess(number) { accepted += 1 }
         }
+
+        #expect(accepted == 0)
+        _ = try await store.grants.authenticate(targets.good)
+        // Every created and burnt invite, and one minute of grant guesses for each of two clients.
+        let lines = try Fixture.audit(in: scratch).count
+        let limit =
+            7 + targets.invites * (1 + InviteRedemptionEvaluator.wrongLimit) + 2 * FailedAttemptLimiter.limit
+        #expect(lines <= limit, "\(lines) of at most \(limit)")
+        #expect(await store.invites.list.filter { $0.endReason == .burnt }.count >= targets.invites - 1)
     }
 }

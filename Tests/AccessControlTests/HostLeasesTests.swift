@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Model
+import Samples
 import Synchronization
 import TestSupport
 import Testing
@@ -30,29 +31,14 @@ import Testing
         }
     }
 
-    private func lease(isOwn: Bool) throws -> Lease {
-        Lease(
-            id: "l3",
-            endpoint: try #require(EndpointID("shop")),
-            device: nil,
-            holder: SanitizedText("user 1"),
-            isOwn: isOwn,
-            note: nil,
-            seconds: 60,
-            createdAt: Date(timeIntervalSince1970: 0),
-            expiresAt: nil,
-            waiting: 0
-        )
-    }
-
     @Test(arguments: [(true, ["l3 lab2"]), (false, [])])
     func `an own lease at another host ends without a claim in the registry too`(
         isOwn: Bool,
         ended: [String]
     ) async throws {
-        let host = OtherHost(try lease(isOwn: isOwn))
+        let host = OtherHost(.sample("l3", isOwn: isOwn))
         let service = LeaseService(hosts: host)
-        let shop = Fixture.endpoint("com.example.shop").on(try #require(HostName("lab2")))
+        let shop = Fixture.endpoint("com.example.shop").on("lab2")
 
         await service.release(shop, by: Fixture.grantee("a"))
 

@@ -18,22 +18,7 @@ import Testing
     private var state: AccessState {
         let now = time.now
         var change = ChangeSet()
-        change.grants = [
-            GrantRecord(
-                id: grant.id,
-                digest: Data(grant.digest),
-                name: SanitizedText("agent"),
-                permissions: Fixture.reader,
-                binding: .bearer,
-                parent: nil,
-                invite: nil,
-                client: Data(),
-                createdAt: now,
-                expiresAt: now + 60,
-                lastUsedAt: now,
-                idleSeconds: 600
-            )
-        ]
+        change.grants = [.sample(grant.id, digest: Data(grant.digest), at: now)]
         change.invites = [
             InviteRecord(
                 id: invite.id,

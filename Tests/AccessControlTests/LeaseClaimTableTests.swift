@@ -1,4 +1,5 @@
 import Model
+import Samples
 import TestSupport
 import Testing
 
@@ -11,9 +12,7 @@ import Testing
     private static let ben = LeaseHolder(key: "grant:ben", name: SanitizedText("ben"), isAgent: true)
     private static let reason = "the registry was lost"
 
-    private let phone: LeaseTarget
-
-    init() throws { phone = .device(try #require(UDID("00008101-000123456789ABCD"))) }
+    private let phone = LeaseTarget.device(.sample)
 
     private func request(
         _ ticket: UInt64,

@@ -178,10 +178,7 @@ import Testing
         func client(_ number: UInt64, of name: String) throws -> LeaseTable.Request {
             let host = try #require(HostName(name))
             let key = MemberClient.holderPrefix(of: host) + "uid:\(number)"
-            return Self.request(
-                number,
-                LeaseHolder(key: key, name: SanitizedText("x"), isAgent: true, host: host)
-            )
+            return Self.request(number, LeaseHolder(key: key, name: SanitizedText("x"), isAgent: true, host: host))
         }
         try table.request(Self.request(1_000, Self.anna), at: .zero)
         for number in 1...UInt64(LeaseTable.maxWaitingOfHost) {

@@ -1,4 +1,5 @@
 import Model
+import Samples
 import TestSupport
 import Testing
 
@@ -7,13 +8,12 @@ import Testing
 /// Leases that end because their host lost the registry of the team, and their holders.
 @Suite(.timeLimit(.minutes(1))) struct LostLeaseTests: PhoneLeaseSuite {
     private let registry = FakeClaimRegistry()
-    let phone: UDID
+    let phone = UDID.sample
     private let one: FakeHost
     let shop: Endpoint
     var hosts: [FakeHost] { [one] }
 
     init() throws {
-        phone = try #require(UDID("00008101-000123456789ABCD"))
         shop = Fixture.endpoint("com.example.shop", udid: phone)
         one = try FakeHost("lab1", registry, ManualClock())
     }

@@ -29,7 +29,7 @@ private struct StoreSpender: Spender {
 
     func spend(_ number: Int, by racer: Int) async -> Bool {
         let name = "\(racer)/\(number)"
-        return (try? await store.invites.redeem(invites[number], as: name, from: Fixture.loopback)) != nil
+        return (try? await store.invites.redeem(invites[number], as: name)) != nil
     }
 }
 
@@ -39,7 +39,8 @@ private final class Count: Sendable {
     func add(_ difference: Int) { number.withLock { $0 += difference } }
 }
 
-@Suite struct RaceTests {
+@Suite(.scratchFolder) struct RaceTests {
+    private let scratch = ScratchFolder.current
     private static let racers = 50
 
     /// Lets every racer try every resource.
@@ -57,24 +58,19 @@ private final class Count: Sendable {
     }
 
     @Test func `concurrent redemptions give exactly one grant for each invite`() async throws {
-        try await withScratchFolder { scratch in
-            let count = Scale.pick(short: 400, soak: 20_000)
-            let store = try Fixture.store(in: scratch)
-            var invites: [Token] = []
-            for _ in 0..<count {
-                invites.append(
-                    try await store.invites.create(InviteSpec(Fixture.reader), by: Fixture.owner, from: Fixture.socket)
-                        .1
-                )
-            }
-
-            let won = await race(StoreSpender(store: store, invites: invites), count: count)
-
-            #expect(won == count)
-            #expect(await store.grants.list.count == count)
-            #expect(Set(await store.grants.list.compactMap(\.invite)).count == count)
-            #expect(try await store.verifyAudit().firstInvalidEntry == nil)
+        let count = Scale.pick(short: 400, soak: 20_000)
+        let store = try Fixture.store(in: scratch)
+        var invites: [Token] = []
+        for _ in 0..<count {
+            invites.append(try await store.invites.create().1)
         }
+
+        let won = await race(StoreSpender(store: store, invites: invites), count: count)
+
+        #expect(won == count)
+        #expect(await store.grants.list.count == count)
+        #expect(Set(await store.grants.list.compactMap(\.invite)).count == count)
+        #expect(try await store.verifyAudit().firstInvalidEntry == nil)
     }
 
     @Test func `the race detects a store that checks first and writes later`() async {
@@ -86,49 +82,45 @@ private final class Count: Sendable {
     }
 
     @Test func `no session survives a concurrent revocation of its grant`() async throws {
-        try await withScratchFolder { scratch in
-            let store = try Fixture.store(in: scratch)
-            let rounds = Scale.pick(short: 1_250, soak: 12_500)
-            let openers = 8
-            let survivors = Count()
-            let opened = Count()
-            for round in 0..<rounds {
-                let (grant, _) = try await store.grant(to: "\(round)")
-                let alive = Count()
-                let (begun, ended) = (Count(), Count())
-                await withDiscardingTaskGroup { group in
-                    for opener in 0..<openers {
-                        group.addTask {
-                            // Registering does not wait, but revoking hops to the store's thread. Without these delays
-                            // all registrations would come first.
-                            if opener > 0 { while begun.value == 0 { await Task.yield() } }
-                            if opener == openers - 1 { while ended.value == 0 { await Task.yield() } }
-                            for _ in 0..<(round + opener) % 5 * opener { await Task.yield() }
-                            alive.add(1)
-                            let use = try? store.live.register(under: grant.id) {
-                                alive.add(-1)
-                            }
-                            if use == nil {
-                                alive.add(-1)
-                            } else {
-                                opened.add(1)
-                            }
+        let store = try Fixture.store(in: scratch)
+        let rounds = Scale.pick(short: 1_250, soak: 12_500)
+        let openers = 8
+        let survivors = Count()
+        let opened = Count()
+        for round in 0..<rounds {
+            let (grant, _) = try await store.grant(to: "\(round)")
+            let alive = Count()
+            let (begun, ended) = (Count(), Count())
+            await withDiscardingTaskGroup { group in
+                for opener in 0..<openers {
+                    group.addTask {
+                        // Registering does not wait, but revoking hops to the store's thread. Without these delays
+                        // all registrations would come first.
+                        if opener > 0 { while begun.value == 0 { await Task.yield() } }
+                        if opener == openers - 1 { while ended.value == 0 { await Task.yield() } }
+                        for _ in 0..<(round + opener) % 5 * opener { await Task.yield() }
+                        alive.add(1)
+                        let use = try? store.live.register(under: grant.id) { alive.add(-1) }
+                        if use == nil {
+                            alive.add(-1)
+                        } else {
+                            opened.add(1)
                         }
                     }
-                    group.addTask {
-                        begun.add(1)
-                        _ = try? await store.grants.revoke(.one(grant.id), by: Fixture.owner, from: Fixture.socket)
-                        ended.add(1)
-                    }
                 }
-                survivors.add(alive.value)
+                group.addTask {
+                    begun.add(1)
+                    _ = try? await store.grants.revoke(grant.id)
+                    ended.add(1)
+                }
             }
-
-            let alive = survivors.value
-            #expect(alive == 0)
-            // Both orders must occur; otherwise nothing was tested.
-            let count = opened.value
-            #expect(count > 0 && count < rounds * openers, "\(count) of \(rounds * openers) were opened")
+            survivors.add(alive.value)
         }
+
+        let alive = survivors.value
+        #expect(alive == 0)
+        // Both orders must occur; otherwise nothing was tested.
+        let count = opened.value
+        #expect(count > 0 && count < rounds * openers, "\(count) of \(rounds * openers) were opened")
     }
 }

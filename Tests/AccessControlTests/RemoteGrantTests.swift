@@ -22,20 +22,7 @@ import Testing
     /// An access state with one grant, which lives for a minute.
     private func live(_ binding: GrantBinding, remote: Bool? = nil) -> InMemoryAccessState {
         let time = MonotonicWallClock(highWater: nil, reading: clock.read())
-        var record = GrantRecord(
-            id: token.id,
-            digest: Data(token.digest),
-            name: SanitizedText("teammate"),
-            permissions: Fixture.reader,
-            binding: binding,
-            parent: nil,
-            invite: nil,
-            client: Data(),
-            createdAt: time.now,
-            expiresAt: time.now + 60,
-            lastUsedAt: time.now,
-            idleSeconds: 600
-        )
+        var record = GrantRecord.sample(token.id, digest: Data(token.digest), binding: binding, at: time.now)
         record.remote = remote
         var change = ChangeSet()
         change.grants = [record]
@@ -78,22 +65,7 @@ import Testing
         let live = live(.key(key))
         let now = live.now()
         var change = ChangeSet()
-        change.grants = [
-            GrantRecord(
-                id: "newerone",
-                digest: Data(),
-                name: SanitizedText("teammate"),
-                permissions: Fixture.reader,
-                binding: .key(key),
-                parent: nil,
-                invite: nil,
-                client: Data(),
-                createdAt: now + 1,
-                expiresAt: now + 30,
-                lastUsedAt: now,
-                idleSeconds: 600
-            )
-        ]
+        change.grants = [.sample("newerone", binding: .key(key), createdAt: now + 1, at: now, for: 30)]
         live.content.withLock { $0.apply(change) }
 
         #expect(live.grant(boundTo: key, from: Self.remote)?.id == "newerone")

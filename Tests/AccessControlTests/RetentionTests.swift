@@ -6,7 +6,9 @@ import Testing
 @testable import AccessControl
 
 /// Deletion of old records, and limits on the number of records.
-@Suite struct RetentionTests {
+@Suite(.scratchFolder) struct RetentionTests {
+    private let scratch = ScratchFolder.current
+
     private static func invite(_ number: Int, isOver: Bool, under parent: String? = nil) -> InviteRecord {
         InviteRecord(
             id: "i\(number)",
@@ -25,37 +27,29 @@ import Testing
     }
 
     @Test func `ended records are deleted after a day, and the log keeps their entries`() async throws {
-        try await withScratchFolder { scratch in
-            let clock = TestClock()
-            var store = try Fixture.store(in: scratch, clock: clock)
-            let (_, open) = try await store.invites.create(
-                InviteSpec(Fixture.reader),
-                by: Fixture.owner,
-                from: Fixture.socket
-            )
-            let (grant, _) = try await store.grant()
-            let (living, _) = try await store.grant(lifetime: 2_000_000, idle: 2_000_000, to: "other")
-            try await store.grants.revoke(.one(grant.id), by: Fixture.owner, from: Fixture.socket)
+        let clock = TestClock()
+        var store = try Fixture.store(in: scratch, clock: clock)
+        let (_, open) = try await store.invites.create()
+        let (grant, _) = try await store.grant()
+        let (living, _) = try await store.grant(lifetime: 2_000_000, idle: 2_000_000, to: "other")
+        try await store.grants.revoke(grant.id)
 
-            clock.pass(86_000)
-            _ = await ExpirationService(of: store).expire()
-            #expect(await store.grants.list.count == 2)
-            #expect(await store.invites.list.count == 3)
+        clock.pass(86_000)
+        _ = await ExpirationService(of: store).expire()
+        #expect(await store.grants.list.count == 2)
+        #expect(await store.invites.list.count == 3)
 
-            clock.pass(1_001)
-            _ = await ExpirationService(of: store).expire()
-            #expect(await store.grants.list.map(\.id) == [living.id])
-            #expect(await store.invites.list.isEmpty, "ten minutes and a day are over")
-            try await store.close()
-            store = try Fixture.store(in: scratch, clock: clock)
-            #expect(await store.grants.list.map(\.id) == [living.id])
-            #expect(await store.invites.list.isEmpty)
-            await #expect(throws: AccessError.refused) {
-                try await store.invites.redeem(open, as: "late", from: Fixture.loopback)
-            }
-            let log = try Fixture.audit(in: scratch)
-            #expect(log.contains { $0.event.ended == [grant.id] })
-        }
+        clock.pass(1_001)
+        _ = await ExpirationService(of: store).expire()
+        #expect(await store.grants.list.map(\.id) == [living.id])
+        #expect(await store.invites.list.isEmpty, "ten minutes and a day are over")
+        try await store.close()
+        store = try Fixture.store(in: scratch, clock: clock)
+        #expect(await store.grants.list.map(\.id) == [living.id])
+        #expect(await store.invites.list.isEmpty)
+        await #expect(throws: AccessError.refused) { try await store.invites.redeem(open, as: "late") }
+        let log = try Fixture.audit(in: scratch)
+        #expect(log.contains { $0.event.ended == [grant.id] })
     }
 
     @Test func `at the limit the record that ended first is purged, and open records never are`() throws {

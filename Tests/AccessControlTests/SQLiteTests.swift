@@ -5,16 +5,16 @@ import Testing
 
 @testable import AccessControl
 
-@Suite struct SQLiteTests {
+@Suite(.scratchFolder) struct SQLiteTests {
+    private let scratch = ScratchFolder.current
+
     private struct Stop: Error {}
 
     private func withFile(_ body: (SQLite) throws -> Void) async throws {
-        try await withScratchFolder { scratch in
-            let file = try SQLite(opening: scratch.file("file"))
-            try file.execute("CREATE TABLE things (id INTEGER PRIMARY KEY, thing ANY) STRICT")
-            try body(file)
-            try file.close()
-        }
+        let file = try SQLite(opening: scratch.file("file"))
+        try file.execute("CREATE TABLE things (id INTEGER PRIMARY KEY, thing ANY) STRICT")
+        try body(file)
+        try file.close()
     }
 
     @Test(
@@ -66,14 +66,10 @@ import Testing
     }
 
     @Test func `a file locked by another connection is busy at once`() async throws {
-        try await withScratchFolder { scratch in
-            let (one, other) = (
-                try SQLite(opening: scratch.file("file")), try SQLite(opening: scratch.file("file"))
-            )
-            try one.transaction {
-                let refusal = #expect(throws: SQLiteError.self) { try other.run("BEGIN IMMEDIATE") }
-                #expect(refusal?.code == SQLITE_BUSY)
-            }
+        let (one, other) = (try SQLite(opening: scratch.file("file")), try SQLite(opening: scratch.file("file")))
+        try one.transaction {
+            let refusal = #expect(throws: SQLiteError.self) { try other.run("BEGIN IMMEDIATE") }
+            #expect(refusal?.code == SQLITE_BUSY)
         }
     }
 

@@ -1,6 +1,6 @@
 import FoundationEssentials
 import Model
-import Synchronization
+import Samples
 import SystemIO
 import TestSupport
 import Testing
@@ -11,14 +11,13 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct TeamLeaseTests: PhoneLeaseSuite {
     private let clock = ManualClock()
     private let registry = FakeClaimRegistry()
-    let phone: UDID
+    let phone = UDID.sample
     private let one: FakeHost
     private let two: FakeHost
     let shop: Endpoint
     var hosts: [FakeHost] { [one, two] }
 
     init() throws {
-        phone = try #require(UDID("00008101-000123456789ABCD"))
         shop = Fixture.endpoint("com.example.shop", udid: phone)
         one = try FakeHost("lab1", registry, clock)
         two = try FakeHost("lab2", registry, clock)
@@ -26,7 +25,7 @@ import Testing
 
     private func forgedClaim() throws -> TeamClaim {
         TeamClaim(
-            host: try #require(HostName("lab3")),
+            host: "lab3",
             endpoint: shop.id,
             device: phone,
             holder: SanitizedText("user 0"),
@@ -209,7 +208,7 @@ import Testing
             registry.set(.slow(latch))
             let request = Task { [one, shop] in try await one.service.take(shop, for: one.user(1), seconds: 60) }
             try await eventually("the claim is requested") { registry.requests == 1 }
-            let other = try #require(UDID("00008101-000123456789ABCE"))
+            let other: UDID = "00008101-000123456789ABCE"
             one.service.endClaimed([.device(other)], because: LeaseConflict.lostRegistry)
             request.cancel()
             await #expect(throws: CancellationError.self) { try await request.value }
@@ -234,7 +233,7 @@ import Testing
             #expect(error?.description.hasSuffix("the host lab3 claimed the phone in the registry of the team") == true)
             #expect(!mayCall(one) && !mayCall(two) && !mayConnect(one) && !mayConnect(two))
             // A client of that host holds no lease here, and neither does the client that the claim names.
-            let client = MemberClient(host: try #require(HostName("lab3")), caller: nil)
+            let client = MemberClient(host: "lab3", caller: nil)
             let actor = AuditActor.member(host: client.host, client: client.name)
             let member = Principal(.member(client), source: .remote(address: "192.0.2.1"), actor: actor, host: one.name)
             #expect(throws: AccessError.self) { try one.service.beginCall(of: shop, by: member.leaseHolder) }

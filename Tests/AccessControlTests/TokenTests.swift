@@ -62,14 +62,10 @@ import Testing
     @Test func `a truncated, extended or case-changed token is rejected`() {
         let text = Token(random: .invite).reveal()
         for wrong in [String(text.dropLast()), text + "0", text + "\n", text.lowercased(), text.uppercased()]
-        where wrong != text {
-            #expect(throws: AccessError.notAToken) { try Token(wrong) }
-        }
+        where wrong != text { #expect(throws: AccessError.notAToken) { try Token(wrong) } }
     }
 
-    @Test func `the checksum is the standard CRC-32`() {
-        #expect(CRC32.checksum(of: "123456789".utf8) == 0xCBF4_3926)
-    }
+    @Test func `the checksum is the standard CRC-32`() { #expect(CRC32.checksum(of: "123456789".utf8) == 0xCBF4_3926) }
 
     /// 61 degrees of freedom. A fair source exceeds 110 once in 10,000 runs. A source that takes bytes modulo 62
     /// without rejection is far above.
