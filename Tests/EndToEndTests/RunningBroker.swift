@@ -51,6 +51,26 @@ final class RunningBroker {
         daemon = try await Self.start(commandPrefix, options, state, environment, scratch, namespace)
     }
 
+    /// Starts the daemon with the Avahi of a host, in the network of the host.
+    convenience init(
+        in scratch: ScratchFolder,
+        named name: String? = nil,
+        phones: UsbmuxdFixture? = nil,
+        on host: AvahiHost,
+        commandPrefix: [String] = [],
+        configuration: String? = nil
+    ) async throws {
+        try await self.init(
+            in: scratch,
+            named: name,
+            phones: phones,
+            host: host,
+            namespace: host.namespace,
+            commandPrefix: commandPrefix,
+            configuration: configuration
+        )
+    }
+
     private static func start(
         _ commandPrefix: [String],
         _ options: [String],
@@ -89,13 +109,7 @@ final class RunningBroker {
     }
 
     func start(_ arguments: [String], input: Program.Input = .nothing) async throws -> Program {
-        try await Program(
-            Executable.built("patchbay"),
-            arguments,
-            in: scratch,
-            environment: environment,
-            input: input
-        )
+        try await Program(Executable.built("patchbay"), arguments, in: scratch, environment: environment, input: input)
     }
 
     /// Stores the session token of an app.

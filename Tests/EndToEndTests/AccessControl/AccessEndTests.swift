@@ -3,7 +3,8 @@ import TestSupport
 import Testing
 
 /// Every way to lose the access to an app, with every way to use it.
-@Suite(.needs(.python), .serialized, .timeLimit(.minutes(3))) struct AccessEndTests {
+@Suite(.needs(.python), .serialized, .timeLimit(.minutes(3)), .scratchFolder) struct AccessEndTests {
+    private let scratch = ScratchFolder.current
     private static let script = String(#filePath.dropLast("AccessEndTests.swift".count)) + "access_end.py"
 
     /// A way to lose the access, and the number of connections that carry bytes before: three for each client. After a
@@ -15,33 +16,29 @@ import Testing
         way: String,
         connections: Int
     ) async throws {
-        try await withScratchFolder { scratch in
-            let port = try FreePorts.take()[0]
-            let broker = try await RunningBroker(in: scratch, configuration: "[api]\nport = \(port)\n")
-            let arguments = [
-                Self.script, way, broker.socket, "\(port)", "\(broker.daemon.processID)", scratch.file("patchbay.toml"),
-            ]
+        let port = try FreePorts.take()[0]
+        let broker = try await RunningBroker(in: scratch, configuration: "[api]\nport = \(port)\n")
+        let arguments = [
+            Self.script, way, broker.socket, "\(port)", "\(broker.daemon.processID)", scratch.file("patchbay.toml"),
+        ]
 
-            let lines = try await Program.run("python3", arguments, in: scratch, within: .seconds(60))
+        let lines = try await Program.run("python3", arguments, in: scratch, within: .seconds(60))
 
-            #expect(lines == Self.expected(of: connections))
-        }
+        #expect(lines == Self.expected(of: connections))
     }
 
     @Test(.needs(.root, .namespaces, .avahi)) func `the same after the approval of an advertised app was revoked`()
         async throws
     {
-        try await withScratchFolder { scratch in
-            let host = try await AvahiHost(in: scratch)
-            let broker = try await RunningBroker(in: scratch, host: host, namespace: host.namespace)
+        let host = try await AvahiHost(in: scratch)
+        let broker = try await RunningBroker(in: scratch, on: host)
 
-            let lines = try await host.run(
-                "python3",
-                [Self.script, "unapprove", broker.socket, "7282", "0", scratch.file("patchbay.toml")]
-            )
+        let lines = try await host.run(
+            "python3",
+            [Self.script, "unapprove", broker.socket, "7282", "0", scratch.file("patchbay.toml")]
+        )
 
-            #expect(lines == Self.expected(of: 6))
-        }
+        #expect(lines == Self.expected(of: 6))
     }
 
     private static func expected(of connections: Int) -> [String] {

@@ -4,28 +4,27 @@ import TestSupport
 import Testing
 
 /// Pages in a real browser, which enforces CORS (WHATWG Fetch). Needs Debian's `chromium-headless-shell`.
-@Suite(.needs(.python, .browser)) struct BrowserTests {
+@Suite(.needs(.python, .browser), .scratchFolder) struct BrowserTests {
+    private let scratch = ScratchFolder.current
     private static let script = String(#filePath.dropLast("BrowserTests.swift".count)) + "browser.py"
 
     /// Opens a page in a browser beside a broker with an app, and returns what the page could do.
     private func page(isAllowed: Bool) async throws -> JSON {
-        try await withScratchFolder { scratch in
-            let ports = try FreePorts.take(2)
-            let app = try await SampleApp(in: scratch)
-            let other = "http://127.0.0.1:\(ports[1])"
-            let origin = isAllowed ? "http://localhost:\(ports[1])" : other
-            let broker = try await RunningBroker(
-                in: scratch,
-                configuration: "[api]\nport = \(ports[0])\nallowed_origins = [\"\(origin)\"]\n"
-            )
-            let address = "127.0.0.1:\(app.port)"
-            _ = try await broker.ask("add", "shop", address, "--kind", "appreveal", "--app", "com.example.shop")
-            let agent = try await AgentBroker(socket: broker.socket, port: ports[0], in: scratch)
-            let folder = try scratch.makeFolder("browser")
-            let words = ["\(ports[0])", "\(ports[1])", agent.grant, "shop", folder]
-            let lines = try await Program.run("python3", [Self.script] + words, in: scratch, within: .seconds(60))
-            return try JSON(parsing: try #require(lines.last))
-        }
+        let ports = try FreePorts.take(2)
+        let app = try await SampleApp(in: scratch)
+        let other = "http://127.0.0.1:\(ports[1])"
+        let origin = isAllowed ? "http://localhost:\(ports[1])" : other
+        let broker = try await RunningBroker(
+            in: scratch,
+            configuration: "[api]\nport = \(ports[0])\nallowed_origins = [\"\(origin)\"]\n"
+        )
+        let address = "127.0.0.1:\(app.port)"
+        _ = try await broker.ask("add", "shop", address, "--kind", "appreveal", "--app", "com.example.shop")
+        let agent = try await AgentBroker(socket: broker.socket, port: ports[0], in: scratch)
+        let folder = try scratch.makeFolder("browser")
+        let words = ["\(ports[0])", "\(ports[1])", agent.grant, "shop", folder]
+        let lines = try await Program.run("python3", [Self.script] + words, in: scratch, within: .seconds(60))
+        return try JSON(parsing: try #require(lines.last))
     }
 
     @Test func `a page of an allowed origin lists and calls tools, and reads streams and errors`() async throws {

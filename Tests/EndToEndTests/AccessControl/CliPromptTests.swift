@@ -3,7 +3,9 @@ import TestSupport
 import Testing
 
 /// The prompt for a secret on a terminal, simulated with `pty(7)`, without a broker.
-@Suite struct CliPromptTests {
+@Suite(.scratchFolder) struct CliPromptTests {
+    private let scratch = ScratchFolder.current
+
     /// Runs a command with a terminal as its standard input, plays the scenario, and prints the terminal's state.
     private static let scenario = """
         import os, pty, signal, subprocess, sys, termios, time
@@ -37,21 +39,17 @@ import Testing
 
     @Test(.needs(.python), arguments: [("SIGINT", 2), ("SIGTERM", 15), ("SIGHUP", 1), ("SIGQUIT", 3)])
     func `a signal ends the prompt and restores terminal echo`(name: String, number: Int) async throws {
-        try await withScratchFolder { scratch in
-            let said = try await run(name, scratch)
+        let said = try await run(name, scratch)
 
-            #expect(said == ["hidden", "ended by \(number) echo True"])
-        }
+        #expect(said == ["hidden", "ended by \(number) echo True"])
     }
 
     @Test(.needs(.python)) func `a suspended prompt restores echo for the shell and disables it on resume`()
         async throws
     {
-        try await withScratchFolder { scratch in
-            let said = try await run("suspend", scratch)
+        let said = try await run("suspend", scratch)
 
-            #expect(said == ["hidden", "suspended, echo True", "hidden again", "ended by 2 echo True"])
-        }
+        #expect(said == ["hidden", "suspended, echo True", "hidden again", "ended by 2 echo True"])
     }
 
     /// A shell in a terminal runs a command that asks for a secret, and then reads a line itself.
@@ -78,12 +76,10 @@ import Testing
 
     @Test(.needs(.python), arguments: [["join", "-"], ["team", "join", "-"]], ["", "\n"])
     func `a wrapped secret leaves nothing for the shell`(command: [String], end: String) async throws {
-        try await withScratchFolder { scratch in
-            let paste = "PATCHBAY:1:127.0.0.1:7282::pbi_\nSECRET\nSECRET\(end)"
-            let arguments = ["-c", Self.shell, paste, try Executable.built("patchbay")] + command
+        let paste = "PATCHBAY:1:127.0.0.1:7282::pbi_\nSECRET\nSECRET\(end)"
+        let arguments = ["-c", Self.shell, paste, try Executable.built("patchbay")] + command
 
-            #expect(try await Program.run("python3", arguments, in: scratch) == ["nothing left"])
-        }
+        #expect(try await Program.run("python3", arguments, in: scratch) == ["nothing left"])
     }
 
     private func run(_ name: String, _ scratch: ScratchFolder) async throws -> [String] {

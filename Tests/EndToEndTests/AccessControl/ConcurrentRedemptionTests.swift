@@ -3,7 +3,8 @@ import TestSupport
 import Testing
 
 /// Many clients redeem the same invites at once over the unix socket and TCP.
-@Suite(.needs(.python), .serialized) struct ConcurrentRedemptionTests {
+@Suite(.needs(.python), .serialized, .scratchFolder) struct ConcurrentRedemptionTests {
+    private let scratch = ScratchFolder.current
     private static let script =
         String(#filePath.dropLast("ConcurrentRedemptionTests.swift".count)) + "redemption_race.py"
     private static let isSoak = ProcessInfo.processInfo.environment["PATCHBAY_SOAK"] == "1"
@@ -35,36 +36,29 @@ import Testing
     @Test func `each invite is redeemed by one of the racing clients, and a retry by that client succeeds`()
         async throws
     {
-        try await withScratchFolder { scratch in
-            let invites = Self.isSoak ? 20_000 : 400
-            let port = try FreePorts.take()[0]
-            let broker = try await RunningBroker(in: scratch, configuration: "[api]\nport = \(port)\n")
+        let invites = Self.isSoak ? 20_000 : 400
+        let port = try FreePorts.take()[0]
+        let broker = try await RunningBroker(in: scratch, configuration: "[api]\nport = \(port)\n")
 
-            let outcome = try await race(
-                ["broker", broker.socket, "\(port)", "\(invites)", "\(Self.racers)"],
-                in: scratch
-            )
+        let outcome = try await race(["broker", broker.socket, "\(port)", "\(invites)", "\(Self.racers)"], in: scratch)
 
-            #expect(try outcome.count(" requests:") == invites * Self.racers)
-            #expect(try outcome.count(" won,") == invites)
-            #expect(try outcome.count(" won twice") == 0)
-            #expect(try outcome.count(" other") == 0)
-            #expect(try outcome.count(" grants") == invites)
-            #expect(try outcome.count(" invites") == invites)
-            // Equal to all invites if the second request of each pair arrives within 1 min.
-            let again = try outcome.count(" again")
-            #expect(Self.isSoak ? again > 0 : again == invites, "\(outcome.lines)")
-            #expect(try await broker.ask("audit", "--verify").first?.hasPrefix("The audit log is valid: ") == true)
-        }
+        #expect(try outcome.count(" requests:") == invites * Self.racers)
+        #expect(try outcome.count(" won,") == invites)
+        #expect(try outcome.count(" won twice") == 0)
+        #expect(try outcome.count(" other") == 0)
+        #expect(try outcome.count(" grants") == invites)
+        #expect(try outcome.count(" invites") == invites)
+        // Equal to all invites if the second request of each pair arrives within 1 min.
+        let again = try outcome.count(" again")
+        #expect(Self.isSoak ? again > 0 : again == invites, "\(outcome.lines)")
+        #expect(try await broker.ask("audit", "--verify").first?.hasPrefix("The audit log is valid: ") == true)
     }
 
     @Test func `the race detects a server that checks first and writes later`() async throws {
-        try await withScratchFolder { scratch in
-            let outcome = try await race(["control", "40", "\(Self.racers)"], in: scratch)
+        let outcome = try await race(["control", "40", "\(Self.racers)"], in: scratch)
 
-            #expect(try outcome.count(" won,") == 40)
-            #expect(try outcome.count(" won twice") > 0)
-        }
+        #expect(try outcome.count(" won,") == 40)
+        #expect(try outcome.count(" won twice") > 0)
     }
 }
 

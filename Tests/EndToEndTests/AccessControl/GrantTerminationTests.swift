@@ -3,21 +3,20 @@ import TestSupport
 import Testing
 
 /// Tunnels and streams whose grant has ended deliver no more bytes.
-@Suite(.needs(.python), .serialized) struct GrantTerminationTests {
+@Suite(.needs(.python), .serialized, .scratchFolder) struct GrantTerminationTests {
+    private let scratch = ScratchFolder.current
     private static let script = String(#filePath.dropLast("GrantTerminationTests.swift".count)) + "grant_termination.py"
     private static let isSoak = ProcessInfo.processInfo.environment["PATCHBAY_SOAK"] == "1"
 
     private func run(_ words: String, _ counts: Int...) async throws -> [String] {
-        try await withScratchFolder { scratch in
-            let port = try FreePorts.take()[0]
-            let broker = try await RunningBroker(in: scratch, configuration: "[api]\nport = \(port)\n")
-            return try await Program.run(
-                "python3",
-                [Self.script, words, broker.socket, "\(port)"] + counts.map(String.init),
-                in: scratch,
-                within: .seconds(Self.isSoak ? 1_800 : 60)
-            )
-        }
+        let port = try FreePorts.take()[0]
+        let broker = try await RunningBroker(in: scratch, configuration: "[api]\nport = \(port)\n")
+        return try await Program.run(
+            "python3",
+            [Self.script, words, broker.socket, "\(port)"] + counts.map(String.init),
+            in: scratch,
+            within: .seconds(Self.isSoak ? 1_800 : 60)
+        )
     }
 
     @Test func `revocation returns after 64 busy tunnels and a stream are closed, and no byte arrives later`()

@@ -19,12 +19,7 @@ struct AgentBroker {
     }
 
     /// Creates a grant at the broker with this socket and port.
-    init(
-        socket: String,
-        port: UInt16,
-        namespace: NetworkNamespace? = nil,
-        in scratch: ScratchFolder
-    ) async throws {
+    init(socket: String, port: UInt16, namespace: NetworkNamespace? = nil, in scratch: ScratchFolder) async throws {
         func post(_ path: String, _ body: String) async throws -> String {
             let words = ["-sS", "--fail-with-body", "--unix-socket", socket, "-H", "Content-Type: application/json"]
             let answer = try await Program.run(

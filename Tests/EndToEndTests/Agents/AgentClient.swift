@@ -45,9 +45,7 @@ final class AgentClient: Sendable {
     ) async throws -> [AgentClient] {
         try await withThrowingTaskGroup(of: AgentClient.self) { group in
             for peer in AgentPeer.allCases {
-                group.addTask {
-                    try await AgentClient(peer, to: url, grant: grant, namespace: namespace, in: scratch)
-                }
+                group.addTask { try await AgentClient(peer, to: url, grant: grant, namespace: namespace, in: scratch) }
             }
             return try await group.reduce(into: []) { $0.append($1) }
         }

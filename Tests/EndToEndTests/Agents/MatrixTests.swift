@@ -2,7 +2,9 @@ import TestSupport
 import Testing
 
 /// A client sees the same server through the broker as directly, except for `_meta` and IDs.
-@Suite(.needs(.python), .timeLimit(.minutes(5))) struct MatrixTests {
+@Suite(.needs(.python), .timeLimit(.minutes(5)), .scratchFolder) struct MatrixTests {
+    private let scratch = ScratchFolder.current
+
     private struct Path: Sendable {
         let name: String
         let direct: AgentPeer.Target
@@ -15,21 +17,16 @@ import Testing
     }
 
     @Test func `five MCP clients see eleven MCP servers unchanged through the broker`() async throws {
-        try await withScratchFolder { scratch in
-            let port = try FreePorts.take()[0]
-            let broker = try await RunningBroker(
-                in: scratch,
-                configuration: AgentBroker.configuration(port: port)
-            )
-            let agent = try await AgentBroker(socket: broker.socket, port: port, in: scratch)
-            let paths = try await Self.servers(broker, agent, scratch) + Self.apps(broker, agent, scratch)
+        let port = try FreePorts.take()[0]
+        let broker = try await RunningBroker(in: scratch, configuration: AgentBroker.configuration(port: port))
+        let agent = try await AgentBroker(socket: broker.socket, port: port, in: scratch)
+        let paths = try await Self.servers(broker, agent, scratch) + Self.apps(broker, agent, scratch)
 
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                for peer in AgentPeer.allCases {
-                    group.addTask { try await Self.compare(peer, paths, agent.grant, scratch) }
-                }
-                try await group.waitForAll()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for peer in AgentPeer.allCases {
+                group.addTask { try await Self.compare(peer, paths, agent.grant, scratch) }
             }
+            try await group.waitForAll()
         }
     }
 

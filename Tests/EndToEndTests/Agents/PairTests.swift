@@ -2,7 +2,9 @@ import TestSupport
 import Testing
 
 /// An agent and an app that requires a token; only the app's 401 responses show that.
-@Suite(.needs(.python)) struct PairTests {
+@Suite(.needs(.python), .scratchFolder) struct PairTests {
+    private let scratch = ScratchFolder.current
+
     /// An agent connected through `patchbay mcp`.
     private final class Agent {
         private let shim: Program
@@ -37,36 +39,34 @@ import Testing
     @Test func `an agent is told about a missing token at every launch until it sends the right one`()
         async throws
     {
-        try await withScratchFolder { scratch in
-            let tokens = ["5ec2e7ab", "0dd5ecab"].map { String(repeating: $0, count: 8) }
-            let app = try await SampleApp(mode: .ios, token: tokens[0], in: scratch)
-            let broker = try await RunningBroker(in: scratch, configuration: "[api]\ntcp = false\n")
-            _ = try await broker.ask("add", "Shop", "127.0.0.1:\(app.port)", "--kind", "appreveal")
-            let agent = try await Agent(broker)
+        let tokens = ["5ec2e7ab", "0dd5ecab"].map { String(repeating: $0, count: 8) }
+        let app = try await SampleApp(mode: .ios, token: tokens[0], in: scratch)
+        let broker = try await RunningBroker(in: scratch, configuration: "[api]\ntcp = false\n")
+        _ = try await broker.ask("add", "Shop", "127.0.0.1:\(app.port)", "--kind", "appreveal")
+        let agent = try await Agent(broker)
 
-            #expect(try await agent.pair().contains("needsCode"))
-            #expect(try await agent.look().contains("token-required"))
-            #expect(try await agent.call("endpoint_list", "{}").contains("needs token"))
-            #expect(try await agent.pair(tokens[1]).contains("needsCode"))
-            #expect(try await agent.pair(tokens[0]).contains("shop paired"))
-            #expect(try await agent.look().contains("com.example.shop"))
-            #expect(try await agent.pair().contains("shop paired"))
+        #expect(try await agent.pair().contains("needsCode"))
+        #expect(try await agent.look().contains("token-required"))
+        #expect(try await agent.call("endpoint_list", "{}").contains("needs token"))
+        #expect(try await agent.pair(tokens[1]).contains("needsCode"))
+        #expect(try await agent.pair(tokens[0]).contains("shop paired"))
+        #expect(try await agent.look().contains("com.example.shop"))
+        #expect(try await agent.pair().contains("shop paired"))
 
-            try await app.quit()
-            // A bare token sent before its launch exists.
-            #expect(try await agent.pair(tokens[1]).contains("shop kept"))
-            let again = try await SampleApp(mode: .ios, token: tokens[1], port: app.port, in: scratch)
-            #expect(try await agent.call("endpoint_wait", #"{"endpoint": "shop"}"#).contains("online"))
-            #expect(try await agent.look().contains("com.example.shop"))
-            #expect(try await agent.pair().contains("shop paired"))
+        try await app.quit()
+        // A bare token sent before its launch exists.
+        #expect(try await agent.pair(tokens[1]).contains("shop kept"))
+        let again = try await SampleApp(mode: .ios, token: tokens[1], port: app.port, in: scratch)
+        #expect(try await agent.call("endpoint_wait", #"{"endpoint": "shop"}"#).contains("online"))
+        #expect(try await agent.look().contains("com.example.shop"))
+        #expect(try await agent.pair().contains("shop paired"))
 
-            // The 401 response reveals a new launch with a new token.
-            try await again.quit()
-            let other = try await SampleApp(mode: .ios, token: tokens[0], port: app.port, in: scratch)
-            #expect(try await agent.pair().contains("needsCode"))
-            #expect(try await agent.pair(tokens[0]).contains("shop paired"))
-            #expect(try await agent.look().contains("com.example.shop"))
-            try await other.quit()
-        }
+        // The 401 response reveals a new launch with a new token.
+        try await again.quit()
+        let other = try await SampleApp(mode: .ios, token: tokens[0], port: app.port, in: scratch)
+        #expect(try await agent.pair().contains("needsCode"))
+        #expect(try await agent.pair(tokens[0]).contains("shop paired"))
+        #expect(try await agent.look().contains("com.example.shop"))
+        try await other.quit()
     }
 }

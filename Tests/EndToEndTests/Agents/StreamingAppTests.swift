@@ -3,63 +3,61 @@ import TestSupport
 import Testing
 
 /// Apps with change streams and large answers, at the real programs.
-@Suite(.needs(.python)) struct StreamingAppTests {
+@Suite(.needs(.python), .scratchFolder) struct StreamingAppTests {
+    private let scratch = ScratchFolder.current
+
     @Test func `a subscription survives an app that is killed and is back on its port at once`() async throws {
-        try await withScratchFolder { scratch in
-            let broker = try await RunningBroker(in: scratch, configuration: "[api]\ntcp = false\n")
-            let first = try await StreamingApp(in: scratch)
-            let id = try await broker.add(first)
-            let client = try await broker.start("mcp", "--endpoint", id, input: .pipe)
-            func updates() -> Int { client.output.count { $0.contains("resources/updated") && $0.contains("a:1") } }
-            try client.write(
-                #"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"#
-                    + #""clientInfo":{"name":"c","version":"1"}}}"# + "\n"
-                    + #"{"jsonrpc":"2.0","method":"notifications/initialized"}"# + "\n"
-                    + #"{"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":"a:1"}}"# + "\n"
-            )
-            try await client.waitForLine(#""id":2"#, within: .seconds(60))
-            try await first.program.waitForLine("stream", within: .seconds(60))
-            try first.program.write("change\n")
-            try await eventually("the first change arrives") { updates() == 1 }
+        let broker = try await RunningBroker(in: scratch, configuration: "[api]\ntcp = false\n")
+        let first = try await StreamingApp(in: scratch)
+        let id = try await broker.add(first)
+        let client = try await broker.start("mcp", "--endpoint", id, input: .pipe)
+        func updates() -> Int { client.output.count { $0.contains("resources/updated") && $0.contains("a:1") } }
+        try client.write(
+            #"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"#
+                + #""clientInfo":{"name":"c","version":"1"}}}"# + "\n"
+                + #"{"jsonrpc":"2.0","method":"notifications/initialized"}"# + "\n"
+                + #"{"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":"a:1"}}"# + "\n"
+        )
+        try await client.waitForLine(#""id":2"#, within: .seconds(60))
+        try await first.program.waitForLine("stream", within: .seconds(60))
+        try first.program.write("change\n")
+        try await eventually("the first change arrives") { updates() == 1 }
 
-            first.program.kill()
-            _ = try await first.program.exitStatus()
-            let second = try await StreamingApp(port: first.port, in: scratch)
+        first.program.kill()
+        _ = try await first.program.exitStatus()
+        let second = try await StreamingApp(port: first.port, in: scratch)
 
-            try await second.program.waitForLine("subscribed a:1", within: .seconds(60))
-            try await second.program.waitForLine("stream", within: .seconds(60))
-            // The client is told of what may have changed while the app was away.
-            try await eventually("the client is told to read again") { updates() == 2 }
-            try second.program.write("change\n")
-            try await eventually("the next change arrives") { updates() == 3 }
-        }
+        try await second.program.waitForLine("subscribed a:1", within: .seconds(60))
+        try await second.program.waitForLine("stream", within: .seconds(60))
+        // The client is told of what may have changed while the app was away.
+        try await eventually("the client is told to read again") { updates() == 2 }
+        try second.program.write("change\n")
+        try await eventually("the next change arrives") { updates() == 3 }
     }
 
     @Test func `apps that stall in the middle of a large answer delay no other app, and a time limit holds`()
         async throws
     {
-        try await withScratchFolder { scratch in
-            let broker = try await RunningBroker(in: scratch, configuration: "[api]\ntcp = false\n")
-            var stalled: [(app: StreamingApp, id: String, call: Program)] = []
-            for number in 1...4 {
-                let app = try await StreamingApp(in: scratch)
-                let id = try await broker.add(app, named: "stalled\(number)")
-                let call = try await broker.start("call", id, "stall", "--timeout", "60s")
-                try await app.program.waitForLine("stalled", within: .seconds(60))
-                stalled.append((app, id, call))
-            }
-            let other = try await StreamingApp(in: scratch)
-            let id = try await broker.add(other, named: "other")
-
-            let answer = try await broker.start("call", id, "large", "--timeout", "60s")
-            #expect(try await answer.exitStatus(within: .seconds(60)) == .exited(0), "\(answer.log)")
-            let limited = try await broker.start("call", stalled[0].id, "stall", "--timeout", "1s")
-            #expect(try await limited.exitStatus(within: .seconds(60)) != .exited(0))
-            #expect(limited.log.contains("within 1 s"), "\(limited.log)")
-
-            let areRunning = stalled.allSatisfy { $0.call.isRunning }
-            #expect(areRunning, "a stalled call ended first")
+        let broker = try await RunningBroker(in: scratch, configuration: "[api]\ntcp = false\n")
+        var stalled: [(app: StreamingApp, id: String, call: Program)] = []
+        for number in 1...4 {
+            let app = try await StreamingApp(in: scratch)
+            let id = try await broker.add(app, named: "stalled\(number)")
+            let call = try await broker.start("call", id, "stall", "--timeout", "60s")
+            try await app.program.waitForLine("stalled", within: .seconds(60))
+            stalled.append((app, id, call))
         }
+        let other = try await StreamingApp(in: scratch)
+        let id = try await broker.add(other, named: "other")
+
+        let answer = try await broker.start("call", id, "large", "--timeout", "60s")
+        #expect(try await answer.exitStatus(within: .seconds(60)) == .exited(0), "\(answer.log)")
+        let limited = try await broker.start("call", stalled[0].id, "stall", "--timeout", "1s")
+        #expect(try await limited.exitStatus(within: .seconds(60)) != .exited(0))
+        #expect(limited.log.contains("within 1 s"), "\(limited.log)")
+
+        let areRunning = stalled.allSatisfy { $0.call.isRunning }
+        #expect(areRunning, "a stalled call ended first")
     }
 }
 

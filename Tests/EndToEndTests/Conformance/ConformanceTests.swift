@@ -6,7 +6,8 @@ import Testing
 /// `scenarios.py` and `stateless_scenarios.py` have the scenarios, written anew from their descriptions, and `app.py` is the
 /// server with the tools that they need. Left out are the extension of tasks, which Patchbay does not support, and
 /// `server-sse-polling`, because a connection that the broker itself closes in the middle of a call has no use here.
-@Suite(.needs(.python), .timeLimit(.minutes(3))) struct ConformanceTests {
+@Suite(.needs(.python), .timeLimit(.minutes(3)), .scratchFolder) struct ConformanceTests {
+    private let scratch = ScratchFolder.current
     private static let folder = String(#filePath.dropLast("/ConformanceTests.swift".count))
 
     @Test(arguments: [
@@ -14,28 +15,24 @@ import Testing
         ("2025-11-25", "legacy", 27), ("2026-07-28", "modern", 38),
     ])
     func `an app's URL passes every scenario of the version`(version: String, mode: String, count: Int) async throws {
-        try await withScratchFolder { scratch in
-            let (broker, port) = try await Self.broker(mode: mode, in: scratch)
+        let (broker, port) = try await Self.broker(mode: mode, in: scratch)
 
-            let results = try await Self.results(of: version, at: "/e/app/mcp", "app", broker, port, in: scratch)
+        let results = try await Self.results(of: version, at: "/e/app/mcp", "app", broker, port, in: scratch)
 
-            for result in results { #expect(result.hasPrefix("ok "), "\(version): \(result)") }
-            #expect(results.count == count)
-        }
+        for result in results { #expect(result.hasPrefix("ok "), "\(version): \(result)") }
+        #expect(results.count == count)
     }
 
     /// The app speaks another version than the client.
     @Test(arguments: [("2025-11-25", "modern"), ("2026-07-28", "legacy")])
     func `the broker's own URL passes the scenarios for every server`(version: String, mode: String) async throws {
-        try await withScratchFolder { scratch in
-            let (broker, port) = try await Self.broker(mode: mode, in: scratch)
+        let (broker, port) = try await Self.broker(mode: mode, in: scratch)
 
-            let results = try await Self.results(of: version, at: "/mcp", "broker", broker, port, in: scratch)
-            let atApp = try await Self.results(of: version, at: "/e/app/mcp", "broker", broker, port, in: scratch)
+        let results = try await Self.results(of: version, at: "/mcp", "broker", broker, port, in: scratch)
+        let atApp = try await Self.results(of: version, at: "/e/app/mcp", "broker", broker, port, in: scratch)
 
-            for result in results + atApp { #expect(result.hasPrefix("ok "), "\(version): \(result)") }
-            #expect(results.count > 5 && results.count == atApp.count)
-        }
+        for result in results + atApp { #expect(result.hasPrefix("ok "), "\(version): \(result)") }
+        #expect(results.count > 5 && results.count == atApp.count)
     }
 
     private static func broker(mode: String, in scratch: ScratchFolder) async throws -> (RunningBroker, UInt16) {

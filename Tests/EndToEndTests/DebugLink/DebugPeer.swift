@@ -80,9 +80,7 @@ struct DebugPeer {
         try await program.waitForLine("sent \(action)")
     }
 
-    static func hex(_ bytes: [UInt8]) -> String {
-        bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-    }
+    static func hex(_ bytes: [UInt8]) -> String { bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() }
 
     /// The frames that the app has received, in hexadecimal digits.
     var received: [String] { program.output.filter { $0.hasPrefix("received ") || $0.hasPrefix("misread ") } }

@@ -31,8 +31,6 @@ extension ConnectPlanner {
         do {
             _ = try await dial(route)
             return nil
-        } catch let failure as DialError {
-            return failure
-        }
+        } catch let failure as DialError { return failure }
     }
 }

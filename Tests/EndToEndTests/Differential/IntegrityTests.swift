@@ -1,11 +1,12 @@
-import CLinux
 import Glibc
 import TestSupport
 import Testing
 
 extension Differential {
     /// Every byte arrives, regardless of stalls and half-closes.
-    @Suite struct IntegrityTests {
+    @Suite(.scratchFolder) struct IntegrityTests {
+        private let scratch = ScratchFolder.current
+
         /// A transfer in one direction whose reader stalls.
         private struct Transfer: Sendable {
             let isUp: Bool
@@ -36,70 +37,64 @@ extension Differential {
         func `a reader that stalls for 3 or 12 s misses no byte in either direction`(
             forwarder: Forwarder
         ) async throws {
-            try await withScratchFolder { scratch in
-                let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
-                let bench = try await ForwarderFixture(forwarder, on: rig, in: scratch)
-                let transfers = [3, 12].flatMap {
-                    [Transfer(isUp: false, seconds: $0), Transfer(isUp: true, seconds: $0)]
-                }
-                let local = try FreePorts.take(transfers.count)
-                let apps = try transfers.map { try App(for: $0, in: scratch) }
-                let program = try await bench.forward(zip(local, apps).map { ($0, $1.port) })
+            let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
+            let bench = try await ForwarderFixture(forwarder, on: rig, in: scratch)
+            let transfers = [3, 12].flatMap { [Transfer(isUp: false, seconds: $0), Transfer(isUp: true, seconds: $0)] }
+            let local = try FreePorts.take(transfers.count)
+            let apps = try transfers.map { try App(for: $0, in: scratch) }
+            let program = try await bench.forward(zip(local, apps).map { ($0, $1.port) })
 
-                let outcomes = await withTaskGroup(of: (Int, Outcome).self) { group in
-                    for (index, transfer) in transfers.enumerated() {
-                        let (port, app) = (local[index], apps[index])
-                        let limit = Duration.seconds(transfer.seconds) + forwarder.timeLimit * 5
-                        group.addTask { (index, await Self.run(transfer, app, port, limit)) }
-                    }
-                    return await group.reduce(into: transfers.map { _ in Outcome() }) { $0[$1.0] = $1.1 }
+            let outcomes = await withTaskGroup(of: (Int, Outcome).self) { group in
+                for (index, transfer) in transfers.enumerated() {
+                    let (port, app) = (local[index], apps[index])
+                    let limit = Duration.seconds(transfer.seconds) + forwarder.timeLimit * 5
+                    group.addTask { (index, await Self.run(transfer, app, port, limit)) }
                 }
-
-                for (transfer, outcome) in zip(transfers, outcomes) {
-                    forwarder.promises(
-                        transfer.name,
-                        outcome.received.count == Self.size && outcome.received.isIntact,
-                        seen: outcome.text,
-                        unless: "a send that has to wait for 1 s is given up, and the stream goes on without its bytes"
-                    )
-                    // Without backpressure the bytes would only fill buffers and nothing would be tested. Uploads may
-                    // stay in the forwarder's own TCP window (32 MiB since Linux 6.17), which it must not empty faster
-                    // than the app reads.
-                    let isHeld = transfer.isUp || outcome.sent.longestWait > .seconds(transfer.seconds) / 2
-                    #expect(isHeld || forwarder == .iproxy)
-                }
-                #expect(program.isRunning)
+                return await group.reduce(into: transfers.map { _ in Outcome() }) { $0[$1.0] = $1.1 }
             }
+
+            for (transfer, outcome) in zip(transfers, outcomes) {
+                forwarder.promises(
+                    transfer.name,
+                    outcome.received.count == Self.size && outcome.received.isIntact,
+                    seen: outcome.text,
+                    unless: "a send that has to wait for 1 s is given up, and the stream goes on without its bytes"
+                )
+                // Without backpressure the bytes would only fill buffers and nothing would be tested. Uploads may
+                // stay in the forwarder's own TCP window (32 MiB since Linux 6.17), which it must not empty faster
+                // than the app reads.
+                let isHeld = transfer.isUp || outcome.sent.longestWait > .seconds(transfer.seconds) / 2
+                #expect(isHeld || forwarder == .iproxy)
+            }
+            #expect(program.isRunning)
         }
 
         @Test(arguments: Forwarder.allCases)
         func `a client that half-closes still gets the whole reply`(forwarder: Forwarder) async throws {
-            try await withScratchFolder { scratch in
-                let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
-                let bench = try await ForwarderFixture(forwarder, on: rig, in: scratch)
-                let app = try LoopbackServer(in: scratch) { socket in
-                    let peer = PatternPeer(socket, deadline: .now + .seconds(10))
-                    guard peer.receive(4) == PatternPeer.Received(count: 4) else { return }
-                    // The client's end of stream arrives long before the reply.
-                    usleep(300_000)
-                    _ = peer.send(0..<1 << 20)
-                }
-                let local = try FreePorts.take()
-                _ = try await bench.forward([(local[0], app.port)])
-
-                let reply = await LoopbackClient.talk(to: local[0], within: forwarder.timeLimit * 2) { peer in
-                    _ = peer.send(0..<4)
-                    peer.finish()
-                    return peer.receive()
-                }
-
-                forwarder.promises(
-                    "reply after a half-close",
-                    reply == PatternPeer.Received(count: 1 << 20, isIntact: true, end: .closed),
-                    seen: "\(reply?.count ?? 0) of \(1 << 20) bytes",
-                    unless: "the end of one side ends both"
-                )
+            let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
+            let bench = try await ForwarderFixture(forwarder, on: rig, in: scratch)
+            let app = try LoopbackServer(in: scratch) { socket in
+                let peer = PatternPeer(socket, deadline: .now + .seconds(10))
+                guard peer.receive(4) == PatternPeer.Received(count: 4) else { return }
+                // The client's end of stream arrives long before the reply.
+                usleep(300_000)
+                _ = peer.send(0..<1 << 20)
             }
+            let local = try FreePorts.take()
+            _ = try await bench.forward([(local[0], app.port)])
+
+            let reply = await LoopbackClient.talk(to: local[0], within: forwarder.timeLimit * 2) { peer in
+                _ = peer.send(0..<4)
+                peer.finish()
+                return peer.receive()
+            }
+
+            forwarder.promises(
+                "reply after a half-close",
+                reply == PatternPeer.Received(count: 1 << 20, isIntact: true, end: .closed),
+                seen: "\(reply?.count ?? 0) of \(1 << 20) bytes",
+                unless: "the end of one side ends both"
+            )
         }
 
         /// The app side of one transfer.

@@ -10,6 +10,13 @@ enum BusSwitch {
         return path
     }()
 
+    /// Starts a host and points the link to its bus.
+    static func startHost(in scratch: ScratchFolder) async throws -> AvahiHost {
+        let host = try await AvahiHost(in: scratch)
+        point(to: host)
+        return host
+    }
+
     static func point(to host: AvahiHost) {
         let socket = host.busAddress.dropFirst("unix:path=".count)
         unlink(path)

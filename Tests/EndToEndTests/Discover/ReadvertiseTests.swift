@@ -4,8 +4,9 @@ import TestSupport
 import Testing
 
 /// Apps on a cable as Bonjour services of this machine, with the real avahi-daemon and usbmuxd.
-@Suite(.serialized, .needs(.root, .namespaces, .avahi, .usbmuxd, .python), .timeLimit(.minutes(3)))
+@Suite(.serialized, .needs(.root, .namespaces, .avahi, .usbmuxd, .python), .timeLimit(.minutes(3)), .scratchFolder)
 struct ReadvertiseTests {
+    private let scratch = ScratchFolder.current
     private static let phone = "00008030-001A2B3C4D5E6F70"
     private static let type = "_appreveal._tcp"
 
@@ -46,12 +47,12 @@ struct ReadvertiseTests {
             browse = try await here.start("avahi-browse", ["-rpk", ReadvertiseTests.type])
         }
 
-        func broker(in scratch: ScratchFolder) async throws -> RunningBroker {
+        func broker(in scratch: ScratchFolder, named name: String? = nil) async throws -> RunningBroker {
             try await RunningBroker(
                 in: scratch,
+                named: name,
                 phones: rig,
-                host: here,
-                namespace: here.namespace,
+                on: here,
                 configuration: """
                     [devices]
                     probe_ports = [\(app.port)]
@@ -81,100 +82,88 @@ struct ReadvertiseTests {
     @Test func `an app on a cable is announced to this machine only, through a guarded tunnel, and withdrawn with it`()
         async throws
     {
-        try await withScratchFolder { scratch in
-            let scene = try await Scene(in: scratch)
-            let broker = try await scene.broker(in: scratch)
-            let (service, next) = try await scene.service("the app is announced") { $0.isPresent }
+        let scene = try await Scene(in: scratch)
+        let broker = try await scene.broker(in: scratch)
+        let (service, next) = try await scene.service("the app is announced") { $0.isPresent }
 
-            #expect(service.interface == "lo" && service.address == "127.0.0.1")
-            #expect(service.name.contains("AppReveal-com"))
-            for item in ["via=patchbay", "bundleId=com.example.shop", "boot=b1", "version=3.2.0"] {
-                #expect(service.txt.contains("\"\(item)\""), "\(service.txt)")
-            }
-            let elsewhere = try await scene.wifi.run("avahi-browse", ["-rptk", Self.type])
-            #expect(elsewhere.compactMap(Service.init).filter { $0.interface != "lo" }.isEmpty, "\(elsewhere)")
-
-            let url = "http://127.0.0.1:\(service.port)/health"
-            let health = try await scene.here.run("curl", ["-sS", "--max-time", "5", url])
-            #expect(health.joined().contains(#""boot": "b1""#))
-            let page = try await scene.here.run("curl", ["-sS", "--max-time", "5", "-H", "Origin: http://evil", url])
-            #expect(!page.joined().contains("boot"), "\(page)")
-            let foreign = try await scene.here.start(
-                "setpriv",
-                ["--reuid=65534", "--clear-groups", "curl", "-sS", "--max-time", "5", url]
-            )
-            #expect(try await foreign.exitStatus() != .exited(0), "\(foreign.log)")
-            #expect(try await broker.endpoints().count == 1)
-
-            try await scene.rig.detach(Self.phone)
-            _ = try await scene.service("the announcement is withdrawn", from: next) { !$0.isPresent }
-            try await eventually("the tunnel is closed") {
-                try await broker.ask("tunnels", "--quiet").isEmpty
-            }
+        #expect(service.interface == "lo" && service.address == "127.0.0.1")
+        #expect(service.name.contains("AppReveal-com"))
+        for item in ["via=patchbay", "bundleId=com.example.shop", "boot=b1", "version=3.2.0"] {
+            #expect(service.txt.contains("\"\(item)\""), "\(service.txt)")
         }
+        let elsewhere = try await scene.wifi.run("avahi-browse", ["-rptk", Self.type])
+        #expect(elsewhere.compactMap(Service.init).filter { $0.interface != "lo" }.isEmpty, "\(elsewhere)")
+
+        let url = "http://127.0.0.1:\(service.port)/health"
+        let health = try await scene.here.run("curl", ["-sS", "--max-time", "5", url])
+        #expect(health.joined().contains(#""boot": "b1""#))
+        let page = try await scene.here.run("curl", ["-sS", "--max-time", "5", "-H", "Origin: http://evil", url])
+        #expect(!page.joined().contains("boot"), "\(page)")
+        let foreign = try await scene.here.start(
+            "setpriv",
+            ["--reuid=65534", "--clear-groups", "curl", "-sS", "--max-time", "5", url]
+        )
+        #expect(try await foreign.exitStatus() != .exited(0), "\(foreign.log)")
+        #expect(try await broker.endpoints().count == 1)
+
+        try await scene.rig.detach(Self.phone)
+        _ = try await scene.service("the announcement is withdrawn", from: next) { !$0.isPresent }
+        try await eventually("the tunnel is closed") { try await broker.ask("tunnels", "--quiet").isEmpty }
     }
 
     @Test func `two brokers announce the app of one phone once each, and list neither announcement`() async throws {
-        try await withScratchFolder { scratch in
-            try await withScratchFolder { other in
-                let scene = try await Scene(in: scratch)
-                let brokers = [try await scene.broker(in: scratch), try await scene.broker(in: other)]
+        let scene = try await Scene(in: scratch)
+        let brokers = [try await scene.broker(in: scratch), try await scene.broker(in: scratch, named: "other")]
 
-                for broker in brokers {
-                    try await broker.daemon.waitForLine("another broker publishes it")
-                }
-                // An ordinary service that both list shows that both have handled the announcements.
-                let late = try await SampleApp("com.example.late", on: scene.wifi, in: scratch)
-                _ = try await late.advertise(through: scene.wifi)
-                for broker in brokers {
-                    try await eventually("the other app is listed") {
-                        try await broker.endpoints().contains { $0.app.text == late.bundle && $0.state == .online }
-                    }
-                    let endpoints = try await broker.endpoints()
-                    #expect(endpoints.count == 2, "\(endpoints)")
-                    let shop = endpoints.first { $0.app.text == "com.example.shop" }
-                    #expect(shop?.routes.count == 1 && shop?.sources == [.usbmuxd], "\(endpoints)")
-                    #expect(try await broker.ask("advertisements", "--quiet").count == 1)
-                    #expect(try await broker.ask("tunnels", "--quiet").count == 1)
-                }
+        for broker in brokers {
+            try await broker.daemon.waitForLine("another broker publishes it")
+        }
+        // An ordinary service that both list shows that both have handled the announcements.
+        let late = try await SampleApp("com.example.late", on: scene.wifi, in: scratch)
+        _ = try await late.advertise(through: scene.wifi)
+        for broker in brokers {
+            try await eventually("the other app is listed") {
+                try await broker.endpoints().contains { $0.app.text == late.bundle && $0.state == .online }
             }
+            let endpoints = try await broker.endpoints()
+            #expect(endpoints.count == 2, "\(endpoints)")
+            let shop = endpoints.first { $0.app.text == "com.example.shop" }
+            #expect(shop?.routes.count == 1 && shop?.sources == [.usbmuxd], "\(endpoints)")
+            #expect(try await broker.ask("advertisements", "--quiet").count == 1)
+            #expect(try await broker.ask("tunnels", "--quiet").count == 1)
         }
     }
 
     @Test func `the announcement ends while the app announces the same launch on Wi-Fi`() async throws {
-        try await withScratchFolder { scratch in
-            let scene = try await Scene(in: scratch)
-            let broker = try await scene.broker(in: scratch)
-            let (service, published) = try await scene.service("the app is announced") {
-                $0.isPresent && $0.interface == "lo"
-            }
+        let scene = try await Scene(in: scratch)
+        let broker = try await scene.broker(in: scratch)
+        let (service, published) = try await scene.service("the app is announced") {
+            $0.isPresent && $0.interface == "lo"
+        }
 
-            let wireless = try await SampleApp(boot: "b1", port: scene.app.port, on: scene.wifi, in: scratch)
-            let advert = try await wireless.advertise(through: scene.wifi)
-            let (_, withdrawn) = try await scene.service("the announcement ends", from: published) {
-                !$0.isPresent && $0.interface == "lo" && $0.name == service.name
-            }
-            let merged = try await broker.endpoints()
-            #expect(merged.count == 1 && merged.first?.routes.contains { $0.route.isNetwork } == true, "\(merged)")
+        let wireless = try await SampleApp(boot: "b1", port: scene.app.port, on: scene.wifi, in: scratch)
+        let advert = try await wireless.advertise(through: scene.wifi)
+        let (_, withdrawn) = try await scene.service("the announcement ends", from: published) {
+            !$0.isPresent && $0.interface == "lo" && $0.name == service.name
+        }
+        let merged = try await broker.endpoints()
+        #expect(merged.count == 1 && merged.first?.routes.contains { $0.route.isNetwork } == true, "\(merged)")
 
-            advert.terminate()
-            _ = try await scene.service("the app is announced again", from: withdrawn) {
-                $0.isPresent && $0.interface == "lo" && $0.txt.contains("via=patchbay")
-            }
+        advert.terminate()
+        _ = try await scene.service("the app is announced again", from: withdrawn) {
+            $0.isPresent && $0.interface == "lo" && $0.txt.contains("via=patchbay")
         }
     }
 
     @Test func `an owner who removes the tunnel of an announcement ends the announcement`() async throws {
-        try await withScratchFolder { scratch in
-            let scene = try await Scene(in: scratch)
-            let broker = try await scene.broker(in: scratch)
-            let (_, next) = try await scene.service("the app is announced") { $0.isPresent }
+        let scene = try await Scene(in: scratch)
+        let broker = try await scene.broker(in: scratch)
+        let (_, next) = try await scene.service("the app is announced") { $0.isPresent }
 
-            let tunnel = try #require(try await broker.ask("tunnels", "--quiet").first)
-            _ = try await broker.ask("tunnels", "rm", tunnel)
+        let tunnel = try #require(try await broker.ask("tunnels", "--quiet").first)
+        _ = try await broker.ask("tunnels", "rm", tunnel)
 
-            _ = try await scene.service("the announcement is withdrawn", from: next) { !$0.isPresent }
-            #expect(try await broker.ask("advertisements", "--quiet").isEmpty)
-        }
+        _ = try await scene.service("the announcement is withdrawn", from: next) { !$0.isPresent }
+        #expect(try await broker.ask("advertisements", "--quiet").isEmpty)
     }
 }

@@ -56,11 +56,7 @@ final class RunningSource: Sendable {
 
     /// Waits for an event after the first `start` ones. Returns the number of events up to it.
     @discardableResult
-    func awaits(
-        _ event: SightingEvent,
-        after start: Int = 0,
-        within limit: Duration = eventLimit
-    ) async throws -> Int {
+    func awaits(_ event: SightingEvent, after start: Int = 0, within limit: Duration = eventLimit) async throws -> Int {
         try await eventually(within: limit, "\(event) is told") {
             told.soFar.dropFirst(start).firstIndex(of: event).map { $0 + 1 }
         }

@@ -1,70 +1,61 @@
 import TestSupport
 import Testing
 
-@Suite(.needs(.usbmuxd, .python)) struct ForwardTests {
+@Suite(.needs(.usbmuxd, .python), .scratchFolder) struct ForwardTests {
+    private let scratch = ScratchFolder.current
     private let phone = "00008030-001A2B3C4D5E6F70"
 
     @Test func `a tunnel reaches a phone's port before and after the phone was unplugged`() async throws {
-        try await withScratchFolder { scratch in
-            let app = try await SampleApp(in: scratch)
-            let rig = try await UsbmuxdFixture([phone], in: scratch)
-            let broker = try await RunningBroker(in: scratch, phones: rig)
+        let app = try await SampleApp(in: scratch)
+        let rig = try await UsbmuxdFixture([phone], in: scratch)
+        let broker = try await RunningBroker(in: scratch, phones: rig)
 
-            let port = try await broker.forward("tcp:0:\(app.port)", "--device", phone)
-            #expect(try await broker.fetch("/health", port: port).contains("\"status\""))
+        let port = try await broker.forward("tcp:0:\(app.port)", "--device", phone)
+        #expect(try await broker.fetch("/health", port: port).contains("\"status\""))
 
-            try await rig.detach(phone)
-            await #expect(throws: TestSupportError.self) { try await broker.fetch("/health", port: port) }
-            #expect(try await broker.ask("tunnels").joined().contains("waiting"))
+        try await rig.detach(phone)
+        await #expect(throws: TestSupportError.self) { try await broker.fetch("/health", port: port) }
+        #expect(try await broker.ask("tunnels").joined().contains("waiting"))
 
-            try await rig.attach(phone)
-            try await eventually("the tunnel works again") {
-                (try? await broker.fetch("/health", port: port))?.contains("\"status\"") == true
-            }
+        try await rig.attach(phone)
+        try await eventually("the tunnel works again") {
+            (try? await broker.fetch("/health", port: port))?.contains("\"status\"") == true
         }
     }
 
     @Test func `a tunnel to a phone that is not plugged in waits for it`() async throws {
-        try await withScratchFolder { scratch in
-            let app = try await SampleApp(in: scratch)
-            let rig = try await UsbmuxdFixture(in: scratch)
-            let broker = try await RunningBroker(in: scratch, phones: rig)
+        let app = try await SampleApp(in: scratch)
+        let rig = try await UsbmuxdFixture(in: scratch)
+        let broker = try await RunningBroker(in: scratch, phones: rig)
 
-            let port = try await broker.forward("tcp:0:\(app.port)", "--device", phone)
-            #expect(try await broker.ask("tunnels").joined().contains("  waiting  "))
+        let port = try await broker.forward("tcp:0:\(app.port)", "--device", phone)
+        #expect(try await broker.ask("tunnels").joined().contains("  waiting  "))
 
-            try await rig.attach(phone)
-            try await eventually("it is there") { try await broker.ask("tunnels").joined().contains("  active  ") }
-            #expect(try await broker.fetch("/health", port: port).contains("\"status\""))
-            try await rig.detach(phone)
-            try await eventually("it waits again") { try await broker.ask("tunnels").joined().contains("  waiting  ") }
-        }
+        try await rig.attach(phone)
+        try await eventually("it is there") { try await broker.ask("tunnels").joined().contains("  active  ") }
+        #expect(try await broker.fetch("/health", port: port).contains("\"status\""))
+        try await rig.detach(phone)
+        try await eventually("it waits again") { try await broker.ask("tunnels").joined().contains("  waiting  ") }
     }
 
     @Test func `a tunnel without its phone resets clients and never refuses them`() async throws {
-        try await withScratchFolder { scratch in
-            let app = try await SampleApp(in: scratch)
-            let rig = try await UsbmuxdFixture([phone], in: scratch)
-            let broker = try await RunningBroker(in: scratch, phones: rig)
-            let port = try await broker.forward("tcp:0:\(app.port)", "--device", phone)
+        let app = try await SampleApp(in: scratch)
+        let rig = try await UsbmuxdFixture([phone], in: scratch)
+        let broker = try await RunningBroker(in: scratch, phones: rig)
+        let port = try await broker.forward("tcp:0:\(app.port)", "--device", phone)
 
-            let clients = try await Program(
-                "python3",
-                ["-c", Self.clients, "\(port)"],
-                in: scratch
-            )
-            while !clients.transcript.soFar.contains(where: { $0.text.contains("done") }) {
-                try await rig.detach(phone)
-                try await Task.sleep(for: .milliseconds(300))
-                try await rig.attach(phone)
-                try await Task.sleep(for: .milliseconds(300))
-            }
-
-            let log = clients.log
-            #expect(!log.contains("ECONNREFUSED"), "\(log)")
-            #expect(log.contains("served"), "\(log)")
-            #expect(log.contains("reset"), "\(log)")
+        let clients = try await Program("python3", ["-c", Self.clients, "\(port)"], in: scratch)
+        while !clients.transcript.soFar.contains(where: { $0.text.contains("done") }) {
+            try await rig.detach(phone)
+            try await Task.sleep(for: .milliseconds(300))
+            try await rig.attach(phone)
+            try await Task.sleep(for: .milliseconds(300))
         }
+
+        let log = clients.log
+        #expect(!log.contains("ECONNREFUSED"), "\(log)")
+        #expect(log.contains("served"), "\(log)")
+        #expect(log.contains("reset"), "\(log)")
     }
 
     /// A script that runs 500 consecutive clients and prints each result.
@@ -91,101 +82,89 @@ import Testing
         """
 
     @Test func `a tunnel survives restarts of the broker and of usbmuxd on the same port`() async throws {
-        try await withScratchFolder { scratch in
-            let app = try await SampleApp(in: scratch)
-            let rig = try await UsbmuxdFixture([phone], in: scratch)
-            let broker = try await RunningBroker(in: scratch, phones: rig)
-            let port = try await broker.forward("tcp:0:\(app.port)", "--device", phone)
+        let app = try await SampleApp(in: scratch)
+        let rig = try await UsbmuxdFixture([phone], in: scratch)
+        let broker = try await RunningBroker(in: scratch, phones: rig)
+        let port = try await broker.forward("tcp:0:\(app.port)", "--device", phone)
 
-            try await broker.restart()
-            try await rig.restart()
+        try await broker.restart()
+        try await rig.restart()
 
-            try await eventually("the tunnel works again") {
-                (try? await broker.fetch("/health", port: port))?.contains("\"status\"") == true
-            }
+        try await eventually("the tunnel works again") {
+            (try? await broker.fetch("/health", port: port))?.contains("\"status\"") == true
         }
     }
 
     @Test func `several tunnels are opened even if the output is closed, or none if one cannot listen`()
         async throws
     {
-        try await withScratchFolder { scratch in
-            let broker = try await RunningBroker(in: scratch)
-            let ports = try FreePorts.take(6)
-            let pairs = ports.map { "\($0):22" }
-            let words = "\"$0\" forward \(pairs.joined(separator: " ")) --device \(phone) --detach | head -1"
+        let broker = try await RunningBroker(in: scratch)
+        let ports = try FreePorts.take(6)
+        let pairs = ports.map { "\($0):22" }
+        let words = "\"$0\" forward \(pairs.joined(separator: " ")) --device \(phone) --detach | head -1"
 
-            let first = try await Program.run(
-                "sh",
-                ["-c", words, try Executable.built("patchbay")],
+        let first = try await Program.run(
+            "sh",
+            ["-c", words, try Executable.built("patchbay")],
+            in: scratch,
+            environment: ["PATCHBAY_SOCKET": broker.socket]
+        )
+        #expect(first.count == 1)
+        #expect(try await broker.ask("tunnels", "--json").joined().ranges(of: "\"id\"").count == 6)
+
+        _ = try await broker.ask("tunnels", "rm", "--all")
+        let taken = try LoopbackServer(port: ports[3], in: scratch) { _ in }
+        await #expect(throws: TestSupportError.self) {
+            try await Program.run(
+                Executable.built("patchbay"),
+                ["forward", "--detach", "--device", phone] + pairs,
                 in: scratch,
                 environment: ["PATCHBAY_SOCKET": broker.socket]
             )
-            #expect(first.count == 1)
-            #expect(try await broker.ask("tunnels", "--json").joined().ranges(of: "\"id\"").count == 6)
-
-            _ = try await broker.ask("tunnels", "rm", "--all")
-            let taken = try LoopbackServer(port: ports[3], in: scratch) { _ in }
-            await #expect(throws: TestSupportError.self) {
-                try await Program.run(
-                    Executable.built("patchbay"),
-                    ["forward", "--detach", "--device", phone] + pairs,
-                    in: scratch,
-                    environment: ["PATCHBAY_SOCKET": broker.socket]
-                )
-            }
-            #expect(try await broker.ask("tunnels").joined().contains("No tunnel"))
-            taken.stop()
         }
+        #expect(try await broker.ask("tunnels").joined().contains("No tunnel"))
+        taken.stop()
     }
 
     @Test func `a removed tunnel stops listening at once`() async throws {
-        try await withScratchFolder { scratch in
-            let app = try await SampleApp(in: scratch)
-            let rig = try await UsbmuxdFixture([phone], in: scratch)
-            let broker = try await RunningBroker(in: scratch, phones: rig)
-            let port = try await broker.forward("tcp:0:\(app.port)", "--device", phone)
+        let app = try await SampleApp(in: scratch)
+        let rig = try await UsbmuxdFixture([phone], in: scratch)
+        let broker = try await RunningBroker(in: scratch, phones: rig)
+        let port = try await broker.forward("tcp:0:\(app.port)", "--device", phone)
 
-            _ = try await broker.ask("tunnels", "rm", "--all")
+        _ = try await broker.ask("tunnels", "rm", "--all")
 
-            await #expect(throws: TestSupportError.self) { try await broker.fetch("/health", port: port) }
-        }
+        await #expect(throws: TestSupportError.self) { try await broker.fetch("/health", port: port) }
     }
 
     @Test func `the iproxy command line works, and its tunnel ends with the command`() async throws {
-        try await withScratchFolder { scratch in
-            let app = try await SampleApp(in: scratch)
-            let rig = try await UsbmuxdFixture([phone], in: scratch)
-            let broker = try await RunningBroker(in: scratch, phones: rig)
-            let local = try await broker.forward("tcp:0:\(app.port)", "--device", phone)
-            _ = try await broker.ask("tunnels", "rm", "--all")
+        let app = try await SampleApp(in: scratch)
+        let rig = try await UsbmuxdFixture([phone], in: scratch)
+        let broker = try await RunningBroker(in: scratch, phones: rig)
+        let local = try await broker.forward("tcp:0:\(app.port)", "--device", phone)
+        _ = try await broker.ask("tunnels", "rm", "--all")
 
-            let iproxy = try await broker.start("iproxy", "\(local):\(app.port)", "-u", phone)
-            try await iproxy.waitForLine("waiting for connection")
-            #expect(try await broker.fetch("/health", port: local).contains("\"status\""))
-            iproxy.kill()
-            _ = try await iproxy.exitStatus()
+        let iproxy = try await broker.start("iproxy", "\(local):\(app.port)", "-u", phone)
+        try await iproxy.waitForLine("waiting for connection")
+        #expect(try await broker.fetch("/health", port: local).contains("\"status\""))
+        iproxy.kill()
+        _ = try await iproxy.exitStatus()
 
-            try await eventually("its tunnel is gone") {
-                try await broker.ask("tunnels").joined().contains("No tunnel")
-            }
-            // The broker survives a killed client.
-            #expect(try await broker.ask("status").joined().contains("patchbayd"))
-        }
+        try await eventually("its tunnel is gone") { try await broker.ask("tunnels").joined().contains("No tunnel") }
+        // The broker survives a killed client.
+        #expect(try await broker.ask("status").joined().contains("patchbayd"))
     }
 
     @Test func `stdio writes the whole reply after the end of its input`() async throws {
-        try await withScratchFolder { scratch in
-            let app = try await SampleApp(in: scratch)
-            let rig = try await UsbmuxdFixture([phone], in: scratch)
-            let broker = try await RunningBroker(in: scratch, phones: rig)
+        let app = try await SampleApp(in: scratch)
+        let rig = try await UsbmuxdFixture([phone], in: scratch)
+        let broker = try await RunningBroker(in: scratch, phones: rig)
 
-            let stdio = try await broker.start("stdio", "\(phone):\(app.port)", input: .pipe)
-            try stdio.write("GET /health HTTP/1.0\r\n\r\n")
-            stdio.closeInput()
+        let stdio = try await broker.start("stdio", "\(phone):\(app.port)", input: .pipe)
+        try stdio.write("GET /health HTTP/1.0\r\n\r\n")
+        stdio.closeInput()
 
-            try await stdio.waitForLine("\"status\"")
-            #expect(try await stdio.exitStatus() == .exited(0))
-        }
+        try await stdio.waitForLine("\"status\"")
+        #expect(try await stdio.exitStatus() == .exited(0))
     }
 }

@@ -3,7 +3,8 @@ import TestSupport
 import Testing
 
 /// What servers and clients of the field really send, as public reports of other projects describe it: docs/interop.md.
-@Suite(.needs(.python), .timeLimit(.minutes(3))) struct InteropTests {
+@Suite(.needs(.python), .timeLimit(.minutes(3)), .scratchFolder) struct InteropTests {
+    private let scratch = ScratchFolder.current
     static let folder = String(#filePath.dropLast("/InteropTests.swift".count))
 
     /// The number of cases makes sure that a module runs to its end.
@@ -11,15 +12,13 @@ import Testing
         ("servers", 53), ("lists", 26), ("results", 30), ("arguments", 18), ("clients", 38), ("lines", 11),
     ])
     func `a report about another program does not apply to Patchbay`(subject: String, count: Int) async throws {
-        try await withScratchFolder { scratch in
-            let (broker, agent) = try await Self.broker(in: scratch)
+        let (broker, agent) = try await Self.broker(in: scratch)
 
-            let words = [broker.socket, "\(agent.port)", agent.grant, try Executable.built("patchbay")]
-            let lines = try await Self.run("\(subject).py", words, in: scratch)
+        let words = [broker.socket, "\(agent.port)", agent.grant, try Executable.built("patchbay")]
+        let lines = try await Self.run("\(subject).py", words, in: scratch)
 
-            for line in lines { #expect(line.hasPrefix("ok "), "\(subject): \(line)") }
-            #expect(lines.count == count)
-        }
+        for line in lines { #expect(line.hasPrefix("ok "), "\(subject): \(line)") }
+        #expect(lines.count == count)
     }
 
     /// The recorded libraries; the files of `traces`.
@@ -31,22 +30,20 @@ import Testing
 
     @Test(arguments: traces)
     func `a recorded session of a client library gets the same responses`(trace: String) async throws {
-        try await withScratchFolder { scratch in
-            let port = try FreePorts.take(1)[0]
-            let script = "\(Self.folder.dropLast("Interop".count))Conformance/app.py"
-            let app = try await Program("python3", [script, "\(port)", "legacy"], in: scratch, input: .pipe)
-            try await app.waitForLine("ready")
-            let (_, agent) = try await Self.broker(
-                "[[endpoint]]\nname = \"app\"\nkind = \"mcp\"\naddress = \"127.0.0.1\"\nport = \(port)\n",
-                in: scratch
-            )
+        let port = try FreePorts.take(1)[0]
+        let script = "\(Self.folder.dropLast("Interop".count))Conformance/app.py"
+        let app = try await Program("python3", [script, "\(port)", "legacy"], in: scratch, input: .pipe)
+        try await app.waitForLine("ready")
+        let (_, agent) = try await Self.broker(
+            "[[endpoint]]\nname = \"app\"\nkind = \"mcp\"\naddress = \"127.0.0.1\"\nport = \(port)\n",
+            in: scratch
+        )
 
-            let words = ["\(agent.port)", agent.grant, "/e/app/mcp", "\(Self.folder)/traces/\(trace).json"]
-            let lines = try await Self.run("replay.py", words, in: scratch)
+        let words = ["\(agent.port)", agent.grant, "/e/app/mcp", "\(Self.folder)/traces/\(trace).json"]
+        let lines = try await Self.run("replay.py", words, in: scratch)
 
-            for line in lines { #expect(line.hasPrefix("ok "), "\(trace): \(line)") }
-            #expect(lines.count >= 5)
-        }
+        for line in lines { #expect(line.hasPrefix("ok "), "\(trace): \(line)") }
+        #expect(lines.count >= 5)
     }
 
     private static func broker(

@@ -1,6 +1,5 @@
 import Model
 import TestSupport
-import Testing
 
 /// A simulated phone under the real usbmuxd with a broker, and apps that come and go on its probed ports.
 struct AppPhone {

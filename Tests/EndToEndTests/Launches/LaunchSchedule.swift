@@ -61,9 +61,7 @@ struct LaunchSchedule {
                 }
             }.id
             let tunnel = try await phone.broker.forward("tcp:0", "--endpoint", id.text)
-            apps.append(
-                App(bundle: bundle, id: id, tunnel: tunnel, running: app, position: position, launches: [app])
-            )
+            apps.append(App(bundle: bundle, id: id, tunnel: tunnel, running: app, position: position, launches: [app]))
         }
         try await check()
     }

@@ -41,9 +41,7 @@ final class Calls {
     /// Waits until `count` calls of the current stage have ended.
     func count(_ count: Int) async throws {
         let stage = stage
-        try await eventually("\(count) calls in stage \(stage)") {
-            all.count { $0.began == stage } >= count
-        }
+        try await eventually("\(count) calls in stage \(stage)") { all.count { $0.began == stage } >= count }
     }
 
     /// Starts a call and sends half of the request.

@@ -3,7 +3,9 @@ import TestSupport
 import Testing
 
 /// Bash, zsh and fish complete the objects of the broker with the generated scripts.
-@Suite(.needs(.shells, .python)) struct CompletionTests {
+@Suite(.needs(.shells, .python), .scratchFolder) struct CompletionTests {
+    private let scratch = ScratchFolder.current
+
     /// A command line before the cursor, and a word that the shell must offer.
     private static let lines = [
         ("patchbay show ", "staging"), ("patchbay forward --endpoint sta", "staging"),
@@ -21,10 +23,7 @@ import Testing
         "$(complete -p patchbay | sed -E 's/.*-F ([^ ]+).*/\\1/')" patchbay "${COMP_WORDS[-1]}" "${COMP_WORDS[-2]}"
         printf '%s\\n' "${COMPREPLY[@]}"
         """,
-        "zsh": terminal(
-            "zsh -f -i",
-            "PS1=; fpath=(${SCRIPT:h} \\$fpath); autoload -Uz compinit; compinit -u -D"
-        ),
+        "zsh": terminal("zsh -f -i", "PS1=; fpath=(${SCRIPT:h} \\$fpath); autoload -Uz compinit; compinit -u -D"),
         "fish": terminal("fish --no-config --private", "source $SCRIPT; function fish_prompt; end"),
     ]
 
@@ -42,50 +41,44 @@ import Testing
 
     @Test(arguments: ["bash", "zsh", "fish"])
     func `a shell completes commands, options, endpoints, tunnels and tools`(shell: String) async throws {
-        try await withScratchFolder { scratch in
-            let app = try await SampleApp(in: scratch)
-            let broker = try await RunningBroker(
+        let app = try await SampleApp(in: scratch)
+        let broker = try await RunningBroker(
+            in: scratch,
+            configuration: """
+                [[endpoint]]
+                name = "staging"
+                address = "127.0.0.1"
+                port = \(app.port)
+                kind = "appreveal"
+                """
+        )
+        _ = try await broker.ask("forward", "tcp:0", "--endpoint", "staging", "--detach")
+        let built = String(try Executable.built("patchbay").dropLast("/patchbay".count))
+        let text = try await Program.run("\(built)/patchbay", ["--generate-completion-script", shell], in: scratch)
+        let script = try scratch.write(text.joined(separator: "\n") + "\n", to: "_patchbay")
+        for (line, candidate) in Self.lines {
+            let output = try await Program.run(
+                shell == "bash" ? "bash" : "zsh",
+                ["-c", try #require(Self.scripts[shell])],
                 in: scratch,
-                configuration: """
-                    [[endpoint]]
-                    name = "staging"
-                    address = "127.0.0.1"
-                    port = \(app.port)
-                    kind = "appreveal"
-                    """
+                environment: [
+                    "LINE": line, "CANDIDATE": candidate, "SCRIPT": script, "PATCHBAY_SOCKET": broker.socket,
+                    "TERM": "dumb",
+                    "PATH": "\(built):/usr/bin:/bin", "HOME": scratch.path, "LC_ALL": "C.UTF-8",
+                ]
             )
-            _ = try await broker.ask("forward", "tcp:0", "--endpoint", "staging", "--detach")
-            let built = String(try Executable.built("patchbay").dropLast("/patchbay".count))
-            let text = try await Program.run("\(built)/patchbay", ["--generate-completion-script", shell], in: scratch)
-            let script = try scratch.write(text.joined(separator: "\n") + "\n", to: "_patchbay")
-            for (line, candidate) in Self.lines {
-                let output = try await Program.run(
-                    shell == "bash" ? "bash" : "zsh",
-                    ["-c", try #require(Self.scripts[shell])],
-                    in: scratch,
-                    environment: [
-                        "LINE": line, "CANDIDATE": candidate, "SCRIPT": script, "PATCHBAY_SOCKET": broker.socket,
-                        "TERM": "dumb",
-                        "PATH": "\(built):/usr/bin:/bin", "HOME": scratch.path, "LC_ALL": "C.UTF-8",
-                    ]
-                )
-                #expect(output.joined(separator: "\n").contains(candidate), "\(line): \(output)")
-            }
+            #expect(output.joined(separator: "\n").contains(candidate), "\(line): \(output)")
         }
     }
 
     @Test func `completion without a broker prints nothing and succeeds`() async throws {
-        try await withScratchFolder { scratch in
-            let words = [
-                "---completion", "tunnels", "rm", "--", "positional@0", "3", "0", "patchbay", "tunnels", "rm", "",
-            ]
-            let output = try await Program.run(
-                Executable.built("patchbay"),
-                words,
-                in: scratch,
-                environment: ["PATCHBAY_SOCKET": scratch.file("none")]
-            )
-            #expect(output.joined().isEmpty)
-        }
+        let words = ["---completion", "tunnels", "rm", "--", "positional@0", "3", "0", "patchbay", "tunnels", "rm", ""]
+        let output = try await Program.run(
+            Executable.built("patchbay"),
+            words,
+            in: scratch,
+            environment: ["PATCHBAY_SOCKET": scratch.file("none")]
+        )
+        #expect(output.joined().isEmpty)
     }
 }

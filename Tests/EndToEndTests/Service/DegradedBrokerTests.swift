@@ -4,7 +4,9 @@ import TestSupport
 import Testing
 
 /// Every part of a running broker that can be degraded, in every place that names the parts.
-@Suite(.needs(.openssl)) struct DegradedBrokerTests {
+@Suite(.needs(.openssl), .scratchFolder) struct DegradedBrokerTests {
+    private let scratch = ScratchFolder.current
+
     /// The parts that do not work here: there is no Avahi, no usbmuxd, no etcd, no such address, and the audit log is
     /// damaged.
     private static let degraded: Set<BrokerPart> = [.bonjour, .usbmuxd, .team, .access, .remote]
@@ -44,37 +46,35 @@ import Testing
     }
 
     @Test func `status, doctor, health and the metrics name the same degraded parts`() async throws {
-        try await withScratchFolder { scratch in
-            let broker = try await broker(in: scratch)
-            let lines = BrokerPart.allCases.map {
-                "patchbay_degraded{part=\"\($0.rawValue)\"} \(Self.degraded.contains($0) ? 1 : 0)"
-            }
-            try await eventually("the metrics have every part") {
-                let metrics = try await fetch("/metrics", broker, in: scratch)
-                return Set(metrics.filter { $0.hasPrefix("patchbay_degraded{") }) == Set(lines)
-            }
+        let broker = try await broker(in: scratch)
+        let lines = BrokerPart.allCases.map {
+            "patchbay_degraded{part=\"\($0.rawValue)\"} \(Self.degraded.contains($0) ? 1 : 0)"
+        }
+        try await eventually("the metrics have every part") {
+            let metrics = try await fetch("/metrics", broker, in: scratch)
+            return Set(metrics.filter { $0.hasPrefix("patchbay_degraded{") }) == Set(lines)
+        }
 
-            // The answer of `/health` is up to a second old.
-            try await eventually("health names the parts that no machine lacks") {
-                let text = try await fetch("/health", broker, in: scratch).joined()
-                let health = try JSONDecoder().decode(Health.self, from: Data(text.utf8))
-                return health.status == "degraded" && Set(health.degraded) == Self.degraded.subtracting(Self.absent)
-            }
+        // The answer of `/health` is up to a second old.
+        try await eventually("health names the parts that no machine lacks") {
+            let text = try await fetch("/health", broker, in: scratch).joined()
+            let health = try JSONDecoder().decode(Health.self, from: Data(text.utf8))
+            return health.status == "degraded" && Set(health.degraded) == Self.degraded.subtracting(Self.absent)
+        }
 
-            let json = try await broker.ask("status", "--json").joined(separator: "\n")
-            let status = try JSONCoding.decoder().decode(BrokerStatus.self, from: Data(json.utf8))
-            #expect(Set(status.degradedParts) == Self.degraded)
-            let text = try await broker.ask("status")
-            let checks = try await DoctorReport(of: broker).checks
-            for part in BrokerPart.allCases {
-                let isDegraded = Self.degraded.contains(part)
-                #expect(text.contains { $0.hasPrefix("problem: \(part.rawValue): ") } == isDegraded, "\(text)")
-                let verdicts = checks.filter { $0.name == part.rawValue }.map(\.verdict)
-                #expect(!isDegraded || !verdicts.isEmpty, "\(part): \(checks)")
-                // doctor excuses a part that this machine lacks.
-                guard !Self.absent.contains(part) else { continue }
-                #expect(verdicts.contains { $0 != "ok" } == isDegraded, "\(part): \(checks)")
-            }
+        let json = try await broker.ask("status", "--json").joined(separator: "\n")
+        let status = try JSONCoding.decoder().decode(BrokerStatus.self, from: Data(json.utf8))
+        #expect(Set(status.degradedParts) == Self.degraded)
+        let text = try await broker.ask("status")
+        let checks = try await DoctorReport(of: broker).checks
+        for part in BrokerPart.allCases {
+            let isDegraded = Self.degraded.contains(part)
+            #expect(text.contains { $0.hasPrefix("problem: \(part.rawValue): ") } == isDegraded, "\(text)")
+            let verdicts = checks.filter { $0.name == part.rawValue }.map(\.verdict)
+            #expect(!isDegraded || !verdicts.isEmpty, "\(part): \(checks)")
+            // doctor excuses a part that this machine lacks.
+            guard !Self.absent.contains(part) else { continue }
+            #expect(verdicts.contains { $0 != "ok" } == isDegraded, "\(part): \(checks)")
         }
     }
 }

@@ -2,24 +2,23 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-@Suite(.needs(.root, .namespaces, .avahi, .usbmuxd, .python)) struct DemoTests {
+@Suite(.needs(.root, .namespaces, .avahi, .usbmuxd, .python), .scratchFolder) struct DemoTests {
+    private let scratch = ScratchFolder.current
     private static let root = String(#filePath.dropLast("/Tests/EndToEndTests/Service/DemoTests.swift".count))
 
     /// Runs the demo without a terminal, and returns its lines. Each step of the demo checks its own promise too.
     private func run(_ options: String...) async throws -> [String] {
-        try await withScratchFolder { scratch in
-            let folder = try Executable.built("patchbayd").dropLast("/patchbayd".count)
-            let demo = try await Program(
-                "\(Self.root)/Tests/TestSupport/demo/run",
-                options,
-                in: scratch,
-                environment: ["BUILT": String(folder)]
-            )
-            let status = try await demo.exitStatus(within: .seconds(90))
-            for await _ in demo.transcript.elements() {}
-            #expect(status == .exited(0), "\(demo.log)")
-            return demo.output
-        }
+        let folder = try Executable.built("patchbayd").dropLast("/patchbayd".count)
+        let demo = try await Program(
+            "\(Self.root)/Tests/TestSupport/demo/run",
+            options,
+            in: scratch,
+            environment: ["BUILT": String(folder)]
+        )
+        let status = try await demo.exitStatus(within: .seconds(90))
+        for await _ in demo.transcript.elements() {}
+        #expect(status == .exited(0), "\(demo.log)")
+        return demo.output
     }
 
     @Test(.timeLimit(.minutes(2)))
@@ -90,10 +89,8 @@ import Testing
         for step in steps { #expect(words.contains(step.title), "record the demo again: make demo-recording") }
         #expect(picture.utf8.count < 300_000)
         #expect(!picture.contains(Self.root) && !picture.contains("href") && !picture.contains("@import"))
-        try await withScratchFolder { scratch in
-            let parse = "import sys, xml.etree.ElementTree as tree; tree.parse(sys.argv[1])"
-            _ = try await Program.run("python3", ["-c", parse, "\(Self.root)/docs/demo.svg"], in: scratch)
-        }
+        let parse = "import sys, xml.etree.ElementTree as tree; tree.parse(sys.argv[1])"
+        _ = try await Program.run("python3", ["-c", parse, "\(Self.root)/docs/demo.svg"], in: scratch)
         #expect(try text("README.md").contains("](docs/demo.svg)"))
     }
 }

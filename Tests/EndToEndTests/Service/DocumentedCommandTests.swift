@@ -3,7 +3,8 @@ import TestSupport
 import Testing
 
 /// The commands of README and of `docs/` work as written.
-@Suite struct DocumentedCommandTests {
+@Suite(.scratchFolder) struct DocumentedCommandTests {
+    private let scratch = ScratchFolder.current
     private static let root = String(
         #filePath.dropLast("/Tests/EndToEndTests/Service/DocumentedCommandTests.swift".count)
     )
@@ -16,53 +17,49 @@ import Testing
     func `every command in a shell block of the documents works as written, or has a reason not to be run`()
         async throws
     {
-        try await withScratchFolder { scratch in
-            let script = "\(Self.root)/Tests/EndToEndTests/Service/documents"
-            let folder = try Executable.built("patchbayd").dropLast("/patchbayd".count)
+        let script = "\(Self.root)/Tests/EndToEndTests/Service/documents"
+        let folder = try Executable.built("patchbayd").dropLast("/patchbayd".count)
 
-            let documents = try await Program(script, in: scratch, environment: ["BUILT": String(folder)])
+        let documents = try await Program(script, in: scratch, environment: ["BUILT": String(folder)])
 
-            let status = try await documents.exitStatus(within: .seconds(200))
-            for await _ in documents.transcript.elements() {}
-            let failures = documents.output.filter { !$0.hasPrefix("ran ") && !$0.hasPrefix("skipped ") }
-            #expect(status == .exited(0), "\(failures.joined(separator: "\n"))\n\(documents.log)")
-            #expect(documents.output.count { $0.hasPrefix("ran ") } >= 40)
-        }
+        let status = try await documents.exitStatus(within: .seconds(200))
+        for await _ in documents.transcript.elements() {}
+        let failures = documents.output.filter { !$0.hasPrefix("ran ") && !$0.hasPrefix("skipped ") }
+        #expect(status == .exited(0), "\(failures.joined(separator: "\n"))\n\(documents.log)")
+        #expect(documents.output.count { $0.hasPrefix("ran ") } >= 40)
     }
 
     @Test(.needs(.root, .systemd))
     func `the commands of README's installation install, enable and allow the broker in an empty root`() async throws {
         let commands = try #require(try Self.text(of: "README.md").firstMatch(of: /```sh\n(?<lines>[^`]*)```/)?.lines)
-        try await withScratchFolder { scratch in
-            let root = try scratch.makeFolder("root")
-            try scratch.makeFolder("root/etc")
-            try scratch.write("root:x:0:0::/root:/bin/sh\ndev:x:1000:1000::/home/dev:/bin/sh\n", to: "root/etc/passwd")
-            try scratch.write("root:x:0:\ndev:x:1000:\n", to: "root/etc/group")
-            let built = try String(Executable.built("patchbayd").dropLast("/patchbayd".count))
-            // Each command acts on an empty root instead of on this machine. Nothing is compiled or downloaded.
-            let redirections = [
-                ("sudo ", ""), ("\"$USER\"", "dev"), ("make setup", "make --dry-run setup"),
-                ("make build", "make --dry-run build"), ("make install", "make install DESTDIR=\(root) BUILT=\(built)"),
-                ("systemd-sysusers", "systemd-sysusers --root=\(root)"), ("systemctl daemon-reload", "true"),
-                ("systemctl enable --now", "systemctl --root=\(root) enable"),
-                ("usermod ", "usermod --prefix \(root) "),
-            ]
-            var isRedirected = Set<String>()
-            for line in commands.split(separator: "\n") {
-                var command = String(line)
-                for (original, replacement) in redirections where command.contains(original) {
-                    command.replace(original, with: replacement)
-                    isRedirected.insert(original)
-                }
-                try await Program.run("sh", ["-c", "cd \(Self.root) && \(command)"], in: scratch)
+        let root = try scratch.makeFolder("root")
+        try scratch.makeFolder("root/etc")
+        try scratch.write("root:x:0:0::/root:/bin/sh\ndev:x:1000:1000::/home/dev:/bin/sh\n", to: "root/etc/passwd")
+        try scratch.write("root:x:0:\ndev:x:1000:\n", to: "root/etc/group")
+        let built = try String(Executable.built("patchbayd").dropLast("/patchbayd".count))
+        // Each command acts on an empty root instead of on this machine. Nothing is compiled or downloaded.
+        let redirections = [
+            ("sudo ", ""), ("\"$USER\"", "dev"), ("make setup", "make --dry-run setup"),
+            ("make build", "make --dry-run build"), ("make install", "make install DESTDIR=\(root) BUILT=\(built)"),
+            ("systemd-sysusers", "systemd-sysusers --root=\(root)"), ("systemctl daemon-reload", "true"),
+            ("systemctl enable --now", "systemctl --root=\(root) enable"),
+            ("usermod ", "usermod --prefix \(root) "),
+        ]
+        var isRedirected = Set<String>()
+        for line in commands.split(separator: "\n") {
+            var command = String(line)
+            for (original, replacement) in redirections where command.contains(original) {
+                command.replace(original, with: replacement)
+                isRedirected.insert(original)
             }
-            #expect(isRedirected.count == redirections.count, "README no longer has all of these commands")
-            let group = try String(contentsOf: URL(filePath: "\(root)/etc/group"), encoding: .utf8)
-            #expect(group.contains(/(?m)^patchbay:x:[0-9]+:dev$/))
-            for unit in ["sockets.target.wants/patchbayd.socket", "multi-user.target.wants/patchbayd.service"] {
-                let link = "\(root)/etc/systemd/system/\(unit)"
-                #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link).hasPrefix("/usr/local/lib/"))
-            }
+            try await Program.run("sh", ["-c", "cd \(Self.root) && \(command)"], in: scratch)
+        }
+        #expect(isRedirected.count == redirections.count, "README no longer has all of these commands")
+        let group = try String(contentsOf: URL(filePath: "\(root)/etc/group"), encoding: .utf8)
+        #expect(group.contains(/(?m)^patchbay:x:[0-9]+:dev$/))
+        for unit in ["sockets.target.wants/patchbayd.socket", "multi-user.target.wants/patchbayd.service"] {
+            let link = "\(root)/etc/systemd/system/\(unit)"
+            #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link).hasPrefix("/usr/local/lib/"))
         }
     }
 
@@ -125,21 +122,19 @@ import Testing
     @Test func `every command and option in the documents exists`() async throws {
         let folder = try FileManager.default.contentsOfDirectory(atPath: "\(Self.root)/docs")
         let documents = ["README.md"] + folder.filter { $0.hasSuffix(".md") }.map { "docs/\($0)" }
-        try await withScratchFolder { scratch in
-            let helps = Helps(in: scratch)
-            var count = 0
-            for document in documents {
-                for match in try Self.text(of: document).matches(
-                    of: /(?m)(?:`|\| |^|\()(?<line>patchbayd? [a-z-][^`|\n#)&]*)/
-                ) {
-                    guard !match.line.hasPrefix("patchbay help ") else { continue }
-                    count += 1
-                    let problem = try await helps.problem(of: String(match.line))
-                    #expect(problem == nil, "\(document): \(match.line)")
-                }
+        let helps = Helps(in: scratch)
+        var count = 0
+        for document in documents {
+            for match in try Self.text(of: document).matches(
+                of: /(?m)(?:`|\| |^|\()(?<line>patchbayd? [a-z-][^`|\n#)&]*)/
+            ) {
+                guard !match.line.hasPrefix("patchbay help ") else { continue }
+                count += 1
+                let problem = try await helps.problem(of: String(match.line))
+                #expect(problem == nil, "\(document): \(match.line)")
             }
-            #expect(count > 150)
         }
+        #expect(count > 150)
     }
 
     @Test(arguments: [
@@ -151,21 +146,17 @@ import Testing
         ("patchbay logs -f -p warning", nil), ("patchbay list --broker=lab", nil),
     ])
     func `a command or an option that does not exist is found`(line: String, problem: String?) async throws {
-        try await withScratchFolder { scratch in
-            let found = try await Helps(in: scratch).problem(of: line)
-            #expect(found == problem)
-        }
+        let found = try await Helps(in: scratch).problem(of: line)
+        #expect(found == problem)
     }
 
     @Test func `docs/cli.md has every command`() async throws {
         let document = try Self.text(of: "docs/cli.md")
-        try await withScratchFolder { scratch in
-            let overview = try await Program.run(Executable.built("patchbay"), ["--help"], in: scratch)
-            let commands = overview.compactMap { $0.wholeMatch(of: #/  (?<name>[a-z]+)(?:, [a-z]+)* +[A-Z].*/#)?.name }
-            #expect(commands.count > 20)
-            for command in commands {
-                #expect(document.contains("patchbay \(command)"), "docs/cli.md lacks patchbay \(command)")
-            }
+        let overview = try await Program.run(Executable.built("patchbay"), ["--help"], in: scratch)
+        let commands = overview.compactMap { $0.wholeMatch(of: #/  (?<name>[a-z]+)(?:, [a-z]+)* +[A-Z].*/#)?.name }
+        #expect(commands.count > 20)
+        for command in commands {
+            #expect(document.contains("patchbay \(command)"), "docs/cli.md lacks patchbay \(command)")
         }
     }
 }

@@ -5,7 +5,9 @@ import Testing
 
 @testable import patchbay
 
-@Suite struct JSONErrorTests {
+@Suite(.scratchFolder) struct JSONErrorTests {
+    private let scratch = ScratchFolder.current
+
     /// A command line for each command with `--json`.
     private static let lines = [
         "add x 127.0.0.1:1", "advertise x _http._tcp 80", "advertisements list", "advertisements set a1 key=value",
@@ -49,22 +51,18 @@ import Testing
     func `with --json an error is one line of JSON on standard error and the only output there`(line: String)
         async throws
     {
-        try await withScratchFolder { scratch in
-            let fault = try await fault(of: line, exitingWith: 69, in: scratch)
+        let fault = try await fault(of: line, exitingWith: 69, in: scratch)
 
-            #expect(fault.type == "urn:patchbay:problem:not-reachable")
-            #expect(fault.code == "not-reachable")
-            #expect(fault.detail.hasSuffix("no broker listens at \(scratch.file("none.sock"))"))
-        }
+        #expect(fault.type == "urn:patchbay:problem:not-reachable")
+        #expect(fault.code == "not-reachable")
+        #expect(fault.detail.hasSuffix("no broker listens at \(scratch.file("none.sock"))"))
     }
 
     @Test(arguments: ["list --nonsense", "forward", "lst", "add x nowhere"])
     func `an invalid command line is reported in JSON, too`(line: String) async throws {
-        try await withScratchFolder { scratch in
-            let fault = try await fault(of: line, exitingWith: 64, in: scratch)
+        let fault = try await fault(of: line, exitingWith: 64, in: scratch)
 
-            #expect(fault.code == "usage")
-        }
+        #expect(fault.code == "usage")
     }
 
     private func fault(of line: String, exitingWith code: CInt, in scratch: ScratchFolder) async throws -> Report.Fault

@@ -3,7 +3,9 @@ import TestSupport
 import Testing
 
 /// `patchbay logs` with a stand-in for journalctl, which prints its arguments.
-@Suite(.needs(.root, .namespaces)) struct LogsTests {
+@Suite(.needs(.root, .namespaces), .scratchFolder) struct LogsTests {
+    private let scratch = ScratchFolder.current
+
     /// Starts `patchbay logs` in a mount namespace, where /run has only a journal.
     private static func logs(
         _ options: [String],
@@ -41,19 +43,15 @@ import Testing
         options: [String],
         expected: String
     ) async throws {
-        try await withScratchFolder { scratch in
-            let program = try await Self.logs(options, in: scratch)
+        let program = try await Self.logs(options, in: scratch)
 
-            #expect(try await program.lines().map(\.text) == [expected])
-        }
+        #expect(try await program.lines().map(\.text) == [expected])
     }
 
     @Test func `a broker on another socket has the log of the user's own service`() async throws {
-        try await withScratchFolder { scratch in
-            let program = try await Self.logs([], socket: scratch.file("own.sock"), in: scratch)
+        let program = try await Self.logs([], socket: scratch.file("own.sock"), in: scratch)
 
-            #expect(try await program.lines().map(\.text) == ["--user-unit patchbayd.service --lines 100"])
-        }
+        #expect(try await program.lines().map(\.text) == ["--user-unit patchbayd.service --lines 100"])
     }
 
     @Test(
@@ -65,11 +63,9 @@ import Testing
         ] as [([String], CInt, String)]
     )
     func `an error says why there is no log`(options: [String], status: CInt, message: String) async throws {
-        try await withScratchFolder { scratch in
-            let program = try await Self.logs(options, hasJournal: false, in: scratch)
+        let program = try await Self.logs(options, hasJournal: false, in: scratch)
 
-            #expect(try await program.exitStatus() == .exited(status))
-            #expect(program.log.contains(message), "\(program.log)")
-        }
+        #expect(try await program.exitStatus() == .exited(status))
+        #expect(program.log.contains(message), "\(program.log)")
     }
 }

@@ -3,7 +3,8 @@ import TestSupport
 import Testing
 
 /// The manual pages say what `--help` and the example configuration say.
-@Suite(.needs(.python, .manual)) struct ManualTests {
+@Suite(.needs(.python, .manual), .scratchFolder) struct ManualTests {
+    private let scratch = ScratchFolder.current
     private static let root = String(#filePath.dropLast("/Tests/EndToEndTests/Service/ManualTests.swift".count))
 
     /// A command in the output of `--experimental-dump-help`.
@@ -54,51 +55,45 @@ import Testing
 
     @Test(arguments: [("patchbay", 1), ("patchbayd", 8)])
     func `a page has every command and every option of its program`(name: String, section: Int) async throws {
-        try await withScratchFolder { scratch in
-            let text = try await page("\(write(in: scratch))/man\(section)/\(name).\(section)")
-            let dump = try await Program.run(Executable.built(name), ["--experimental-dump-help"], in: scratch)
-            let help = try JSONDecoder().decode(Help.self, from: Data(dump.joined(separator: "\n").utf8))
-            let commands = help.command.all()
-            #expect(commands.contains { $0.words.last == name && $0.arguments.contains("-h, --help") })
-            for command in commands {
-                let title = command.words.joined(separator: " ")
-                let sections = text.components(separatedBy: "\n.SS \"\(title)\"\n")
-                // The root's own options are in the section OPTIONS.
-                let part = command.words.count == 1 ? text : sections.last ?? ""
-                #expect(command.words.count == 1 || sections.count == 2, "the page lacks \(title)")
-                let body = command.words.count == 1 ? part : part.components(separatedBy: "\n.S")[0]
-                for argument in command.arguments {
-                    #expect(body.contains("\n\(argument)"), "the section of \(title) lacks \(argument)")
-                }
+        let text = try await page("\(write(in: scratch))/man\(section)/\(name).\(section)")
+        let dump = try await Program.run(Executable.built(name), ["--experimental-dump-help"], in: scratch)
+        let help = try JSONDecoder().decode(Help.self, from: Data(dump.joined(separator: "\n").utf8))
+        let commands = help.command.all()
+        #expect(commands.contains { $0.words.last == name && $0.arguments.contains("-h, --help") })
+        for command in commands {
+            let title = command.words.joined(separator: " ")
+            let sections = text.components(separatedBy: "\n.SS \"\(title)\"\n")
+            // The root's own options are in the section OPTIONS.
+            let part = command.words.count == 1 ? text : sections.last ?? ""
+            #expect(command.words.count == 1 || sections.count == 2, "the page lacks \(title)")
+            let body = command.words.count == 1 ? part : part.components(separatedBy: "\n.S")[0]
+            for argument in command.arguments {
+                #expect(body.contains("\n\(argument)"), "the section of \(title) lacks \(argument)")
             }
         }
     }
 
     @Test func `patchbay.toml(5) has every table and key of the example configuration`() async throws {
-        try await withScratchFolder { scratch in
-            let text = try await page("\(write(in: scratch))/man5/patchbay.toml.5")
-            let example = try String(
-                contentsOf: URL(filePath: "\(Self.root)/config/patchbay.example.toml"),
-                encoding: .utf8
-            )
-            let tables = example.matches(of: /(?m)^(?:# )?(\[\[?[a-z]+\]?\])$/).map { String($0.1) }
-            #expect(tables.count >= 8)
-            for table in tables { #expect(text.contains("\n.SS \"\(table)\"\n"), "the page lacks \(table)") }
-            let keys = example.matches(of: #/(?m)^(?:# )?([a-z_]+) = /#).map { String($0.1) }
-            for key in keys { #expect(text.contains("\n.TP\n\(key)\n"), "the page lacks \(key)") }
-        }
+        let text = try await page("\(write(in: scratch))/man5/patchbay.toml.5")
+        let example = try String(
+            contentsOf: URL(filePath: "\(Self.root)/config/patchbay.example.toml"),
+            encoding: .utf8
+        )
+        let tables = example.matches(of: /(?m)^(?:# )?(\[\[?[a-z]+\]?\])$/).map { String($0.1) }
+        #expect(tables.count >= 8)
+        for table in tables { #expect(text.contains("\n.SS \"\(table)\"\n"), "the page lacks \(table)") }
+        let keys = example.matches(of: #/(?m)^(?:# )?([a-z_]+) = /#).map { String($0.1) }
+        for key in keys { #expect(text.contains("\n.TP\n\(key)\n"), "the page lacks \(key)") }
     }
 
     @Test func `groff and mandoc find nothing to report, and apropos finds a description`() async throws {
-        try await withScratchFolder { scratch in
-            let folder = try await write(in: scratch)
-            for path in ["man1/patchbay.1", "man8/patchbayd.8", "man5/patchbay.toml.5"].map({ "\(folder)/\($0)" }) {
-                let script = """
-                    man -l --warnings "$1" 2>&1 >/dev/null; mandoc -T lint "$1" || true; lexgrog "$1" >/dev/null || echo none
-                    """
-                let reports = try await Program.run("sh", ["-c", script, "sh", path], in: scratch)
-                #expect(reports.isEmpty, "\(path)")
-            }
+        let folder = try await write(in: scratch)
+        for path in ["man1/patchbay.1", "man8/patchbayd.8", "man5/patchbay.toml.5"].map({ "\(folder)/\($0)" }) {
+            let script = """
+                man -l --warnings "$1" 2>&1 >/dev/null; mandoc -T lint "$1" || true; lexgrog "$1" >/dev/null || echo none
+                """
+            let reports = try await Program.run("sh", ["-c", script, "sh", path], in: scratch)
+            #expect(reports.isEmpty, "\(path)")
         }
     }
 }

@@ -6,7 +6,9 @@ import Testing
 /// Phones and usbmuxd fail every few seconds, and no client gets a wrong byte or a false end of stream.
 ///
 /// Takes 30 s; with `PATCHBAY_SOAK=1` (`make soak`) 30 min, or `PATCHBAY_SOAK_MINUTES`.
-@Suite(.serialized, .needs(.usbmuxd), .timeLimit(.minutes(40))) struct SoakTests {
+@Suite(.serialized, .needs(.usbmuxd), .timeLimit(.minutes(40)), .scratchFolder) struct SoakTests {
+    private let scratch = ScratchFolder.current
+
     private static let (warming, length): (Duration, Duration) = {
         let environment = ProcessInfo.processInfo.environment
         guard environment["PATCHBAY_SOAK"] == "1" else { return (.seconds(5), .seconds(18)) }
@@ -19,38 +21,36 @@ import Testing
     private static let longestWait = Duration.seconds(14)
 
     @Test func `every stream is complete or ends with an error while phones and usbmuxd come and go`() async throws {
-        try await withScratchFolder { scratch in
-            let rig = try await UsbmuxdFixture(in: scratch)
-            let phones = [Phones.one, Phones.two].map { (udid: $0, options: Phones.options(of: $0)) }
-            for phone in phones { try await rig.attach(phone.udid, phone.options) }
-            let broker = try await RunningBroker(in: scratch, phones: rig)
-            let results = SoakResults()
-            let paths = try await Self.paths(through: broker, results, in: scratch)
-            var faults = FaultSchedule(on: rig, phones: phones, seed: Self.seed)
+        let rig = try await UsbmuxdFixture(in: scratch)
+        let phones = [Phones.one, Phones.two].map { (udid: $0, options: Phones.options(of: $0)) }
+        for phone in phones { try await rig.attach(phone.udid, phone.options) }
+        let broker = try await RunningBroker(in: scratch, phones: rig)
+        let results = SoakResults()
+        let paths = try await Self.paths(through: broker, results, in: scratch)
+        var faults = FaultSchedule(on: rig, phones: phones, seed: Self.seed)
 
-            try await Self.run(paths, results, &faults, for: Self.warming)
-            let before = try await Self.footprintAtRest(of: broker, in: scratch)
-            try await Self.run(paths, results, &faults, for: Self.length)
-            let after = try await Self.footprintAtRest(of: broker, with: before.others, in: scratch)
-            let (counts, failures) = (results.counts, try await Self.failures(of: broker))
+        try await Self.run(paths, results, &faults, for: Self.warming)
+        let before = try await Self.footprintAtRest(of: broker, in: scratch)
+        try await Self.run(paths, results, &faults, for: Self.length)
+        let after = try await Self.footprintAtRest(of: broker, with: before.others, in: scratch)
+        let (counts, failures) = (results.counts, try await Self.failures(of: broker))
 
-            print(
-                "soak: \(faults.events) events; \(counts.whole) whole, \(counts.cut) cut, \(counts.refused) refused, \(counts.left) left, "
-                    + "\(counts.bytes >> 20) MiB, longest wait \(counts.longestWait.formatted); counted \(failures); "
-                    + "descriptors \(before.others) -> \(after.others), of pipes \(before.pipes) -> \(after.pipes), "
-                    + "threads \(before.threads) -> \(after.threads), KiB \(before.kilobytes) -> \(after.kilobytes)"
-            )
-            #expect(counts.broken.isEmpty, "\(counts.broken.prefix(20)), \(counts.broken.count) in all")
-            #expect(counts.whole > counts.cut && counts.cut > 0)
-            #expect(failures["linkLost"] ?? 0 > 0)
-            #expect(counts.longestWait < Self.longestWait)
-            // The relay keeps up to 32 pipes for reuse.
-            #expect(after.others <= before.others)
-            #expect(after.pipes <= 64 + 2 * 3)
-            // Swift's thread pool grows to at most one thread per core.
-            #expect(after.threads <= before.threads + ProcessInfo.processInfo.activeProcessorCount)
-            #expect(after.kilobytes < before.kilobytes + 24 << 10)
-        }
+        print(
+            "soak: \(faults.events) events; \(counts.whole) whole, \(counts.cut) cut, \(counts.refused) refused, \(counts.left) left, "
+                + "\(counts.bytes >> 20) MiB, longest wait \(counts.longestWait.formatted); counted \(failures); "
+                + "descriptors \(before.others) -> \(after.others), of pipes \(before.pipes) -> \(after.pipes), "
+                + "threads \(before.threads) -> \(after.threads), KiB \(before.kilobytes) -> \(after.kilobytes)"
+        )
+        #expect(counts.broken.isEmpty, "\(counts.broken.prefix(20)), \(counts.broken.count) in all")
+        #expect(counts.whole > counts.cut && counts.cut > 0)
+        #expect(failures["linkLost"] ?? 0 > 0)
+        #expect(counts.longestWait < Self.longestWait)
+        // The relay keeps up to 32 pipes for reuse.
+        #expect(after.others <= before.others)
+        #expect(after.pipes <= 64 + 2 * 3)
+        // Swift's thread pool grows to at most one thread per core.
+        #expect(after.threads <= before.threads + ProcessInfo.processInfo.activeProcessorCount)
+        #expect(after.kilobytes < before.kilobytes + 24 << 10)
     }
 
     /// Opens tunnels to apps with transfers of all sizes, on both phones and on the network.

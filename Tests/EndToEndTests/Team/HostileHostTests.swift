@@ -2,7 +2,8 @@ import TestSupport
 import Testing
 
 /// A host of a team that somebody has taken over: what its answers can do to the clients of another host.
-@Suite(.needs(.etcd, .python), .timeLimit(.minutes(5))) struct HostileHostTests {
+@Suite(.needs(.etcd, .python), .timeLimit(.minutes(5)), .scratchFolder) struct HostileHostTests {
+    private let scratch = ScratchFolder.current
     private static let script = String(#filePath.dropLast("HostileHostTests.swift".count)) + "hostile_host.py"
     /// The number of different answers of the script.
     private static let answers = 11
@@ -35,34 +36,32 @@ import Testing
     }
 
     @Test func `no header and no page of a hostile host reaches a local client`() async throws {
-        try await withScratchFolder { scratch in
-            let app = try await SampleApp(in: scratch)
-            let port = try FreePorts.take()[0]
-            let team = try await RunningTeam(in: scratch, publishing: port)
-            let host = try await Program(
-                "python3",
-                [Self.script, "127.0.0.1", "\(port)", "\(team.lab2.state)/team/host.pem"],
-                in: scratch
-            )
-            try await host.waitForLine("listening")
-            _ = try await team.lab2.ask("add", "shop", "127.0.0.1:\(app.port)", "--kind", "appreveal")
-            try await team.waitForEndpoint("shop.lab2", at: team.lab1)
+        let app = try await SampleApp(in: scratch)
+        let port = try FreePorts.take()[0]
+        let team = try await RunningTeam(in: scratch, publishing: port)
+        let host = try await Program(
+            "python3",
+            [Self.script, "127.0.0.1", "\(port)", "\(team.lab2.state)/team/host.pem"],
+            in: scratch
+        )
+        try await host.waitForLine("listening")
+        _ = try await team.lab2.ask("add", "shop", "127.0.0.1:\(app.port)", "--kind", "appreveal")
+        try await team.waitForEndpoint("shop.lab2", at: team.lab1)
 
-            for request in Self.requests {
-                for _ in 0..<Self.answers {
-                    let lines = try await Self.send(request, to: team.lab1, in: scratch)
-                    Self.check(lines, request)
-                }
+        for request in Self.requests {
+            for _ in 0..<Self.answers {
+                let lines = try await Self.send(request, to: team.lab1, in: scratch)
+                Self.check(lines, request)
             }
-
-            // Every request reached the hostile host.
-            let answered = host.output.count { $0.hasPrefix("answered") }
-            #expect(answered >= Self.answers * Self.requests.count, "\(host.output)")
-            let metrics = try await Self.send(["/metrics"], to: team.lab1, in: scratch)
-            let counted = metrics.first { $0.hasPrefix("patchbay_dropped_host_headers_total{") }
-            #expect(counted.flatMap { $0.split(separator: " ").last }.flatMap { Double($0) } ?? 0 > 100, "\(metrics)")
-            #expect(try await team.lab1.ask("list").contains { $0.contains("shop.lab2") })
         }
+
+        // Every request reached the hostile host.
+        let answered = host.output.count { $0.hasPrefix("answered") }
+        #expect(answered >= Self.answers * Self.requests.count, "\(host.output)")
+        let metrics = try await Self.send(["/metrics"], to: team.lab1, in: scratch)
+        let counted = metrics.first { $0.hasPrefix("patchbay_dropped_host_headers_total{") }
+        #expect(counted.flatMap { $0.split(separator: " ").last }.flatMap { Double($0) } ?? 0 > 100, "\(metrics)")
+        #expect(try await team.lab1.ask("list").contains { $0.contains("shop.lab2") })
     }
 
     /// Sends a request to a broker, and returns the lines of the whole answer.

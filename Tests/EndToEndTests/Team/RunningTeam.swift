@@ -68,12 +68,7 @@ final class RunningTeam {
             named: "lab2",
             phones: phones,
             namespace: hosts[1].namespace,
-            configuration: Self.configuration(
-                api: ports[3],
-                team: addresses[1],
-                probing: port,
-                publishing: published
-            )
+            configuration: Self.configuration(api: ports[3], team: addresses[1], probing: port, publishing: published)
         )
         etcdNamespace = etcdHosts[0].namespace
         etcd = try await Self.startEtcd(on: etcdHosts, ports: Array(ports[4...]), for: lab1, in: scratch)
@@ -113,14 +108,12 @@ final class RunningTeam {
     }
 
     /// Runs the body with a team whose second host has an app as the static endpoint `shop`.
-    static func withApp(_ body: (RunningTeam, SampleApp) async throws -> Void) async throws {
-        try await withScratchFolder { scratch in
-            let app = try await SampleApp(in: scratch)
-            let team = try await RunningTeam(in: scratch)
-            _ = try await team.lab2.ask("add", "shop", "127.0.0.1:\(app.port)", "--kind", "appreveal")
-            try await team.waitForEndpoint("shop.lab2", at: team.lab1)
-            try await body(team, app)
-        }
+    static func startWithApp(in scratch: ScratchFolder) async throws -> (RunningTeam, SampleApp) {
+        let app = try await SampleApp(in: scratch)
+        let team = try await RunningTeam(in: scratch)
+        _ = try await team.lab2.ask("add", "shop", "127.0.0.1:\(app.port)", "--kind", "appreveal")
+        try await team.waitForEndpoint("shop.lab2", at: team.lab1)
+        return (team, app)
     }
 
     /// Joins a broker to the team of another one, and restarts it.
@@ -160,9 +153,7 @@ final class RunningTeam {
 
     /// Waits until a broker lists an endpoint in this state.
     func waitForEndpoint(_ id: String, _ state: String = "online", at broker: RunningBroker) async throws {
-        try await waitUntil {
-            try await broker.ask("list").contains { $0.contains(id) && $0.contains(state) }
-        }
+        try await waitUntil { try await broker.ask("list").contains { $0.contains(id) && $0.contains(state) } }
     }
 
     /// Polls a condition of another process.

@@ -11,13 +11,7 @@ struct SharedPhone {
         app = try await SampleApp(in: scratch)
         let first = try await UsbmuxdFixture([Phones.one], in: scratch)
         let second = try await UsbmuxdFixture([Phones.one], in: scratch)
-        team = try await RunningTeam(
-            in: scratch,
-            ownPhones: first,
-            phones: second,
-            probing: app.port,
-            network: network
-        )
+        team = try await RunningTeam(in: scratch, ownPhones: first, phones: second, probing: app.port, network: network)
         ids = [
             try await team.waitForApp(on: Phones.one, at: team.lab1),
             try await team.waitForApp(on: Phones.one, at: team.lab2),

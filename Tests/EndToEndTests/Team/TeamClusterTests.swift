@@ -3,15 +3,14 @@ import TestSupport
 import Testing
 
 /// A team on a cluster of three etcd servers, each in a network namespace of its own, as are the hosts.
-@Suite(.needs(.root, .namespaces, .etcd, .python), .timeLimit(.minutes(5))) struct TeamClusterTests {
+@Suite(.needs(.root, .namespaces, .etcd, .python), .timeLimit(.minutes(5)), .scratchFolder) struct TeamClusterTests {
+    private let scratch = ScratchFolder.current
     /// Runs the body with a team whose second host lists the endpoint `shop`.
-    private func withTeam(_ body: (RunningTeam) async throws -> Void) async throws {
-        try await withScratchFolder { scratch in
-            let team = try await RunningTeam(in: scratch, network: try await TeamNetwork(in: scratch))
-            _ = try await team.lab2.ask("add", "shop", "127.0.0.1:9", "--kind", "appreveal")
-            try await team.waitForEndpoint("shop.lab2", "", at: team.lab1)
-            try await body(team)
-        }
+    private func startTeam() async throws -> RunningTeam {
+        let team = try await RunningTeam(in: scratch, network: try await TeamNetwork(in: scratch))
+        _ = try await team.lab2.ask("add", "shop", "127.0.0.1:9", "--kind", "appreveal")
+        try await team.waitForEndpoint("shop.lab2", "", at: team.lab1)
+        return team
     }
 
     /// Returns whether `lab1` lists the endpoint of `lab2` as outdated; nil if it does not list it.
@@ -22,44 +21,38 @@ import Testing
     @Test func `after the leader of etcd is killed, changes of a host reach the others, and no entry is lost`()
         async throws
     {
-        try await withTeam { team in
-            let question = ["endpoint", "status", "--write-out", "json"]
-            let leader = try team.etcd.leader(
-                in: try await team.etcdctl(question, as: team.lab1, user: "root").joined()
-            )
+        let team = try await startTeam()
+        let question = ["endpoint", "status", "--write-out", "json"]
+        let leader = try team.etcd.leader(in: try await team.etcdctl(question, as: team.lab1, user: "root").joined())
 
-            try await leader.kill()
+        try await leader.kill()
 
-            _ = try await team.lab2.ask("add", "till", "127.0.0.1:9", "--kind", "appreveal")
-            try await team.waitForEndpoint("till.lab2", "", at: team.lab1)
-            // The mark that the list is current again follows the endpoint.
-            try await team.waitUntil { try await isStale(team) == false }
-            let problems = try await team.lab1.teamStatus().etcd.filter { $0.problem != nil }.map(\.url)
-            #expect(problems == [leader.endpoint])
+        _ = try await team.lab2.ask("add", "till", "127.0.0.1:9", "--kind", "appreveal")
+        try await team.waitForEndpoint("till.lab2", "", at: team.lab1)
+        // The mark that the list is current again follows the endpoint.
+        try await team.waitUntil { try await isStale(team) == false }
+        let problems = try await team.lab1.teamStatus().etcd.filter { $0.problem != nil }.map(\.url)
+        #expect(problems == [leader.endpoint])
 
-            try await team.restartEtcd(leader)
+        try await team.restartEtcd(leader)
 
-            try await team.waitUntil {
-                try await team.lab1.teamStatus().etcd.allSatisfy { $0.problem == nil }
-            }
-        }
+        try await team.waitUntil { try await team.lab1.teamStatus().etcd.allSatisfy { $0.problem == nil } }
     }
 
     @Test func `without a quorum each host works on with an outdated list, and recovers without a command`()
         async throws
     {
-        try await withTeam { team in
-            for server in team.etcd.dropFirst() { try await server.kill() }
+        let team = try await startTeam()
+        for server in team.etcd.dropFirst() { try await server.kill() }
 
-            try await team.waitUntil { try await isStale(team) == true }
-            _ = try await team.lab2.ask("add", "till", "127.0.0.1:9", "--kind", "appreveal")
-            #expect(try await team.lab2.endpoints().contains { $0.id.text == "till" })
-            #expect(try await !team.lab1.endpoints().contains { $0.id.text == "till.lab2" })
+        try await team.waitUntil { try await isStale(team) == true }
+        _ = try await team.lab2.ask("add", "till", "127.0.0.1:9", "--kind", "appreveal")
+        #expect(try await team.lab2.endpoints().contains { $0.id.text == "till" })
+        #expect(try await !team.lab1.endpoints().contains { $0.id.text == "till.lab2" })
 
-            try await team.restartEtcd(team.etcd[1])
+        try await team.restartEtcd(team.etcd[1])
 
-            try await team.waitForEndpoint("till.lab2", "", at: team.lab1)
-            try await team.waitUntil { try await isStale(team) == false }
-        }
+        try await team.waitForEndpoint("till.lab2", "", at: team.lab1)
+        try await team.waitUntil { try await isStale(team) == false }
     }
 }

@@ -4,7 +4,9 @@ import TestSupport
 import Testing
 
 /// Inviting, joining, leaving and removing with real brokers and a real etcd.
-@Suite(.needs(.etcd)) struct TeamSetupTests {
+@Suite(.needs(.etcd), .scratchFolder) struct TeamSetupTests {
+    private let scratch = ScratchFolder.current
+
     private func join(_ broker: RunningBroker, _ pairing: String, as host: String) async throws -> Program {
         let join = try await broker.start(["team", "join", "-", "--host", host], input: .pipe)
         try join.write(pairing + "\n")
@@ -17,51 +19,42 @@ import Testing
     }
 
     @Test func `a host joins with one invite, and the broker with another key never sees it`() async throws {
-        try await withScratchFolder { scratch in
-            let team = try await RunningTeam(in: scratch)
-            let lab3 = try await RunningBroker(in: scratch, named: "lab3", configuration: "[api]\ntcp = false\n")
-            let pairing = try TeamPairingString(try await invite(team.lab1))
-            let otherKey = try #require(try await team.lab2.teamStatus().key)
-            let forged = TeamPairingString(
-                host: pairing.host,
-                port: pairing.port,
-                pin: otherKey,
-                invite: pairing.invite
-            )
-            #expect(try await join(lab3, forged.description, as: "lab3").exitStatus() == .exited(75))
-            #expect(try await lab3.teamStatus().team == nil)
+        let team = try await RunningTeam(in: scratch)
+        let lab3 = try await RunningBroker(in: scratch, named: "lab3", configuration: "[api]\ntcp = false\n")
+        let pairing = try TeamPairingString(try await invite(team.lab1))
+        let otherKey = try #require(try await team.lab2.teamStatus().key)
+        let forged = TeamPairingString(host: pairing.host, port: pairing.port, pin: otherKey, invite: pairing.invite)
+        #expect(try await join(lab3, forged.description, as: "lab3").exitStatus() == .exited(75))
+        #expect(try await lab3.teamStatus().team == nil)
 
-            let taken = try await join(lab3, pairing.description, as: "lab2")
-            #expect(try await taken.exitStatus() == .exited(1), "\(taken.log)")
-            let joined = try await join(lab3, pairing.description, as: "lab3")
-            #expect(try await joined.exitStatus() == .exited(0), "\(joined.log)")
-            #expect(try await lab3.teamStatus().hosts.map(\.name.text) == ["lab1", "lab2", "lab3"])
-            let again = try await join(lab3, pairing.description, as: "lab3")
-            #expect(try await again.exitStatus() == .exited(77), "\(again.log)")
-        }
+        let taken = try await join(lab3, pairing.description, as: "lab2")
+        #expect(try await taken.exitStatus() == .exited(1), "\(taken.log)")
+        let joined = try await join(lab3, pairing.description, as: "lab3")
+        #expect(try await joined.exitStatus() == .exited(0), "\(joined.log)")
+        #expect(try await lab3.teamStatus().hosts.map(\.name.text) == ["lab1", "lab2", "lab3"])
+        let again = try await join(lab3, pairing.description, as: "lab3")
+        #expect(try await again.exitStatus() == .exited(77), "\(again.log)")
     }
 
     @Test func `the commands of the authority, and the state of each host, are in the status`() async throws {
-        try await withScratchFolder { scratch in
-            let team = try await RunningTeam(in: scratch)
-            let (first, second) = (try await team.lab1.teamStatus(), try await team.lab2.teamStatus())
-            #expect(first.authority?.text == "lab1" && second.authority == first.authority)
-            #expect(first.hosts.map(\.state) == [.online, .online] && second.hosts.map(\.state) == [.online, .online])
-            #expect(!first.restartNeeded && first.etcd.allSatisfy { $0.problem == nil } && !first.etcd.isEmpty)
-            for command in [["team", "invite"], ["team", "remove", "lab1"]] {
-                let refused = try await team.lab2.start(command)
-                #expect(try await refused.exitStatus() == .exited(1), "\(refused.log)")
-            }
-            let refused = try await team.lab1.start("team", "leave")
+        let team = try await RunningTeam(in: scratch)
+        let (first, second) = (try await team.lab1.teamStatus(), try await team.lab2.teamStatus())
+        #expect(first.authority?.text == "lab1" && second.authority == first.authority)
+        #expect(first.hosts.map(\.state) == [.online, .online] && second.hosts.map(\.state) == [.online, .online])
+        #expect(!first.restartNeeded && first.etcd.allSatisfy { $0.problem == nil } && !first.etcd.isEmpty)
+        for command in [["team", "invite"], ["team", "remove", "lab1"]] {
+            let refused = try await team.lab2.start(command)
             #expect(try await refused.exitStatus() == .exited(1), "\(refused.log)")
-
-            _ = try await team.lab2.ask("team", "leave")
-            #expect(try await team.lab2.teamStatus() == TeamStatus(restartNeeded: true))
-            #expect(!FileManager.default.fileExists(atPath: "\(team.lab2.state)/team"))
-            _ = try await team.lab1.ask("team", "remove", "lab2")
-            try await team.waitUntil { try await team.lab1.teamStatus().hosts.map(\.name.text) == ["lab1"] }
-            _ = try await team.lab1.ask("team", "leave")
-            #expect(try await team.lab1.teamStatus().team == nil)
         }
+        let refused = try await team.lab1.start("team", "leave")
+        #expect(try await refused.exitStatus() == .exited(1), "\(refused.log)")
+
+        _ = try await team.lab2.ask("team", "leave")
+        #expect(try await team.lab2.teamStatus() == TeamStatus(restartNeeded: true))
+        #expect(!FileManager.default.fileExists(atPath: "\(team.lab2.state)/team"))
+        _ = try await team.lab1.ask("team", "remove", "lab2")
+        try await team.waitUntil { try await team.lab1.teamStatus().hosts.map(\.name.text) == ["lab1"] }
+        _ = try await team.lab1.ask("team", "leave")
+        #expect(try await team.lab1.teamStatus().team == nil)
     }
 }

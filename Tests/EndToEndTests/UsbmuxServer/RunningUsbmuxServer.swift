@@ -20,8 +20,6 @@ struct RunningUsbmuxServer {
 
     /// Waits until the server lists exactly these devices.
     func lists(_ udids: Set<String>) async throws {
-        try await eventually("the facade lists \(udids)") {
-            Set(try MuxPeer(to: path).devices().keys) == udids
-        }
+        try await eventually("the facade lists \(udids)") { Set(try MuxPeer(to: path).devices().keys) == udids }
     }
 }

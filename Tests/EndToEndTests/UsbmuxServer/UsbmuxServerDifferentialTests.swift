@@ -5,7 +5,9 @@ import Testing
 @testable import Devices
 
 /// Sends the same bytes to the real usbmuxd and to Patchbay's server and compares the responses.
-@Suite(.needs(.usbmuxd), .timeLimit(.minutes(2))) struct UsbmuxServerDifferentialTests {
+@Suite(.needs(.usbmuxd), .timeLimit(.minutes(2)), .scratchFolder) struct UsbmuxServerDifferentialTests {
+    private let scratch = ScratchFolder.current
+
     /// The bytes to send and the number of expected responses, for a given phone and open port.
     private struct Case: Sendable {
         let name: String
@@ -41,16 +43,12 @@ import Testing
         Case(name: "Connect without PortNumber") { id, _ in
             MuxPeer.request("Connect", "<key>DeviceID</key><integer>\(id)</integer>", tag: 10)
         },
-        Case(name: "two failures, then a stream", answers: 3) { id, open in
-            MuxPeer.connect(99, open, tag: 1)
-        },
+        Case(name: "two failures, then a stream", answers: 3) { id, open in MuxPeer.connect(99, open, tag: 1) },
         Case(name: "pipelined requests", answers: 2) { _, _ in
             MuxPeer.request("ListDevices", tag: 1) + MuxPeer.request("Sing", tag: 2)
         },
         Case(name: "Listen", answers: 2) { _, _ in MuxPeer.request("Listen", tag: 11) },
-        Case(name: "a command after Listen", answers: 2, ends: true) { _, _ in
-            MuxPeer.request("Listen", tag: 1)
-        },
+        Case(name: "a command after Listen", answers: 2, ends: true) { _, _ in MuxPeer.request("Listen", tag: 1) },
         Case(name: "version 2") { _, _ in MuxMessage.frame(version: 2, kind: 8, tag: 12) },
         Case(name: "version 2 after a property list", answers: 2) { _, _ in
             MuxPeer.request("Sing", tag: 1) + MuxMessage.frame(version: 2, kind: 8, tag: 12)
@@ -125,33 +123,29 @@ import Testing
     }
 
     @Test func `the server sends the same responses as usbmuxd`() async throws {
-        try await withScratchFolder { scratch in
-            let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
-            let app = try EchoServer(in: scratch)
-            let facade = try await RunningUsbmuxServer(in: scratch, phones: rig)
-            try await facade.lists([Phones.one])
+        let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
+        let app = try EchoServer(in: scratch)
+        let facade = try await RunningUsbmuxServer(in: scratch, phones: rig)
+        try await facade.lists([Phones.one])
 
-            for test in Self.cases {
-                let real = try Self.exchange(test, at: rig.socketPath, app.port)
-                let ours = try Self.exchange(test, at: facade.path, app.port)
+        for test in Self.cases {
+            let real = try Self.exchange(test, at: rig.socketPath, app.port)
+            let ours = try Self.exchange(test, at: facade.path, app.port)
 
-                #expect(ours == real, "\(test.name)")
-                #expect(ours.count == test.answers + (test.ends ? 1 : 0), "\(test.name)")
-            }
+            #expect(ours == real, "\(test.name)")
+            #expect(ours.count == test.answers + (test.ends ? 1 : 0), "\(test.name)")
         }
     }
 
     /// usbmuxd never answers these requests, and its client waits forever.
     @Test func `the server answers "bad command" where usbmuxd is silent, and continues`() async throws {
-        try await withScratchFolder { scratch in
-            let facade = try await RunningUsbmuxServer(in: scratch, phones: nil)
-            let peer = try MuxPeer(to: facade.path)
+        let facade = try await RunningUsbmuxServer(in: scratch, phones: nil)
+        let peer = try MuxPeer(to: facade.path)
 
-            for body in ["", "hello", "bplist00\u{1}\u{2}", "<plist version=\"1.0\"><dict></dict></plist>"] {
-                try peer.send(MuxMessage.frame(Array(body.utf8), version: 1, kind: 8, tag: 21))
-                #expect(try peer.list()["Number"] as? Int == 1)
-            }
-            #expect(try peer.devices().isEmpty)
+        for body in ["", "hello", "bplist00\u{1}\u{2}", "<plist version=\"1.0\"><dict></dict></plist>"] {
+            try peer.send(MuxMessage.frame(Array(body.utf8), version: 1, kind: 8, tag: 21))
+            #expect(try peer.list()["Number"] as? Int == 1)
         }
+        #expect(try peer.devices().isEmpty)
     }
 }
