@@ -3,6 +3,7 @@ import Glibc
 import Model
 import NIOCore
 import NIOPosix
+import Samples
 import Synchronization
 import TestSupport
 import Testing
@@ -79,7 +80,7 @@ import Testing
 
     private func address(_ ports: UInt16...) throws -> MemberAddress {
         MemberAddress(
-            host: try #require(HostName("lab2")),
+            host: "lab2",
             key: try #require(KeyPin(String(repeating: "A", count: 52))),
             addresses: ports.map { "127.0.0.1:\($0)" }
         )
@@ -280,9 +281,7 @@ import Testing
         let address = try address(server.port, other.port)
         for _ in 0..<earlier { #expect(try await text(try await client.send(request(), to: address)) == "one") }
 
-        await #expect(throws: Self.timeoutError) {
-            _ = try await client.send(request(within: Self.limit), to: address)
-        }
+        await #expect(throws: Self.timeoutError) { _ = try await client.send(request(within: Self.limit), to: address) }
 
         #expect(server.connections == 1 && server.heads.count == earlier + 1 && other.connections == 0)
     }
@@ -314,9 +313,7 @@ import Testing
 
         async let next = stream.next()
         // The time limit passes during a second request.
-        await #expect(throws: Self.timeoutError) {
-            _ = try await client.send(request(within: Self.limit), to: address)
-        }
+        await #expect(throws: Self.timeoutError) { _ = try await client.send(request(within: Self.limit), to: address) }
         server.send("3\r\ntwo\r\n", over: 0)
 
         let second = try await next

@@ -1,6 +1,7 @@
 import Client
 import FoundationEssentials
 import Model
+import Samples
 import Testing
 
 @Suite struct PatchbayClientTests {
@@ -83,7 +84,7 @@ import Testing
         )
 
         try await ScriptedBroker.with(.pieces([answer])) { _, client in
-            let id = try #require(EndpointID("x"))
+            let id: EndpointID = "x"
 
             let error = await #expect(throws: ClientError.self) { try await client.endpoint(id) }
 

@@ -1,21 +1,14 @@
 import Client
 import FoundationEssentials
 import Model
+import Samples
 import Testing
 
 @Suite struct RoutePermissionTests {
-    private static let grant = Grant(
-        id: "0a1b2c3d",
-        name: SanitizedText("agent"),
-        permissions: Permissions([.registryRead], on: .all),
-        binding: .bearer,
-        parent: nil,
-        invite: nil,
+    private static let grant = Grant.sample(
+        "0a1b2c3d",
         createdAt: SampleDocuments.date,
-        expiresAt: SampleDocuments.date,
-        lastUsedAt: SampleDocuments.date,
-        idleSeconds: 1,
-        endReason: nil
+        expiresAt: SampleDocuments.date
     )
 
     @Test func `a secret travels in the body, and its request names only the endpoint`() async throws {

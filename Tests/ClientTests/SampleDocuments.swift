@@ -1,31 +1,24 @@
 import FoundationEssentials
 import Model
+import Samples
 
 /// One sample of each document.
 enum SampleDocuments {
     static let date = Date(timeIntervalSince1970: 1_795_000_000.25)
-    static let udid: UDID = {
-        guard let udid = UDID("00008101-000123456789ABCD") else { preconditionFailure("the sample is a UDID") }
-        return udid
-    }()
+    static let udid: UDID = "00008101-000123456789ABCD"
 
-    static let endpoint = Endpoint(
-        id: EndpointID(app: SanitizedText("com.example.shop"), location: "Test iPhone"),
-        kind: .appreveal,
-        app: SanitizedText("com.example.shop"),
-        name: SanitizedText("Shop"),
+    static let endpoint = Endpoint.sample(
+        "shop-test-iphone",
         location: Endpoint.Location(udid: udid),
-        state: .online,
-        approval: .approved,
-        routes: [EndpointRoute(.usb(USBRoute(udid: udid, port: 9876)))],
+        routes: [.usb(udid, port: 9876)],
         txt: TXTRecord(items: [Array("auth=none".utf8)]),
         sources: [.usbmuxd],
         firstSeenAt: date,
         lastSeenAt: date
     )
 
-    static let tunnel = Tunnel(
-        id: "t3",
+    static let tunnel = Tunnel.sample(
+        "t3",
         spec: TunnelSpec(local: .tcp(host: nil, port: 0), target: .device(udid: udid, port: 22)),
         owner: 1_000,
         state: .waiting(reason: "the phone is not plugged in"),

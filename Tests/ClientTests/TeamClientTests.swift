@@ -1,6 +1,7 @@
 import Client
 import FoundationEssentials
 import Model
+import Samples
 import Testing
 
 @Suite struct TeamClientTests {
@@ -28,7 +29,7 @@ import Testing
 
     @Test func `a host is removed by its name`() async throws {
         try await ScriptedBroker.with(.pieces(["HTTP/1.1 204 No Content\r\n\r\n"])) { broker, client in
-            try await client.team.remove(try #require(HostName("lab2")))
+            try await client.team.remove("lab2")
 
             #expect(broker.requests.first?.hasPrefix("DELETE /v1/team/members/lab2 HTTP/1.1\r\n") == true)
         }
@@ -39,14 +40,14 @@ import Testing
             team: SanitizedText("lab"),
             certificate: "a",
             authority: "b",
-            authorityHost: try #require(HostName("lab1")),
+            authorityHost: "lab1",
             etcd: ["https://10.0.0.5:2379"],
             etcdAuthority: nil,
             members: []
         )
         let answer = ScriptedBroker.json(try SampleDocuments.json(admission), status: "201 Created")
         try await ScriptedBroker.with(.pieces([answer])) { broker, client in
-            let host = try #require(HostName("lab2"))
+            let host: HostName = "lab2"
             let found = try await client.team.admit(TeamMemberSpec(invite: "pbi_x", host: host, request: "c"))
 
             #expect(found.etcd == admission.etcd && found.authorityHost == admission.authorityHost)
@@ -55,23 +56,15 @@ import Testing
     }
 
     @Test func `the lease of another host's endpoint that is not listed is asked of the broker`() async throws {
-        let shop = Endpoint(
-            id: try #require(EndpointID("shop")),
-            kind: .mcp,
-            app: SanitizedText("com.example.shop"),
-            name: SanitizedText("Shop"),
-            state: .online,
-            approval: .approved,
-            firstSeenAt: Date(timeIntervalSince1970: 0),
-            lastSeenAt: nil
-        )
+        let shop = Endpoint.sample()
         let refusal = try SampleDocuments.json(Problem(.unavailable, "lab2 is unreachable"))
         try await ScriptedBroker.with(
             .pieces([ScriptedBroker.json(#"{"schema":1,"leases":[]}"#)]),
             .pieces([ScriptedBroker.json(refusal, status: "503 Unavailable")])
         ) { broker, client in
-            #expect(try await client.leases.lease(of: shop) == nil && broker.requests.isEmpty)
-            let remote = shop.on(try #require(HostName("lab2")))
+            let own = try await client.leases.lease(of: shop)
+            #expect(own == nil && broker.requests.isEmpty)
+            let remote = shop.on("lab2")
             #expect(try await client.leases.lease(of: remote) == nil)
             #expect(broker.requests.first?.hasPrefix("GET /v1/leases?endpoint=shop.lab2 HTTP/1.1\r\n") == true)
             await #expect(throws: ClientError.self) { _ = try await client.leases.lease(of: remote) }

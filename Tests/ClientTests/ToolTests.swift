@@ -1,13 +1,13 @@
 import Client
 import Model
+import Samples
 import Testing
 
 @Suite struct ToolTests {
-    private let id = EndpointID("shop")
+    private let id: EndpointID = "shop"
 
     @Test func `a tool list has the app's tools and the broker's state`() async throws {
         let body = #"{"schema":1,"tools":[{"name":"tap","x":1.0}],"stale":true,"changed":false}"#
-        let id = try #require(id)
 
         try await ScriptedBroker.with(.pieces([ScriptedBroker.json(body)])) { broker, client in
             let list = try await client.tools.list(of: id)
@@ -19,7 +19,6 @@ import Testing
 
     @Test func `a tool call sends its arguments unchanged and its timeouts`() async throws {
         let body = #"{"schema":1,"result":{"content":[],"isError":false}}"#
-        let id = try #require(id)
 
         try await ScriptedBroker.with(.pieces([ScriptedBroker.json(body)])) { broker, client in
             let arguments: JSONObject = ["b": 1, "a": [true]]
@@ -32,7 +31,6 @@ import Testing
     }
 
     @Test func `a response without a result is invalid`() async throws {
-        let id = try #require(id)
         try await ScriptedBroker.with(.pieces([ScriptedBroker.json("[]")])) { _, client in
             await #expect(throws: ClientError.self) { try await client.tools.call("tap", of: id, arguments: [:]) }
         }

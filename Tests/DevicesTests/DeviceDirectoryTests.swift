@@ -1,5 +1,5 @@
-import Logging
 import Model
+import Samples
 import SystemIO
 import Synchronization
 import TestSupport
@@ -14,9 +14,7 @@ import Testing
         private let deviceID = Mutex(0)
 
         func serve(_ client: FakeClient) {
-            guard client.request() == "Listen" else {
-                return client.send(MuxMessage.propertyList(MuxMessage.list([])))
-            }
+            guard client.request() == "Listen" else { return client.send(MuxMessage.propertyList(MuxMessage.list([]))) }
             client.send(MuxMessage.result(0))
             listener.withLock { $0 = client }
             attach()
@@ -158,8 +156,7 @@ import Testing
             let cable = Cable()
             let fake = try FakeUsbmuxd(in: scratch) { cable.serve($0) }
             try await withMonitor(at: fake.address) { monitor in
-                let logger = Logger(label: "test")
-                let directory = DeviceDirectory(of: monitor, dialer: dialer, logger: logger, clock: clock)
+                let directory = DeviceDirectory(of: monitor, dialer: dialer, logger: .quiet, clock: clock)
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     group.addTask { try await directory.run() }
                     defer { group.cancelAll() }

@@ -2,7 +2,6 @@ import Glibc
 import Model
 import TestSupport
 import SystemIO
-import Synchronization
 import Testing
 
 @testable import Devices
@@ -51,9 +50,7 @@ import Testing
     }
 
     private func answer(_ session: UsbmuxdInstance, _ deviceID: UInt32) async -> Bool {
-        await withCheckedContinuation { continuation in
-            session.check(deviceID) { continuation.resume(returning: $0) }
-        }
+        await withCheckedContinuation { continuation in session.check(deviceID) { continuation.resume(returning: $0) } }
     }
 
     @Test func `a listed device is connected, and every other device is not`() async throws {

@@ -71,10 +71,7 @@ import Testing
         _ = table.attach(try Self.record(3, Phones.two), at: now)
         _ = table.detach(1)
 
-        let events = table.reconcile(
-            with: [try Self.record(1), try Self.record(2, Phones.one, .network)],
-            at: now
-        )
+        let events = table.reconcile(with: [try Self.record(1), try Self.record(2, Phones.one, .network)], at: now)
 
         #expect(events.count == 1)
         #expect(table.devices.map(\.transport) == [.network, .usb])

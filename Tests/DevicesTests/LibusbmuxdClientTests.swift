@@ -6,21 +6,21 @@ import Testing
 
 @testable import Devices
 
-@Suite struct LibusbmuxdClientTests {
+@Suite(.scratchFolder) struct LibusbmuxdClientTests {
+    private let scratch = ScratchFolder.current
+
     @Test func `it works with descriptors above 1024, where libusbmuxd would abort`() async throws {
-        try await withScratchFolder { scratch in
-            ProcessLimits.raiseDescriptors()
-            let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [(1, Phones.one)], welcome: "hello") }
-            var held: [CInt] = []
-            defer { for number in held { close(number) } }
-            for _ in 0..<1100 { held.append(try #require(Optional(dup(2)).flatMap { $0 >= 0 ? $0 : nil })) }
-            #expect(held.max() ?? 0 >= 1024)
-            let client = LibusbmuxdClient(address: fake.address)
+        ProcessLimits.raiseDescriptors()
+        let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [(1, Phones.one)], welcome: "hello") }
+        var held: [CInt] = []
+        defer { for number in held { close(number) } }
+        for _ in 0..<1100 { held.append(try #require(Optional(dup(2)).flatMap { $0 >= 0 ? $0 : nil })) }
+        #expect(held.max() ?? 0 >= 1024)
+        let client = LibusbmuxdClient(address: fake.address)
 
-            let connection = try await client.connect(deviceID: 1, port: 1)
+        let connection = try await client.connect(deviceID: 1, port: 1)
 
-            #expect(try await connection.receive(5) == Array("hello".utf8))
-        }
+        #expect(try await connection.receive(5) == Array("hello".utf8))
     }
 
     @Test func `a close on the library thread keeps the descriptor of the process open`() async throws {
@@ -52,73 +52,63 @@ import Testing
     }
 
     @Test func `each of 200 streams opens within 500 ms`() async throws {
-        try await withScratchFolder { scratch in
-            let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [], welcome: "hello") }
-            let client = LibusbmuxdClient(address: fake.address)
-            var times: [Duration] = []
-            for _ in 0..<200 {
-                let start = ContinuousClock.now
-                let connection = try await client.connect(deviceID: 1, port: 1)
-                times.append(ContinuousClock.now - start)
-                _ = consume connection
-            }
-            times.sort()
-
-            print("libusbmuxd: 200 streams opened, median \(times[100]), slowest \(times[199])")
-            #expect(times[199] < .milliseconds(500))
+        let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [], welcome: "hello") }
+        let client = LibusbmuxdClient(address: fake.address)
+        var times: [Duration] = []
+        for _ in 0..<200 {
+            let start = ContinuousClock.now
+            let connection = try await client.connect(deviceID: 1, port: 1)
+            times.append(ContinuousClock.now - start)
+            _ = consume connection
         }
+        times.sort()
+
+        print("libusbmuxd: 200 streams opened, median \(times[100]), slowest \(times[199])")
+        #expect(times[199] < .milliseconds(500))
     }
 
     @Test(arguments: [(1, UsbmuxResult.badCommand), (2, .badDevice), (3, .refused)] as [(UInt32, UsbmuxResult)])
     func `the result of a failed Connect is reported, also netmuxd's 1`(code: UInt32, result: UsbmuxResult) async throws
     {
-        try await withScratchFolder { scratch in
-            let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [], connect: code) }
-            let client = LibusbmuxdClient(address: fake.address)
+        let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [], connect: code) }
+        let client = LibusbmuxdClient(address: fake.address)
 
-            await #expect(throws: UsbmuxError.result(result, request: "Connect")) {
-                _ = try await client.connect(deviceID: 1, port: 1)
-            }
+        await #expect(throws: UsbmuxError.result(result, request: "Connect")) {
+            _ = try await client.connect(deviceID: 1, port: 1)
         }
     }
 
     @Test func `its streams are non-blocking`() async throws {
-        try await withScratchFolder { scratch in
-            let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [], welcome: "hello") }
-            let client = LibusbmuxdClient(address: fake.address)
-            let connection = try await client.connect(deviceID: 1, port: 1)
+        let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [], welcome: "hello") }
+        let client = LibusbmuxdClient(address: fake.address)
+        let connection = try await client.connect(deviceID: 1, port: 1)
 
-            #expect(try await connection.receive(5) == Array("hello".utf8))
-            // A blocking socket would wait here forever.
-            var byte: UInt8 = 0
-            #expect(recv(connection.descriptor.number, &byte, 1, 0) == -1)
-        }
+        #expect(try await connection.receive(5) == Array("hello".utf8))
+        // A blocking socket would wait here forever.
+        var byte: UInt8 = 0
+        #expect(recv(connection.descriptor.number, &byte, 1, 0) == -1)
     }
 
     @Test func `a usbmuxd that never replies does not block the caller forever`() async throws {
-        try await withScratchFolder { scratch in
-            let fake = try FakeUsbmuxd(in: scratch) { $0.waitForEnd() }
-            let client = LibusbmuxdClient(address: fake.address)
-            let start = ContinuousClock.now
+        let fake = try FakeUsbmuxd(in: scratch) { $0.waitForEnd() }
+        let client = LibusbmuxdClient(address: fake.address)
+        let start = ContinuousClock.now
 
-            let call = await withTaskGroup(of: Bool.self) { group in
-                group.addTask {
-                    do {
-                        _ = try await client.connect(deviceID: 1, port: 1)
-                        return false
-                    } catch is CancellationError {
-                        return true
-                    } catch {
-                        return false
-                    }
-                }
-                try? await eventually("the call is under way") { fake.accepted > 0 }
-                group.cancelAll()
-                return await group.next() ?? false
+        let call = await withTaskGroup(of: Bool.self) { group in
+            group.addTask {
+                do {
+                    _ = try await client.connect(deviceID: 1, port: 1)
+                    return false
+                } catch is CancellationError {
+                    return true
+                } catch { return false }
             }
-
-            #expect(call)
-            #expect(ContinuousClock.now - start < .seconds(4))
+            try? await eventually("the call is under way") { fake.accepted > 0 }
+            group.cancelAll()
+            return await group.next() ?? false
         }
+
+        #expect(call)
+        #expect(ContinuousClock.now - start < .seconds(4))
     }
 }

@@ -6,7 +6,9 @@ import Testing
 
 @testable import Devices
 
-@Suite struct NativeUsbmuxClientTests {
+@Suite(.scratchFolder) struct NativeUsbmuxClientTests {
+    private let scratch = ScratchFolder.current
+
     /// Invalid data that a broken usbmuxd might send.
     enum Garbage: String, CaseIterable {
         case nothingAndClose, truncatedHeader, truncatedBody, fourGigabytes, shorterThanHeader, wrongVersion, wrongTag
@@ -34,69 +36,55 @@ import Testing
 
     @Test(arguments: Garbage.allCases)
     func `invalid data causes a described error`(garbage: Garbage) async throws {
-        try await withScratchFolder { scratch in
-            let fake = try FakeUsbmuxd(in: scratch) { client in
-                _ = client.request()
-                client.send(garbage.bytes)
-            }
-            let client = NativeUsbmuxClient(address: fake.address)
-
-            await #expect(throws: UsbmuxError.self) { _ = try await client.listDevices() }
+        let fake = try FakeUsbmuxd(in: scratch) { client in
+            _ = client.request()
+            client.send(garbage.bytes)
         }
+        let client = NativeUsbmuxClient(address: fake.address)
+
+        await #expect(throws: UsbmuxError.self) { _ = try await client.listDevices() }
     }
 
     @Test func `a usbmuxd that never replies causes a timeout`() async throws {
-        try await withScratchFolder { scratch in
-            let fake = try FakeUsbmuxd(in: scratch) { $0.waitForEnd() }
-            let client = NativeUsbmuxClient(address: fake.address, replyTimeout: .milliseconds(60))
+        let fake = try FakeUsbmuxd(in: scratch) { $0.waitForEnd() }
+        let client = NativeUsbmuxClient(address: fake.address, replyTimeout: .milliseconds(60))
 
-            await #expect(throws: UsbmuxError.timedOut(request: "ListDevices", limit: .milliseconds(60))) {
-                _ = try await client.listDevices()
-            }
+        await #expect(throws: UsbmuxError.timedOut(request: "ListDevices", limit: .milliseconds(60))) {
+            _ = try await client.listDevices()
         }
     }
 
     @Test func `valid replies are decoded`() async throws {
-        try await withScratchFolder { scratch in
-            let fake = try FakeUsbmuxd(in: scratch) {
-                $0.behave(phones: [(1, Phones.one), (2, Phones.two)])
-            }
-            let client = NativeUsbmuxClient(address: fake.address)
+        let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [(1, Phones.one), (2, Phones.two)]) }
+        let client = NativeUsbmuxClient(address: fake.address)
 
-            #expect(try await client.listDevices().map(\.deviceID) == [1, 2])
-        }
+        #expect(try await client.listDevices().map(\.deviceID) == [1, 2])
     }
 
     @Test func `a missing socket and a missing listener are distinguished`() async throws {
-        try await withScratchFolder { scratch in
-            let path = scratch.file("none")
-            let client = NativeUsbmuxClient(address: .unix(path: path))
-            await #expect(throws: UsbmuxError.absent(.unix(path: path), errno: ENOENT)) {
-                _ = try await client.listDevices()
-            }
-            let fake = try FakeUsbmuxd(at: path) { $0.waitForEnd() }
-            fake.stop()
-            try await eventually("the socket is stale") {
-                do { _ = try await client.listDevices() } catch UsbmuxError.absent(_, ECONNREFUSED) {
-                    return true
-                } catch {}
-                return false
-            }
+        let path = scratch.file("none")
+        let client = NativeUsbmuxClient(address: .unix(path: path))
+        await #expect(throws: UsbmuxError.absent(.unix(path: path), errno: ENOENT)) {
+            _ = try await client.listDevices()
+        }
+        let fake = try FakeUsbmuxd(at: path) { $0.waitForEnd() }
+        fake.stop()
+        try await eventually("the socket is stale") {
+            do { _ = try await client.listDevices() } catch UsbmuxError.absent(_, ECONNREFUSED) {
+                return true
+            } catch {}
+            return false
         }
     }
 
     @Test func `usbmuxd over TCP works with a numeric address and with a name`() async throws {
-        try await withScratchFolder { scratch in
-            let server = try LoopbackServer(in: scratch) {
-                FakeClient(number: $0).behave(phones: [(3, Phones.one)])
-            }
+        let server = try LoopbackServer(in: scratch) { FakeClient(number: $0).behave(phones: [(3, Phones.one)]) }
 
-            for host in ["127.0.0.1", "localhost"] {
-                let client = NativeUsbmuxClient(address: .tcp(host: host, port: server.port))
-                #expect(try await client.listDevices().map(\.deviceID) == [3])
-            }
-            let nowhere = NativeUsbmuxClient(address: .tcp(host: "no-such-host.invalid", port: 1))
-            await #expect(throws: UsbmuxError.self) { _ = try await nowhere.listDevices() }
+        for host in ["127.0.0.1", "localhost"] {
+            let client = NativeUsbmuxClient(address: .tcp(host: host, port: server.port))
+            #expect(try await client.listDevices().map(\.deviceID) == [3])
         }
+        let nowhere = NativeUsbmuxClient(address: .tcp(host: "no-such-host.invalid", port: 1))
+        await #expect(throws: UsbmuxError.self) { _ = try await nowhere.listDevices() }
     }
 }

@@ -7,7 +7,9 @@ import Testing
 @testable import Devices
 
 /// The reply to Connect, as bytes.
-@Suite struct UsbmuxConnectReplyTests {
+@Suite(.scratchFolder) struct UsbmuxConnectReplyTests {
+    private let scratch = ScratchFolder.current
+
     private func evaluate(_ bytes: [UInt8], known: [UInt8] = []) -> ConnectPlan.Handshake.Result {
         let known = Mutex(known)
         return bytes.withUnsafeBytes { UsbmuxConnectReply.evaluate($0, known: known) }
@@ -46,25 +48,23 @@ import Testing
     }
 
     @Test func `the plan of a route has the DeviceID of now, and an absent device has none`() async throws {
-        try await withScratchFolder { scratch in
-            let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [(41, Phones.one)]) }
-            try await withMonitor(at: fake.address) { monitor in
-                try await eventually("the phone is listed") { await monitor.devices().count == 1 }
-                func plan(_ udid: String) async throws -> ConnectPlan {
-                    try await monitor.planner.plan(for: .usb(USBRoute(udid: try #require(UDID(udid)), port: 80)))
-                }
-
-                let present = try await plan(Phones.one)
-
-                guard case .socket(let address, let handshake?) = present.method else {
-                    Issue.record("the plan has no handshake")
-                    return
-                }
-                #expect(address == .unix(path: fake.path) && present.halfClose == .destroys)
-                #expect(handshake.request == UsbmuxRequest.connect(deviceID: 41, port: 80).message.encoded)
-                #expect(present.limitKey?.device == 41 && present.linkCheck != nil)
-                await #expect(throws: DialError.self) { _ = try await plan(Phones.two) }
+        let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [(41, Phones.one)]) }
+        try await withMonitor(at: fake.address) { monitor in
+            try await eventually("the phone is listed") { await monitor.devices().count == 1 }
+            func plan(_ udid: String) async throws -> ConnectPlan {
+                try await monitor.planner.plan(for: .usb(USBRoute(udid: try #require(UDID(udid)), port: 80)))
             }
+
+            let present = try await plan(Phones.one)
+
+            guard case .socket(let address, let handshake?) = present.method else {
+                Issue.record("the plan has no handshake")
+                return
+            }
+            #expect(address == .unix(path: fake.path) && present.halfClose == .destroys)
+            #expect(handshake.request == UsbmuxRequest.connect(deviceID: 41, port: 80).message.encoded)
+            #expect(present.limitKey?.device == 41 && present.linkCheck != nil)
+            await #expect(throws: DialError.self) { _ = try await plan(Phones.two) }
         }
     }
 }

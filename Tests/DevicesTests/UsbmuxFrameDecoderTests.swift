@@ -16,9 +16,7 @@ import Testing
             decoder.append(chunk)
             do {
                 while let message = try decoder.next() { messages.append(message) }
-            } catch {
-                return (messages, error)
-            }
+            } catch { return (messages, error) }
         }
         return (messages, nil)
     }

@@ -7,9 +7,7 @@ import Testing
 @Suite struct UsbmuxReplyTests {
     private static func record(_ properties: String, outer: String = "<key>DeviceID</key><integer>4</integer>")
         -> String
-    {
-        "<dict>\(outer)<key>Properties</key><dict>\(properties)</dict></dict>"
-    }
+    { "<dict>\(outer)<key>Properties</key><dict>\(properties)</dict></dict>" }
 
     private static func reply(_ inner: String) throws -> UsbmuxReply {
         try UsbmuxReply(UsbmuxMessage(tag: 0, body: .propertyList(Array(MuxMessage.document(inner).utf8))))
@@ -38,9 +36,7 @@ import Testing
         record(serial + cable + "<key>ProductID</key><string>odd</string><key>LocationID</key><integer>-1</integer>"),
         record(serial + cable + "<key>NetworkAddress</key><data>AgAA</data>"),
         // netmuxd 0.4.3 sends a whole `sockaddr_storage`.
-        record(
-            serial + cable + "<key>NetworkAddress</key><data>\(String(repeating: "A", count: 171))=</data>"
-        ),
+        record(serial + cable + "<key>NetworkAddress</key><data>\(String(repeating: "A", count: 171))=</data>"),
     ])
     func `records of every implementation name the device`(record: String) throws {
         guard case .devices(let devices) = try Self.reply(MuxMessage.list([record])) else {
@@ -104,12 +100,8 @@ import Testing
 
     @Test func `unsolicited messages are decoded, and unknown ones have no effect`() throws {
         #expect(try Self.reply(MuxMessage.detached(5)) == .detached(5))
-        #expect(
-            try Self.reply("<dict><key>MessageType</key><string>Paired</string></dict>") == .other("Paired")
-        )
-        #expect(
-            try Self.reply("<dict><key>MessageType</key><string>Attached</string></dict>") == .other("Attached")
-        )
+        #expect(try Self.reply("<dict><key>MessageType</key><string>Paired</string></dict>") == .other("Paired"))
+        #expect(try Self.reply("<dict><key>MessageType</key><string>Attached</string></dict>") == .other("Attached"))
     }
 
     @Test(arguments: [

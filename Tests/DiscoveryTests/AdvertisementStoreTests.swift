@@ -1,5 +1,5 @@
-import Logging
 import Model
+import Samples
 import Testing
 
 @testable import Discovery
@@ -33,7 +33,7 @@ import Testing
     }
 
     @Test func `without an Avahi thread an advertisement is reported as waiting at once`() async throws {
-        let source = BonjourSource(options: DiscoveryOptions(), logger: Logger(label: "test"))
+        let source = BonjourSource(options: DiscoveryOptions(), logger: .quiet)
 
         let advertisement = try await source.advertise(spec)
 

@@ -1,5 +1,5 @@
-import Logging
 import Model
+import Samples
 import Testing
 
 @testable import Discovery
@@ -8,7 +8,7 @@ import Testing
     private let avahi = FakeAvahi()
 
     private func makeBrowser(_ types: ServiceType..., interfaces: [CInt: String] = [2: "eth0"]) -> BonjourBrowser {
-        BonjourBrowser(options: DiscoveryOptions(types: types), logger: Logger(label: "test")) {
+        BonjourBrowser(options: DiscoveryOptions(types: types), logger: .quiet) {
             LocalInterfaces(names: interfaces, networks: [])
         }
     }

@@ -1,5 +1,5 @@
-import Logging
 import Model
+import Samples
 import Testing
 
 @testable import Discovery
@@ -12,7 +12,7 @@ import Testing
     private func makePublisher() throws -> (BonjourPublisher, id: String) {
         store.setAvailable(true)
         let id = try store.add(AdvertisementSpec(name: "Demo", type: .debug, port: 1))
-        return (BonjourPublisher(store: store, logger: Logger(label: "test")), id)
+        return (BonjourPublisher(store: store, logger: .quiet), id)
     }
 
     @Test func `an advertisement is published once, after the initial sync`() throws {

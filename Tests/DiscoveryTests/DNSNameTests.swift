@@ -16,9 +16,7 @@ import Testing
             [], [5], [3, 65, 66], [0xC0, 0x0C], [64] + [UInt8](repeating: 65, count: 64) + [0], [1, 65], [1, 65, 0, 0],
         ] as [[UInt8]]
     )
-    func `data other than one complete name is rejected`(data: [UInt8]) {
-        #expect(DNSName(pointerData: data) == nil)
-    }
+    func `data other than one complete name is rejected`(data: [UInt8]) { #expect(DNSName(pointerData: data) == nil) }
 
     @Test func `a name of more than 255 bytes is rejected`() {
         let labels = [String](repeating: String(repeating: "a", count: 63), count: 4)

@@ -19,7 +19,5 @@ import Testing
     }
 
     @Test(arguments: ["", head, head + "eth0\t0000A8C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\n", head + "eth0\n"])
-    func `a machine may have no default route`(table: String) {
-        #expect(DefaultRoute.interface(in: table) == nil)
-    }
+    func `a machine may have no default route`(table: String) { #expect(DefaultRoute.interface(in: table) == nil) }
 }

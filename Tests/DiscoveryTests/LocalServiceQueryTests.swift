@@ -41,9 +41,7 @@ import Testing
         #expect(query.packet == head + name + [0, 33, 0x80, 1])
     }
 
-    @Test func `an answer with the port confirms the service`() {
-        #expect(query.isAnswered(by: Self.reply()))
-    }
+    @Test func `an answer with the port confirms the service`() { #expect(query.isAnswered(by: Self.reply())) }
 
     @Test(arguments: [
         reply(id: [0x12, 0x35]), reply(flags: 0x04), [], reply(type: 16), reply(port: 8_182),

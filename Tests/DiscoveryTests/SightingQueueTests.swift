@@ -56,9 +56,7 @@ import Testing
         queue.send(.sourceReconciled(.bonjour))
 
         #expect(
-            await drain(queue) == [
-                .sourceLost(.bonjour), .seen(sighting("a", port: 2)), .sourceReconciled(.bonjour),
-            ]
+            await drain(queue) == [.sourceLost(.bonjour), .seen(sighting("a", port: 2)), .sourceReconciled(.bonjour)]
         )
     }
 

@@ -38,9 +38,7 @@ import Testing
     @Test(arguments: [
         "", "/", ".", "..", "../", "a/b", "a b", "a?b", "a#b", "a%2Fb", "a\n", "é", String(repeating: "a", count: 129),
     ])
-    func `text that would change the URL is not a code`(text: String) {
-        #expect(DartAuthCode(text) == nil)
-    }
+    func `text that would change the URL is not a code`(text: String) { #expect(DartAuthCode(text) == nil) }
 
     @Test func `printing and dumping a code does not show the code`() throws {
         let code = try #require(DartAuthCode("geheim"))

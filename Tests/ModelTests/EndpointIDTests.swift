@@ -19,9 +19,7 @@ import Testing
         "", ".", "shop.", ".lab2", "shop.lab2.x", "shop..lab2", "Shop.lab2", "shop.Lab2", "shop.läb", "shop lab2",
         "shop.lab_2",
     ])
-    func `a text that is no ID is refused`(text: String) {
-        #expect(EndpointID(text) == nil)
-    }
+    func `a text that is no ID is refused`(text: String) { #expect(EndpointID(text) == nil) }
 
     @Test func `both parts have a limit`() {
         let (id, host) = (String(repeating: "i", count: 40), String(repeating: "h", count: 32))

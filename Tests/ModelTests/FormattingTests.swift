@@ -13,22 +13,16 @@ import Testing
     }
 
     @Test(arguments: ["", "xyz", "00008030", "00008030-001A2B3C4D5E6F7G", String(repeating: "a", count: 41)])
-    func `other text than a UDID is rejected`(raw: String) {
-        #expect(UDID(raw) == nil)
-    }
+    func `other text than a UDID is rejected`(raw: String) { #expect(UDID(raw) == nil) }
 
     @Test(arguments: ["_appreveal._tcp", "_DEBUG._TCP", "_a2b._udp", "_flutter_devices._tcp"])
-    func `service types are parsed without case`(raw: String) {
-        #expect(ServiceType(raw)?.text == raw.lowercased())
-    }
+    func `service types are parsed without case`(raw: String) { #expect(ServiceType(raw)?.text == raw.lowercased()) }
 
     @Test(arguments: [
         "appreveal._tcp", "_x._tcp", "_a b._tcp", "_ab", "_ab._sctp", "_-ab._tcp", "__ab._tcp", "_ab_._tcp",
         "_a.b._tcp", "_123._tcp", "._tcp", "",
     ])
-    func `other text than a service type is rejected`(raw: String) {
-        #expect(ServiceType(raw) == nil)
-    }
+    func `other text than a service type is rejected`(raw: String) { #expect(ServiceType(raw) == nil) }
 
     @Test(arguments: [
         ("8080", "tcp:8080"), ("tcp:0", "tcp:0"), ("127.0.0.1:80", "tcp:127.0.0.1:80"),
@@ -44,9 +38,7 @@ import Testing
         "", "65536", "-1", "tcp:", "tcp:x:y", "unix:relative", "::1:80", "tcp:a:b:1", ":80", "8080x", "unix:/\u{1B}[2J",
         "a\u{202E}:1",
     ])
-    func `other text than a local address is rejected`(raw: String) {
-        #expect(ListenAddress(raw) == nil)
-    }
+    func `other text than a local address is rejected`(raw: String) { #expect(ListenAddress(raw) == nil) }
 
     @Test func `an endpoint ID is readable, valid and at most 40 bytes long`() {
         #expect(

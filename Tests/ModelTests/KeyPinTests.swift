@@ -14,9 +14,7 @@ import Testing
     }
 
     @Test(arguments: ["my", "MY======", "M", "MZX", "MZ", "M1", "M8", "MZXW6YTB ", "MZ\u{301}"])
-    func `a text that base32 does not produce is rejected`(text: String) {
-        #expect(Base32.decode(text) == nil)
-    }
+    func `a text that base32 does not produce is rejected`(text: String) { #expect(Base32.decode(text) == nil) }
 
     @Test func `a pin survives its text and its JSON`() throws {
         let pin = try #require(KeyPin(digest: (0..<32).map { UInt8($0 * 7 + 1) }))
@@ -41,9 +39,7 @@ import Testing
         String(repeating: "A", count: 51) + "B", String(repeating: "A", count: 51) + "=",
         String(repeating: "A", count: 10_000_000),
     ])
-    func `a text that is no pin is rejected`(text: String) {
-        #expect(KeyPin(text) == nil)
-    }
+    func `a text that is no pin is rejected`(text: String) { #expect(KeyPin(text) == nil) }
 
     @Test(arguments: [0, 31, 33])
     func `a digest of another length is rejected`(count: Int) {

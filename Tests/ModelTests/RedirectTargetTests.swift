@@ -4,9 +4,7 @@ import Testing
 @Suite struct RedirectTargetTests {
     private static func target(_ location: String?, status: Int = 307, host: String = "127.0.0.1:8000")
         -> RedirectTarget?
-    {
-        RedirectTarget(status: status, location: location, host: host, current: "/api/mcp?x=1")
-    }
+    { RedirectTarget(status: status, location: location, host: host, current: "/api/mcp?x=1") }
 
     @Test(arguments: [
         ("/mcp/", "/mcp/"), ("http://127.0.0.1:8000/mcp/", "/mcp/"), ("HTTP://127.0.0.1:8000/a?b=c#d", "/a?b=c"),

@@ -15,9 +15,7 @@ import Testing
     }
 
     @Test(arguments: ["Ana’s iPhone", "面談アプリ", "AppReveal-com.example.shop (2)", "naïve \\ \"quoted\" %s", "🚀 rocket"])
-    func `ordinary names are unchanged`(raw: String) {
-        #expect(SanitizedText(raw).text == raw)
-    }
+    func `ordinary names are unchanged`(raw: String) { #expect(SanitizedText(raw).text == raw) }
 
     @Test func `a long name is truncated between characters`() {
         let clean = SanitizedText(String(repeating: "é", count: 100)).text

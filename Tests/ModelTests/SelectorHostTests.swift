@@ -53,9 +53,7 @@ import Testing
     func `another host gets the selector with its own IDs, and never more than the grant has`(
         selector: Selector,
         asserted: Selector
-    ) {
-        #expect(selector.asserted(to: lab2) == asserted)
-    }
+    ) { #expect(selector.asserted(to: lab2) == asserted) }
 
     @Test func `scopes of the own host are not asserted to another one`() {
         let asserted = Permissions(Set(Scope.allCases), on: .all).asserted(to: lab2)
@@ -71,9 +69,7 @@ import Testing
 
     @Test(arguments: [#"{"hosts":["Lab 1"]}"#, #"{"hosts":["a"],"bundles":["b"]}"#, "{}", #""none""#])
     func `any other form is refused`(json: String) {
-        #expect(throws: DecodingError.self) {
-            try JSONCoding.decoder().decode(Selector.self, from: Data(json.utf8))
-        }
+        #expect(throws: DecodingError.self) { try JSONCoding.decoder().decode(Selector.self, from: Data(json.utf8)) }
     }
 }
 

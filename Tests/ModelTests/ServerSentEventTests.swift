@@ -79,9 +79,7 @@ import Testing
         #expect(decoder.retryMilliseconds == 250)
     }
 
-    @Test func `an incomplete event at the end is dropped`() throws {
-        #expect(try events("data: x\n").isEmpty)
-    }
+    @Test func `an incomplete event at the end is dropped`() throws { #expect(try events("data: x\n").isEmpty) }
 
     @Test func `bytes that are not UTF-8 become replacement characters`() throws {
         var decoder = SSEDecoder()

@@ -6,7 +6,5 @@ import Testing
         ("/var/lib/patchbay-1.0", "/var/lib/patchbay-1.0"), ("a b", "'a b'"), ("a;id", "'a;id'"), ("", "''"),
         ("it's", #"'it'\''s'"#), ("$HOME", "'$HOME'"), ("~x", "'~x'"),
     ])
-    func `a text is one word of the shell`(text: String, word: String) {
-        #expect(text.shellQuoted == word)
-    }
+    func `a text is one word of the shell`(text: String, word: String) { #expect(text.shellQuoted == word) }
 }

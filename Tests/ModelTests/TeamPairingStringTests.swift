@@ -24,10 +24,7 @@ import Testing
         ("PATCHBAY-TEAM:1:10.0.0.7:7284:\(pinText):\(invite)x", .invalidInvite),
         ("PATCHBAY-TEAM:PATCHBAY:1:10.0.0.7:7284:\(pinText):\(invite)", .unknownVersion),
     ])
-    func `any other text is refused, also the string of one broker`(
-        text: String,
-        error: PairingString.ParseError
-    ) {
+    func `any other text is refused, also the string of one broker`(text: String, error: PairingString.ParseError) {
         #expect(throws: error) { try TeamPairingString(text) }
     }
 

@@ -2,6 +2,7 @@ import ArgumentParser
 import Client
 import FoundationEssentials
 import Model
+import Samples
 import Testing
 
 @testable import patchbay
@@ -96,20 +97,9 @@ import Testing
 
     @Test(arguments: [(nil, 1_800), (60, 1_800), (3_600, 3_600)] as [(Int?, Int)])
     func `a program never shortens a lease that its client had before`(wanted: Int?, seconds: Int) throws {
-        let endpoint = try #require(EndpointID("shop"))
+        let endpoint: EndpointID = "shop"
         let date = SampleEndpoints.date
-        let lease = Lease(
-            id: "l1",
-            endpoint: endpoint,
-            device: nil,
-            holder: SanitizedText("user 1"),
-            isOwn: true,
-            note: nil,
-            seconds: 1_800,
-            createdAt: date,
-            expiresAt: date + 1_800,
-            waiting: 0
-        )
+        let lease = Lease.sample(of: endpoint, seconds: 1_800, createdAt: date, expiresAt: date + 1_800)
         let renewal = LeasedProgram.renewal(of: lease, for: LeaseSpec(endpoint: endpoint, seconds: wanted))
         #expect(renewal.seconds == seconds && renewal.renew == "l1")
     }
@@ -136,9 +126,7 @@ import Testing
     }
 
     @Test func `the words after two hyphens are the command of a lease`() throws {
-        let lease = try #require(
-            try Patchbay.parseAsRoot(["lease", "shop", "--", "make", "--json"]) as? LeaseCommand
-        )
+        let lease = try #require(try Patchbay.parseAsRoot(["lease", "shop", "--", "make", "--json"]) as? LeaseCommand)
 
         #expect(lease.selector == "shop" && lease.command == ["make", "--json"] && !lease.format.json)
     }
@@ -278,13 +266,11 @@ import Testing
 
     @Test func `the line of a tunnel has the address, the target and the reason of its state`() {
         let spec = TunnelSpec(local: .tcp(host: nil, port: 0), target: .device(udid: SampleEndpoints.phone, port: 22))
-        let tunnel = Tunnel(
-            id: "t3",
+        let tunnel = Tunnel.sample(
+            "t3",
             spec: spec,
-            owner: 1_000,
             state: .waiting(reason: "the phone is not plugged in"),
-            listenAddresses: [.tcp(host: "127.0.0.1", port: 43_211), .tcp(host: "::1", port: 43_211)],
-            createdAt: SampleEndpoints.date
+            listenAddresses: [.tcp(host: "127.0.0.1", port: 43_211), .tcp(host: "::1", port: 43_211)]
         )
 
         #expect(
@@ -295,16 +281,14 @@ import Testing
     }
 
     @Test func `a lifted protection is shown in the line and in the table`() {
-        let tunnel = Tunnel(
-            id: "t3",
+        let tunnel = Tunnel.sample(
+            "t3",
             spec: TunnelSpec(
                 local: .tcp(host: nil, port: 1),
                 target: .device(udid: SampleEndpoints.phone, port: 22),
                 allowAnyUser: true,
                 allowBrowsers: true
             ),
-            owner: 1_000,
-            state: .active,
             createdAt: SampleEndpoints.date
         )
 
@@ -351,11 +335,9 @@ import Testing
     }
 
     @Test func `the table of tunnels shows the reasons of failed connections`() {
-        var tunnel = Tunnel(
-            id: "t3",
+        var tunnel = Tunnel.sample(
+            "t3",
             spec: TunnelSpec(local: .tcp(host: nil, port: 1), target: .device(udid: SampleEndpoints.phone, port: 22)),
-            owner: 1_000,
-            state: .active,
             createdAt: SampleEndpoints.date
         )
         tunnel.statistics.failures = ["refused": 1, "deviceAbsent": 2]

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Model
+import Samples
 import Testing
 
 @testable import patchbay
@@ -20,10 +21,7 @@ import Testing
 
     @Test func `the table of states has their number, size, picture and action`() {
         let table = DebugListCommand.table(of: [
-            [
-                "number": 7, "time": "2026-11-22T10:00:00Z", "bytes": 1_500, "picture": "held",
-                "action": "tap\u{1B}[2J",
-            ]
+            ["number": 7, "time": "2026-11-22T10:00:00Z", "bytes": 1_500, "picture": "held", "action": "tap\u{1B}[2J"]
         ])
 
         let cells = table.rows[0].map(\.text)
@@ -33,16 +31,7 @@ import Testing
     }
 
     @Test func `an endpoint of another kind is named with the command for its tools`() {
-        let endpoint = Endpoint(
-            id: EndpointID("shop")!,
-            kind: .appDebug,
-            app: SanitizedText("shop"),
-            name: SanitizedText("shop"),
-            state: .online,
-            approval: .approved,
-            firstSeenAt: .distantPast,
-            lastSeenAt: nil
-        )
+        let endpoint = Endpoint.sample(kind: .appDebug)
 
         let error = DebugAppOptions.otherKind(endpoint)
 

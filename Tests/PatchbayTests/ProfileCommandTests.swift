@@ -6,7 +6,8 @@ import Testing
 
 @testable import patchbay
 
-@Suite struct ProfileCommandTests {
+@Suite(.scratchFolder) struct ProfileCommandTests {
+    private let scratch = ScratchFolder.current
     private static let summary = ProfileSummary(
         name: "shop-debug",
         title: "Shop",
@@ -27,22 +28,18 @@ import Testing
         do {
             _ = try Patchbay.parseAsRoot(["profiles", "check", "x.toml", "--port", port])
             Issue.record("the port is accepted")
-        } catch {
-            #expect(Patchbay.message(for: error) == "--port is \(port); ports are 1 to 65535.")
-        }
+        } catch { #expect(Patchbay.message(for: error) == "--port is \(port); ports are 1 to 65535.") }
     }
 
     @Test func `a file that cannot be checked is an error with the reason and the next step`() async throws {
-        try await withScratchFolder { scratch in
-            let latin = scratch.file("latin.toml")
-            try Data([0xE9]).write(to: URL(filePath: latin))
-            for (file, message) in [
-                ("/none.toml", "there is no file /none.toml"), (scratch.path, "is a folder, not a profile file"),
-                (latin, "is not text in UTF-8"),
-            ] {
-                let error = #expect(throws: CLIError.self) { try ProfileCheckCommand.text(of: file) }
-                #expect(error?.message.contains(message) == true && error?.hint?.isEmpty == false)
-            }
+        let latin = scratch.file("latin.toml")
+        try Data([0xE9]).write(to: URL(filePath: latin))
+        for (file, message) in [
+            ("/none.toml", "there is no file /none.toml"), (scratch.path, "is a folder, not a profile file"),
+            (latin, "is not text in UTF-8"),
+        ] {
+            let error = #expect(throws: CLIError.self) { try ProfileCheckCommand.text(of: file) }
+            #expect(error?.message.contains(message) == true && error?.hint?.isEmpty == false)
         }
     }
 

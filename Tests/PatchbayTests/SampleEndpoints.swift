@@ -1,23 +1,17 @@
 import FoundationEssentials
 import Model
+import Samples
 
 @testable import patchbay
 
 /// Sample values for tests.
 enum SampleEndpoints {
     static let date = Date(timeIntervalSince1970: 1_795_000_000)
-    static let phone = udid("00008101-000123456789ABCD")
-    static let otherPhone = udid("00008110-00AAAAAAAAAAAAAA")
-
-    static func udid(_ text: String) -> UDID {
-        guard let udid = UDID(text) else { preconditionFailure("\(text) is no UDID") }
-        return udid
-    }
+    static let phone = UDID("00008101-000123456789ABCD")
+    static let otherPhone = UDID("00008110-00AAAAAAAAAAAAAA")
 
     static func device(_ udid: UDID, _ transport: Device.Transport = .usb, name: String? = nil) -> Device {
-        var device = Device(udid: udid, transport: transport, attachedAt: date)
-        device.name = name.map { SanitizedText($0) }
-        return device
+        .sample(udid, transport, name: name, attachedAt: date)
     }
 
     /// Returns an invite that was created at `date` and is open for a time in seconds.
@@ -48,15 +42,13 @@ enum SampleEndpoints {
         state: Endpoint.State = .online,
         txt: [String] = []
     ) -> Endpoint {
-        Endpoint(
-            id: EndpointID(app: SanitizedText(app), location: place),
-            kind: .appreveal,
-            app: SanitizedText(app),
-            name: SanitizedText(name),
+        .sample(
+            EndpointID(app: SanitizedText(app), location: place),
+            app: app,
+            name: name,
             location: Endpoint.Location(udid: phone),
             state: state,
-            approval: .approved,
-            routes: phone.map { [EndpointRoute(.usb(USBRoute(udid: $0, port: 9876)))] } ?? [],
+            routes: phone.map { [.usb($0, port: 9876)] } ?? [],
             txt: TXTRecord(items: txt.map { Array($0.utf8) }),
             sources: [.usbmuxd],
             firstSeenAt: date,

@@ -2,6 +2,7 @@ import Client
 import FoundationEssentials
 import Glibc
 import Model
+import Samples
 import Synchronization
 import TestSupport
 import Testing
@@ -27,16 +28,12 @@ import Testing
         try EndpointSelector(text: text, command: "patchbay show").choose(among: [shop, shopOnMac, till])
     }
 
-    @Test(arguments: [
-        "shop-test-iphone", "SHOP-TEST-IPHONE", "shop-t", "00008101-000123456789ABCD", "00008101",
-    ])
-    func `an endpoint is found by ID, prefix or phone`(text: String) throws {
-        #expect(try choose(text).id == shop.id)
-    }
+    @Test(arguments: ["shop-test-iphone", "SHOP-TEST-IPHONE", "shop-t", "00008101-000123456789ABCD", "00008101"])
+    func `an endpoint is found by ID, prefix or phone`(text: String) throws { #expect(try choose(text).id == shop.id) }
 
     @Test func `an endpoint is found by the ID that it had before`() throws {
         var merged = shop
-        merged.formerIDs = EndpointID("shop-iphone").map { [$0] }
+        merged.formerIDs = ["shop-iphone"]
 
         let selector = EndpointSelector(text: "shop-iphone", command: "patchbay show")
         #expect(try selector.choose(among: [shopOnMac, merged]).id == shop.id)
@@ -50,7 +47,7 @@ import Testing
 
     @Test func `an unknown ID of another host suggests no endpoint of a third one`() throws {
         func hint(_ text: String) throws -> String? {
-            let other = shop.on(try #require(HostName("lab2")))
+            let other = shop.on("lab2")
             let selector = EndpointSelector(text: text, command: "patchbay call")
             return #expect(throws: CLIError.self) { try selector.choose(among: [other]) }?.hint
         }
@@ -65,7 +62,7 @@ import Testing
         isListed: Bool
     ) async throws {
         var listed = shop
-        listed.host = HostStatus(name: try #require(HostName("lab2")))
+        listed.host = HostStatus(name: "lab2")
         let list = String(
             decoding: try JSONCoding.encoder().encode(EndpointList(revision: 1, endpoints: [listed])),
             as: UTF8.self
@@ -92,9 +89,7 @@ import Testing
         do {
             _ = try await selector.choose(PatchbayClient(socketPath: path))
             Issue.record("an endpoint was chosen")
-        } catch {
-            #expect(CLIError(describing: error, command: "patchbay call").hint == hint)
-        }
+        } catch { #expect(CLIError(describing: error, command: "patchbay call").hint == hint) }
         #expect(connections.load(ordering: .relaxed) == (isListed ? 1 : 2))
     }
 
@@ -252,9 +247,7 @@ import Testing
         }
 
         #expect(error?.message == "\"iphone\" matches 2 phones")
-        #expect(
-            error?.candidates == ["\(SampleEndpoints.phone)  iPhone", "\(SampleEndpoints.otherPhone)  iPhone"]
-        )
+        #expect(error?.candidates == ["\(SampleEndpoints.phone)  iPhone", "\(SampleEndpoints.otherPhone)  iPhone"])
         #expect(error?.hint == "patchbay forward 22 --device \(SampleEndpoints.phone)")
     }
 

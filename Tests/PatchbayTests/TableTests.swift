@@ -98,7 +98,5 @@ import Testing
         environment: [String: String],
         isTerminal: Bool,
         isOn: Bool
-    ) {
-        #expect(choice.isOn(environment: environment, isTerminal: isTerminal) == isOn)
-    }
+    ) { #expect(choice.isOn(environment: environment, isTerminal: isTerminal) == isOn) }
 }

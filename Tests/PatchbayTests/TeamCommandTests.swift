@@ -2,18 +2,20 @@ import Client
 import ArgumentParser
 import FoundationEssentials
 import Model
+import Samples
 import Transport
 import TestSupport
 import Testing
 
 @testable import patchbay
 
-@Suite struct TeamCommandTests {
+@Suite(.scratchFolder) struct TeamCommandTests {
+    private let scratch = ScratchFolder.current
     private let now = Date(timeIntervalSince1970: 1_700_000_000)
 
     private func status(certificateDays days: Double = 3_650) throws -> TeamStatus {
         let key = try MemberKey().pin
-        let (lab1, lab2) = (try #require(HostName("lab1")), try #require(HostName("lab2")))
+        let (lab1, lab2): (HostName, HostName) = ("lab1", "lab2")
         let host = TeamHost(name: lab2, version: "1.2", addresses: ["10.0.0.8:7284"], since: now - 60, generation: 1)
         return TeamStatus(
             team: SanitizedText("lab"),
@@ -100,25 +102,21 @@ import Testing
     }
 
     @Test func `a file in place of the folder of certificates is named`() async throws {
-        try await withScratchFolder { scratch in
-            let path = scratch.file("afile")
-            try Data().write(to: URL(filePath: path))
-            let error = #expect(throws: CLIError.self) { try EtcdNodeFiles(folder: path, name: "etcd1").makeFolder() }
-            #expect(error?.message == "\(path) is a file, not a folder")
-        }
+        let path = scratch.file("afile")
+        try Data().write(to: URL(filePath: path))
+        let error = #expect(throws: CLIError.self) { try EtcdNodeFiles(folder: path, name: "etcd1").makeFolder() }
+        #expect(error?.message == "\(path) is a file, not a folder")
     }
 
     @Test func `a refused certificate leaves no key behind`() async throws {
-        try await withScratchFolder { scratch in
-            let path = scratch.file("certs")
-            let command = try TeamCertificateCommand.parse([
-                "etcd1", "10.0.0.5", "--out", path, "--socket", scratch.file("no-broker"),
-            ])
+        let path = scratch.file("certs")
+        let command = try TeamCertificateCommand.parse([
+            "etcd1", "10.0.0.5", "--out", path, "--socket", scratch.file("no-broker"),
+        ])
 
-            await #expect(throws: ClientError.self) { try await command.run() }
+        await #expect(throws: ClientError.self) { try await command.run() }
 
-            #expect(!FileManager.default.fileExists(atPath: path))
-        }
+        #expect(!FileManager.default.fileExists(atPath: path))
     }
 
     @Test func `the options of etcd name all files`() {

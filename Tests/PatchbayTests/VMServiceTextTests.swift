@@ -1,21 +1,13 @@
 import FoundationEssentials
 import Model
+import Samples
 import Testing
 
 @testable import patchbay
 
 @Suite struct VMServiceTextTests {
     private func endpoint(_ kind: EndpointKind, _ approval: Endpoint.Approval = .approved) throws -> Endpoint {
-        Endpoint(
-            id: try #require(EndpointID("shop-rig")),
-            kind: kind,
-            app: SanitizedText("shop"),
-            name: SanitizedText("shop"),
-            state: .online,
-            approval: approval,
-            firstSeenAt: Date(timeIntervalSince1970: 1_000),
-            lastSeenAt: nil
-        )
+        .sample("shop-rig", kind: kind, app: "shop", name: "shop", approval: approval)
     }
 
     @Test func `show prints both forms of the URL, or the reason why it does not`() {

@@ -49,9 +49,7 @@ import Testing
 
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<20 {
-                group.addTask {
-                    await #expect(throws: CancellationError.self) { _ = try await semaphore.acquire() }
-                }
+                group.addTask { await #expect(throws: CancellationError.self) { _ = try await semaphore.acquire() } }
             }
             group.cancelAll()
         }

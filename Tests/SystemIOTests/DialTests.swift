@@ -1,6 +1,7 @@
 import CLinux
 import Glibc
 import Model
+import Samples
 import SystemIO
 import TestSupport
 import Testing
@@ -11,9 +12,7 @@ struct DialTests {
         do {
             _ = try await NetworkPlanner(limit: limit).dial(.network(route)).release()
             return nil
-        } catch {
-            return error as? DialError
-        }
+        } catch { return error as? DialError }
     }
 
     @Test func `a dialed stream sends small writes without delay`() async throws {
@@ -72,7 +71,7 @@ struct DialTests {
     }
 
     @Test func `a USB route is not dialed by the LAN dialer`() async throws {
-        let udid = try #require(UDID("00008030-001A2B3C4D5E6F70"))
+        let udid: UDID = "00008030-001A2B3C4D5E6F70"
 
         await #expect(throws: DialError.self) {
             _ = try await NetworkPlanner().dial(.usb(USBRoute(udid: udid, port: 1))).release()

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import Model
+import Samples
 import TestSupport
 import SystemIO
 import Testing
@@ -8,8 +9,9 @@ import Testing
 @testable import Tunnels
 
 /// Authorization of tunnel clients. The target is not dialed for a rejected client.
-@Suite(.serialized, .timeLimit(.minutes(1)))
+@Suite(.serialized, .timeLimit(.minutes(1)), .scratchFolder)
 struct ClientAuthorizerTests {
+    private let scratch = ScratchFolder.current
     private let fixture = TunnelTableFixture()
     private let dialer = FakeDialer { try await NetworkPlanner().dial($0) }
     private let evil = Array("GET / HTTP/1.1\r\nHost: localhost\r\nOrigin: null\r\n\r\n".utf8)
@@ -39,7 +41,7 @@ struct ClientAuthorizerTests {
             check: check,
             policy: policy,
             limits: TunnelLimits(inspection: limits),
-            logger: TunnelTableFixture.quiet
+            logger: .quiet
         )
         try await fixture.running(table) {
             defer { echo.stop() }
@@ -65,22 +67,20 @@ struct ClientAuthorizerTests {
 
     @Test(.needs(.root))
     func `a client of another user is reset on a unix socket too, and the target is not dialed`() async throws {
-        try await withScratchFolder { scratch in
-            let path = scratch.file("a")
-            chmod(scratch.path, 0o755)
-            let spec = TunnelSpec(local: .unix(path: path), target: fixture.target)
-            try await withTunnel(spec, owner: geteuid()) { table, address in
-                chmod(path, 0o666)
-                let request = ["curl", "-sS", "--max-time", "5", "--unix-socket", path, "http://localhost/"]
-                let client = try await Program("setpriv", ["--reuid=4322", "--clear-groups"] + request, in: scratch)
-                _ = try await client.exitStatus()
-                #expect(await failures(table) == ["foreignUser": 1], "\(client.log)")
-                #expect(dialer.routes.isEmpty)
+        let path = scratch.file("a")
+        chmod(scratch.path, 0o755)
+        let spec = TunnelSpec(local: .unix(path: path), target: fixture.target)
+        try await withTunnel(spec, owner: geteuid()) { table, address in
+            chmod(path, 0o666)
+            let request = ["curl", "-sS", "--max-time", "5", "--unix-socket", path, "http://localhost/"]
+            let client = try await Program("setpriv", ["--reuid=4322", "--clear-groups"] + request, in: scratch)
+            _ = try await client.exitStatus()
+            #expect(await failures(table) == ["foreignUser": 1], "\(client.log)")
+            #expect(dialer.routes.isEmpty)
 
-                let own = try await SocketStream.connect(to: address)
-                try await own.send([1])
-                #expect(try await own.receive(1) == [1])
-            }
+            let own = try await SocketStream.connect(to: address)
+            try await own.send([1])
+            #expect(try await own.receive(1) == [1])
         }
     }
 
@@ -101,11 +101,7 @@ struct ClientAuthorizerTests {
     private struct Refusal: ConnectionPolicy {
         let refused: TunnelTarget
 
-        func check(
-            of target: TunnelTarget,
-            for holder: String?,
-            owner: UInt32
-        ) async -> @Sendable () -> DialError? {
+        func check(of target: TunnelTarget, for holder: String?, owner: UInt32) async -> @Sendable () -> DialError? {
             let isRefused = target == refused
             return { isRefused ? DialError(.leased, "leased") : nil }
         }
@@ -138,7 +134,7 @@ struct ClientAuthorizerTests {
 
     @Test func `every client is reset while the kernel lookup fails, and the reason has a hint`() async throws {
         struct Silence: Error {}
-        let check = ClientOwnerCheck(lookup: { _, _ in throw Silence() }, logger: TunnelTableFixture.quiet)
+        let check = ClientOwnerCheck(lookup: { _, _ in throw Silence() }, logger: .quiet)
         try await withTunnel(spec(), check: check) { table, address in
             var events = await table.events().makeAsyncIterator()
             #expect(await SocketStream.isReset(by: address))
@@ -153,7 +149,7 @@ struct ClientAuthorizerTests {
     }
 
     @Test func `a disconnected client is counted as a failure only if it sent data`() async throws {
-        let check = ClientOwnerCheck(logger: TunnelTableFixture.quiet)
+        let check = ClientOwnerCheck(logger: .quiet)
         for message in [[], [1]] as [[UInt8]] {
             var (client, accepted): (SocketStream?, SocketStream) = try await SocketStream.tcpPair()
             let peer = try #require(SocketAddress.peer(of: accepted.number))
@@ -254,10 +250,7 @@ struct ClientAuthorizerTests {
         let table = try await fixture.table(dialer)
         try await fixture.running(table) {
             defer { echo.stop() }
-            let tunnel = try await table.create(
-                fixture.spec(.unix(path: "\(scratch.path)/t.sock")),
-                owner: getuid()
-            )
+            let tunnel = try await table.create(fixture.spec(.unix(path: "\(scratch.path)/t.sock")), owner: getuid())
             let client = try await SocketStream.connect(to: try fixture.address(tunnel))
             try await client.send(evil)
             #expect(try await client.receive(evil.count) == evil)
@@ -266,7 +259,7 @@ struct ClientAuthorizerTests {
 
     @Test func `the owner and the permissions persist, and older files load without them`() async throws {
         let scratch = Scratch()
-        let store = TunnelStore(directory: scratch.path, logger: TunnelTableFixture.quiet)
+        let store = TunnelStore(directory: scratch.path, logger: .quiet)
         let first = try await fixture.table(store: store)
         try await fixture.running(first) {
             _ = try await first.create(spec(anyUser: true, browsers: true), owner: 4_711)

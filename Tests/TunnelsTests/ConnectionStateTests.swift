@@ -13,10 +13,7 @@ import Testing
     private func at(_ milliseconds: Int) -> MonotonicInstant { start + .milliseconds(milliseconds) }
 
     /// Returns a machine that has made these transitions at the start.
-    private func machine(
-        inspects: Bool = true,
-        after events: ConnectionState.Event...
-    ) -> ConnectionState {
+    private func machine(inspects: Bool = true, after events: ConnectionState.Event...) -> ConnectionState {
         var state = ConnectionState(firstByteTimeout: inspects ? firstByteTimeout : nil)
         for event in [.accepted] + events { _ = state.handle(event, now: start) }
         return state

@@ -45,11 +45,7 @@ struct LinkLossTests {
         let (relayTarget, target) = SocketStream.pair()
         relay.adopt(
             client: accepted.handOver(),
-            target: Connection(
-                descriptor: relayTarget.handOver(),
-                halfClose: .destroys,
-                linkCheck: linkCheck.check
-            ),
+            target: Connection(descriptor: relayTarget.handOver(), halfClose: .destroys, linkCheck: linkCheck.check),
             observer: probe
         )
         return (client, target)

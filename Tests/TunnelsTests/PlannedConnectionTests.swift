@@ -90,9 +90,7 @@ struct PlannedConnectionTests {
             let planner = FakePlanner(path, timeout: timeout, hasHandshake: hasHandshake, verify: verify)
             fixture.resolver.set(.success(routes))
             let table = try await fixture.table(planner)
-            try await fixture.running(table) {
-                try await body(table, try await table.create(fixture.spec()), planner)
-            }
+            try await fixture.running(table) { try await body(table, try await table.create(fixture.spec()), planner) }
             silent.close()
         }
     }

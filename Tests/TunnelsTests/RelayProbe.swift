@@ -27,9 +27,7 @@ final class RelayProbe: RelayObserver {
     func ended(_ outcome: RelayOutcome) { state.withLock { $0.outcomes.append(outcome) } }
 
     /// Waits for the first outcome.
-    func outcome() async throws -> RelayOutcome {
-        try await eventually("the relay has ended") { outcomes.first }
-    }
+    func outcome() async throws -> RelayOutcome { try await eventually("the relay has ended") { outcomes.first } }
 
     /// Waits until no byte has moved for 60 ms, so that the kernel buffers of both sides are full.
     func standstill() async throws {

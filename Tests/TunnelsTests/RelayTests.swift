@@ -128,9 +128,7 @@ struct RelayTests {
         try await client.send(Array("request".utf8))
         client.finish()
         #expect(try await target.receive(7) == Array("request".utf8))
-        let end = try await withTimeout(.milliseconds(300), clock: ContinuousClock()) {
-            try await target.receiveSome()
-        }
+        let end = try await withTimeout(.milliseconds(300), clock: ContinuousClock()) { try await target.receiveSome() }
         #expect(end == nil)
         try await target.send(Array("reply".utf8))
 

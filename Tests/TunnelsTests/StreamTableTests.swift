@@ -120,9 +120,7 @@ struct StreamTableTests {
             do {
                 try await opened
                 Issue.record("the stream was opened")
-            } catch let error as DialError {
-                #expect(error.reason == .forbidden)
-            }
+            } catch let error as DialError { #expect(error.reason == .forbidden) }
             #expect(table.streams.statistics.failures == ["forbidden": 1])
         }
     }

@@ -9,10 +9,7 @@ import Testing
         (.unix(path: "/nonexistent/x"), "its folder does not exist"),
         (.unix(path: "/tmp"), "/tmp exists and is not a socket"),
     ])
-    func `every listen error is a conflict with a hint of its own`(
-        local: ListenAddress,
-        reason: String
-    ) {
+    func `every listen error is a conflict with a hint of its own`(local: ListenAddress, reason: String) {
         let error = #expect(throws: TunnelError.self) { try TunnelSocketBinder.listen(on: local) }
 
         #expect(error?.problem.code == .conflict)

@@ -1,5 +1,6 @@
 import Glibc
 import Model
+import Samples
 import SystemIO
 import Testing
 
@@ -15,12 +16,12 @@ struct TunnelIndexTests {
     private let dependencies = TunnelDependencies(
         planner: RoutePlanner(resolver: NoRoutes(), planner: NetworkPlanner()),
         relay: Relay(),
-        ownerCheck: ClientOwnerCheck(logger: TunnelTableFixture.quiet),
+        ownerCheck: ClientOwnerCheck(logger: .quiet),
         policy: nil,
         connectionLimit: TunnelConnectionLimiter(limit: 1),
         limits: TunnelLimits(),
         clock: PollerClock(),
-        logger: TunnelTableFixture.quiet
+        logger: .quiet
     )
 
     private func plan(

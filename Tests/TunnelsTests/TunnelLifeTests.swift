@@ -1,8 +1,7 @@
 import FoundationEssentials
 import Glibc
-import Logging
 import Model
-import ServiceLifecycle
+import Samples
 import TestSupport
 import SystemIO
 import Testing
@@ -67,9 +66,7 @@ struct TunnelLifeTests {
     @Test func `tunnels are restored after a restart with their IDs and ports`() async throws {
         let scratch = Scratch()
         var persistent: [Tunnel] = []
-        let first = try await fixture.table(
-            store: TunnelStore(directory: scratch.path, logger: TunnelTableFixture.quiet)
-        )
+        let first = try await fixture.table(store: TunnelStore(directory: scratch.path, logger: .quiet))
         try await fixture.running(first) {
             _ = try await first.create(fixture.spec())
             let gone = try await first.create(fixture.spec())
@@ -79,9 +76,7 @@ struct TunnelLifeTests {
             persistent = await first.list().filter(\.spec.persistent)
         }
 
-        let second = try await fixture.table(
-            store: TunnelStore(directory: scratch.path, logger: TunnelTableFixture.quiet)
-        )
+        let second = try await fixture.table(store: TunnelStore(directory: scratch.path, logger: .quiet))
         try await fixture.running(second) {
             let restored = await second.list()
             #expect(restored.map(\.id) == persistent.map(\.id))
@@ -95,24 +90,18 @@ struct TunnelLifeTests {
     @Test func `a port in use at restart is opened as soon as it is free`() async throws {
         let scratch = Scratch()
         var bound: [ListenAddress] = []
-        let first = try await fixture.table(
-            store: TunnelStore(directory: scratch.path, logger: TunnelTableFixture.quiet)
-        )
+        let first = try await fixture.table(store: TunnelStore(directory: scratch.path, logger: .quiet))
         try await fixture.running(first) { bound = try await first.create(fixture.spec()).listenAddresses }
         guard case .tcp(_, let port)? = bound.first else { return }
         let otherProgram = try Listener(on: .ipv4(INADDR_LOOPBACK, port: port))
 
-        let second = try await fixture.table(
-            store: TunnelStore(directory: scratch.path, logger: TunnelTableFixture.quiet)
-        )
+        let second = try await fixture.table(store: TunnelStore(directory: scratch.path, logger: .quiet))
         try await fixture.running(second) {
             #expect(await second.list().first?.state.name == "failed")
             #expect(await second.list().first?.state.reason?.contains("\(port)") == true)
             otherProgram.close()
 
-            try await eventually("the tunnel listens again") {
-                await second.list().first?.listenAddresses == bound
-            }
+            try await eventually("the tunnel listens again") { await second.list().first?.listenAddresses == bound }
         }
     }
 
@@ -122,9 +111,7 @@ struct TunnelLifeTests {
         let broken = Data(#"{"schema":1,"content":{"tunnels":[{"id":"t41","spec":"#.utf8)
         try broken.write(to: URL(filePath: file))
 
-        let table = try await fixture.table(
-            store: TunnelStore(directory: scratch.path, logger: TunnelTableFixture.quiet)
-        )
+        let table = try await fixture.table(store: TunnelStore(directory: scratch.path, logger: .quiet))
         try await fixture.running(table) {
             #expect(await table.list().isEmpty)
             let new = try await table.create(fixture.spec())
@@ -135,9 +122,7 @@ struct TunnelLifeTests {
 
     @Test func `a tunnel that cannot be saved is not created`() async throws {
         let scratch = Scratch()
-        let table = try await fixture.table(
-            store: TunnelStore(directory: scratch.path + "/missing", logger: TunnelTableFixture.quiet)
-        )
+        let table = try await fixture.table(store: TunnelStore(directory: scratch.path + "/missing", logger: .quiet))
         try await fixture.running(table) {
             let error = await #expect(throws: TunnelError.self) { try await table.create(fixture.spec()) }
 
@@ -180,9 +165,7 @@ struct TunnelLifeTests {
             let free = try await table.create(fixture.spec())
             let port = TunnelTableFixture.port(try #require(free.listenAddresses.first))
             try await table.remove(free.id)
-            let address = try fixture.address(
-                try await table.create(fixture.spec(.tcp(host: "127.0.0.1", port: port)))
-            )
+            let address = try fixture.address(try await table.create(fixture.spec(.tcp(host: "127.0.0.1", port: port))))
             let listener = try #require((3..<1_024).map(CInt.init).first { SocketAddress.local(of: $0) == address })
 
             let events = await table.events()

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
-import Logging
 import Model
+import Samples
 import ServiceLifecycle
 import TestSupport
 import SystemIO
@@ -25,15 +25,13 @@ struct TunnelTableFixture {
             relay: Relay(idle: .milliseconds(150)),
             store: store,
             limits: limits,
-            logger: Self.quiet
+            logger: .quiet
         )
     }
 
-    static let quiet = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
-
     /// Runs a table during a test and stops it gracefully afterwards, as SIGTERM does.
     func running(_ table: TunnelTable, _ body: () async throws -> Void) async throws {
-        let group = ServiceGroup(services: [table], logger: Self.quiet)
+        let group = ServiceGroup(services: [table], logger: .quiet)
         async let ended: Void = group.run()
         do {
             try await body()
@@ -66,9 +64,7 @@ struct TunnelTableFixture {
         _ local: ListenAddress = .tcp(host: nil, port: 0),
         port: UInt16 = 8_765,
         noRebind: Bool = false
-    ) -> TunnelSpec {
-        TunnelSpec(local: local, target: .device(udid: Self.udid, port: port), noRebind: noRebind)
-    }
+    ) -> TunnelSpec { TunnelSpec(local: local, target: .device(udid: Self.udid, port: port), noRebind: noRebind) }
 }
 
 /// A resolver that returns a configurable result.

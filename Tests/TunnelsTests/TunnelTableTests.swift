@@ -1,8 +1,6 @@
 import FoundationEssentials
 import Glibc
-import Logging
 import Model
-import ServiceLifecycle
 import TestSupport
 import SystemIO
 import Testing

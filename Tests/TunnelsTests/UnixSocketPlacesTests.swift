@@ -7,7 +7,8 @@ import Testing
 @testable import Tunnels
 
 /// Unix sockets of a broker that runs as another user than the user who asks.
-@Suite struct UnixSocketPlacesTests {
+@Suite(.scratchFolder) struct UnixSocketPlacesTests {
+    private let scratch = ScratchFolder.current
     private static let service = UnixSocketPlaces(
         brokerUser: 989,
         sharedFolder: "/run/patchbay/tunnels",
@@ -18,9 +19,7 @@ import Testing
         do {
             _ = try places.access(to: .unix(path: path), for: owner)
             return "allowed"
-        } catch {
-            return error.description
-        }
+        } catch { return error.description }
     }
 
     @Test func `a service creates a socket for another user in the shared folder only`() throws {
@@ -74,40 +73,36 @@ import Testing
     }
 
     @Test(.needs(.root)) func `the file of a socket gets its group and its mode`() async throws {
-        try await withScratchFolder { scratch in
-            let (path, own) = (scratch.file("a.sock"), scratch.file("b.sock"))
-            let listeners = [
-                try Listener(on: .unix(path: path), access: UnixSocketAccess(mode: 0o666, group: 1_000)),
-                try Listener(on: .unix(path: own)),
-            ]
+        let (path, own) = (scratch.file("a.sock"), scratch.file("b.sock"))
+        let listeners = [
+            try Listener(on: .unix(path: path), access: UnixSocketAccess(mode: 0o666, group: 1_000)),
+            try Listener(on: .unix(path: own)),
+        ]
 
-            func facts(_ path: String) -> (UInt32, UInt32) {
-                var status = stat()
-                lstat(path, &status)
-                return (status.st_gid, status.st_mode & 0o777)
-            }
-            #expect(facts(path) == (1_000, 0o666))
-            #expect(facts(own) == (getegid(), 0o600))
-            withExtendedLifetime(listeners) {}
+        func facts(_ path: String) -> (UInt32, UInt32) {
+            var status = stat()
+            lstat(path, &status)
+            return (status.st_gid, status.st_mode & 0o777)
         }
+        #expect(facts(path) == (1_000, 0o666))
+        #expect(facts(own) == (getegid(), 0o600))
+        withExtendedLifetime(listeners) {}
     }
 
     @Test func `a client of another user is refused, although the file lets every user connect`() async throws {
-        try await withScratchFolder { scratch in
-            let listener = try Listener(on: .unix(path: scratch.file("a.sock")))
-            let client = try await SocketAddress.unix(path: scratch.file("a.sock")).connect(within: .seconds(5))
-            let accepted = try await listener.accept()
+        let listener = try Listener(on: .unix(path: scratch.file("a.sock")))
+        let client = try await SocketAddress.unix(path: scratch.file("a.sock")).connect(within: .seconds(5))
+        let accepted = try await listener.accept()
 
-            let user = SocketOption.peerUser(of: accepted.number)
-            #expect(user == geteuid())
-            #expect(ClientOwnerCheck.evaluate(user: user, owner: 4_321) == .passes)
-            guard case .refused(let failure) = ClientOwnerCheck.evaluate(user: 4_322, owner: 4_321) else {
-                Issue.record("the client is not refused")
-                return
-            }
-            #expect(failure.reason == .foreignUser)
-            #expect(ClientOwnerCheck.evaluate(user: 4_321, owner: 4_321) == .passes)
-            withExtendedLifetime(client) {}
+        let user = SocketOption.peerUser(of: accepted.number)
+        #expect(user == geteuid())
+        #expect(ClientOwnerCheck.evaluate(user: user, owner: 4_321) == .passes)
+        guard case .refused(let failure) = ClientOwnerCheck.evaluate(user: 4_322, owner: 4_321) else {
+            Issue.record("the client is not refused")
+            return
         }
+        #expect(failure.reason == .foreignUser)
+        #expect(ClientOwnerCheck.evaluate(user: 4_321, owner: 4_321) == .passes)
+        withExtendedLifetime(client) {}
     }
 }

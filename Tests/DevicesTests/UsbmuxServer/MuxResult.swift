@@ -8,9 +8,7 @@ struct MuxResult: Equatable {
     let tag: UInt32
     let isBinary: Bool
 
-    init(code: UInt32, tag: UInt32, isBinary: Bool) {
-        (self.code, self.tag, self.isBinary) = (code, tag, isBinary)
-    }
+    init(code: UInt32, tag: UInt32, isBinary: Bool) { (self.code, self.tag, self.isBinary) = (code, tag, isBinary) }
 
     /// Decodes the only message; nil when it is not a result.
     init?(_ bytes: [UInt8]) throws {

@@ -1,7 +1,7 @@
 @testable import Devices
 import FoundationEssentials
-import Logging
 import Model
+import Samples
 import TestSupport
 import SystemIO
 import Testing
@@ -30,7 +30,7 @@ enum ServerFixture {
                 relay: relay,
                 policy: policy,
                 clientLimit: clientLimit,
-                logger: Logger(label: "test")
+                logger: .quiet
             )
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await server.run() }

@@ -1,6 +1,5 @@
 @testable import Devices
 import Glibc
-import Logging
 import Model
 import Synchronization
 import SystemIO
@@ -89,11 +88,7 @@ import Tunnels
 private final class RefusingPolicy: ConnectionPolicy {
     let requests = Mutex<Set<TunnelTarget>>([])
 
-    func check(
-        of target: TunnelTarget,
-        for holder: String?,
-        owner: UInt32
-    ) async -> @Sendable () -> DialError? {
+    func check(of target: TunnelTarget, for holder: String?, owner: UInt32) async -> @Sendable () -> DialError? {
         guard holder == nil, owner == geteuid() else { return { nil } }
         return { [self] in
             requests.withLock { _ = $0.insert(target) }

@@ -32,9 +32,7 @@ enum DebugPromises {
             decoder.append(chunk)
             do throws(DebugLinkError) {
                 while let content = try decoder.next() { contents.append(content) }
-            } catch {
-                return (contents, error, decoder.framing)
-            }
+            } catch { return (contents, error, decoder.framing) }
         }
         return (contents, nil, decoder.framing)
     }

@@ -17,11 +17,7 @@ enum InflatePromises {
     }
 
     /// Returns the decoded bytes up to the limit; nil for an error.
-    private static func decode(
-        _ bytes: [UInt8],
-        as coding: Inflater.Coding,
-        chunk: Int
-    ) throws(Violation) -> [UInt8]? {
+    private static func decode(_ bytes: [UInt8], as coding: Inflater.Coding, chunk: Int) throws(Violation) -> [UInt8]? {
         let inflater = Inflater(coding)
         var decoded: [UInt8] = []
         var rest = bytes[...]

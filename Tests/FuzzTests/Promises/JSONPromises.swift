@@ -17,9 +17,7 @@ enum JSONPromises {
         let text = bytes.starts(with: "\u{FEFF}".utf8) ? Array(bytes.dropFirst(3)) : bytes
         let grammar = JSONGrammar(text)
         let value: JSON
-        do throws(JSONError) { value = try JSON(parsing: bytes) } catch {
-            return try refused(error, grammar, bytes)
-        }
+        do throws(JSONError) { value = try JSON(parsing: bytes) } catch { return try refused(error, grammar, bytes) }
         try promise("only JSON is taken for it", grammar.isJSON && grammar.depth <= 128 && !grammar.hasDuplicateNames)
         let written = value.bytes
         try promise(
@@ -27,10 +25,7 @@ enum JSONPromises {
             (try? JSON(parsing: written))?.bytes == written
         )
         try promise("what is written has no controls, and is text", isPlain(written))
-        try promise(
-            "what stands in between is all that is left out",
-            written == squeezed(text) || bytes.contains(0x5C)
-        )
+        try promise("what stands in between is all that is left out", written == squeezed(text) || bytes.contains(0x5C))
         try number(value)
     }
 

@@ -27,8 +27,6 @@ enum ProfilePromises {
             }
         } catch let violation as Violation {
             throw violation
-        } catch {
-            throw Violation(promise: "there are no other errors")
-        }
+        } catch { throw Violation(promise: "there are no other errors") }
     }
 }

@@ -30,9 +30,7 @@ enum UsbmuxPromises {
         do throws(UsbmuxError) {
             while let message = try decoder.next() { messages.append(message) }
             return (messages, nil)
-        } catch {
-            return (messages, error)
-        }
+        } catch { return (messages, error) }
     }
 
     private static func decode(_ stream: [UInt8]) throws(Violation) {

@@ -22,9 +22,7 @@ import Testing
         schema: String,
         value: String,
         problem: String
-    ) throws {
-        #expect(try self.problem(value, schema) == problem)
-    }
+    ) throws { #expect(try self.problem(value, schema) == problem) }
 
     @Test(arguments: [
         (#"{"seconds":{"type":"number"}}"#, #"{"seconds":"x"}"#, #""seconds" must be a number, but is a text"#),
@@ -67,9 +65,7 @@ import Testing
     func `references in a cycle end and allow every value`(schema: String) throws {
         for value in [
             "1", "null", "[[[1]]]", String(repeating: #"{"a":"#, count: 100) + "1" + String(repeating: "}", count: 100),
-        ] {
-            #expect(try problem(value, schema) == nil)
-        }
+        ] { #expect(try problem(value, schema) == nil) }
     }
 
     @Test func `a long list of allowed values is cut`() throws {

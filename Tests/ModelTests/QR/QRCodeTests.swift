@@ -5,7 +5,8 @@ import Testing
 @testable import Model
 
 /// The codes are read by an independent reader, zbar.
-@Suite struct QRCodeTests {
+@Suite(.scratchFolder) struct QRCodeTests {
+    private let scratch = ScratchFolder.current
     static let texts = [
         "PATCHBAY:1:127.0.0.1:7282::pbi_0123abcd_0123456789ABCDEFGHabcd_0a1B2c",
         "PATCHBAY:1:192.168.100.200:7282:\(String(repeating: "A7", count: 26)):pbi_0123abcd_0123456789ABCDEFGHabcd_0a1B2c",
@@ -16,27 +17,19 @@ import Testing
     func `a reader decodes the half blocks exactly`(text: String, isColoured: Bool) async throws {
         let lines = try QRCode(text).halfBlocks(isColoured: isColoured)
 
-        try await withScratchFolder { scratch in
-            // A terminal's cell is twice as high as wide, so a half block is a square of four pixels here.
-            let file = "\(scratch.path)/code.pgm"
-            try Self.picture(of: lines, isColoured: isColoured, scale: 4).write(to: URL(filePath: file))
-            #expect(try await Self.read(file, scratch) == text)
-        }
+        // A terminal's cell is twice as high as wide, so a half block is a square of four pixels here.
+        let file = "\(scratch.path)/code.pgm"
+        try Self.picture(of: lines, isColoured: isColoured, scale: 4).write(to: URL(filePath: file))
+        #expect(try await Self.read(file, scratch) == text)
     }
 
     @Test(.needs(.zbar), arguments: texts) func `a reader decodes the SVG image exactly`(text: String) async throws {
         let svg = try QRCode(text).svg()
 
-        try await withScratchFolder { scratch in
-            try Data(svg.utf8).write(to: URL(filePath: "\(scratch.path)/code.svg"))
-            let picture = "\(scratch.path)/code.png"
-            try await Program.run(
-                "rsvg-convert",
-                ["-w", "300", "-o", picture, "\(scratch.path)/code.svg"],
-                in: scratch
-            )
-            #expect(try await Self.read(picture, scratch) == text)
-        }
+        try Data(svg.utf8).write(to: URL(filePath: "\(scratch.path)/code.svg"))
+        let picture = "\(scratch.path)/code.png"
+        try await Program.run("rsvg-convert", ["-w", "300", "-o", picture, "\(scratch.path)/code.svg"], in: scratch)
+        #expect(try await Self.read(picture, scratch) == text)
     }
 
     @Test func `the code of a local pairing string fits a terminal of 24 lines`() throws {

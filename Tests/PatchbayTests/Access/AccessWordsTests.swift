@@ -116,9 +116,7 @@ import Testing
                 among: [shop]
             )
         }
-        let error = #expect(throws: CLIError.self) {
-            try choose("wdjbmjht")
-        }
+        let error = #expect(throws: CLIError.self) { try choose("wdjbmjht") }
         #expect(error?.status == .notFound)
         #expect(error?.hint?.contains("patchbay requests approve WDJB-MJHT") == true)
         #expect(try choose("shop-x") == shop)

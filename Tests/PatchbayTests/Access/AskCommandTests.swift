@@ -1,6 +1,7 @@
 import ArgumentParser
 import FoundationEssentials
 import Model
+import Samples
 import Testing
 
 @testable import patchbay
@@ -14,16 +15,14 @@ import Testing
         let plain = try options().permissionsWithoutList()
         #expect(plain.allow(.endpointCall) && plain.allow(.tunnelOpen) && plain.selector == .all)
         let limited = try options("--read-only", "--endpoint", "shop-iphone").permissionsWithoutList()
-        #expect(limited.selector == .endpoints([try #require(EndpointID("shop-iphone"))]))
+        #expect(limited.selector == .endpoints(["shop-iphone"]))
         #expect(limited.tools == .readOnly && !limited.allow(.tunnelOpen))
         let app = try options("--app", "com.example.shop", "--scope", "registry.read").permissionsWithoutList()
         #expect(app == Permissions([.registryRead], on: .bundles(["com.example.shop"])))
     }
 
     @Test func `a short name cannot be looked up without a grant and is refused`() throws {
-        let error = #expect(throws: CLIError.self) {
-            try options("--endpoint", "My Shop").permissionsWithoutList()
-        }
+        let error = #expect(throws: CLIError.self) { try options("--endpoint", "My Shop").permissionsWithoutList() }
         #expect(error?.status == .usage && error?.hint?.contains("full ID") == true)
     }
 

@@ -3,13 +3,15 @@ import FoundationEssentials
 import Glibc
 import Model
 import Transport
+import Samples
 import TestSupport
 import Testing
 
 @testable import patchbay
 
-@Suite struct JoinedBrokerTests {
-    private static let pin = PairingSample.pin(1)
+@Suite(.scratchFolder) struct JoinedBrokerTests {
+    private let scratch = ScratchFolder.current
+    private static let pin = KeyPin.sample(1)
 
     @Test func `a broker that answers 429 is throttled, and its row has the seconds`() {
         let detail = "too many wrong tokens from this client; try again in 25 s"
@@ -41,53 +43,47 @@ import Testing
     func `an address is not a name`(text: String) { #expect(!JoinedBroker.isName(text)) }
 
     @Test func `a broker is stored with its key, found by its name, and deleted with its key`() async throws {
-        try await withScratchFolder { scratch in
-            let store = try JoinedBrokerStore(environment: ["XDG_STATE_HOME": scratch.path])
-            try store.prepare()
-            _ = try store.keyFile(of: "lab").loadOrCreate()
-            try store.save(broker("lab"))
-            try store.save(broker("rack-2", host: "::1", token: "pbg_x"))
+        let store = try JoinedBrokerStore(environment: ["XDG_STATE_HOME": scratch.path])
+        try store.prepare()
+        _ = try store.keyFile(of: "lab").loadOrCreate()
+        try store.save(broker("lab"))
+        try store.save(broker("rack-2", host: "::1", token: "pbg_x"))
 
-            #expect(try store.all.map(\.name) == ["lab", "rack-2"])
-            #expect(try store.broker(named: "rack-2").address == .remote(host: "::1", port: 7_283, pin: Self.pin))
-            #expect(try store.client(of: store.broker(named: "lab")).address.description == "192.168.1.7:7283")
-            let folder = scratch.file("patchbay/brokers")
-            for file in ["lab.json", "lab.pem", "rack-2.json"] {
-                #expect(PrivateFileSample.mode("\(folder)/\(file)") == 0o600, "\(file)")
-            }
-            store.delete("lab")
-            #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == ["rack-2.json"])
+        #expect(try store.all.map(\.name) == ["lab", "rack-2"])
+        #expect(try store.broker(named: "rack-2").address == .remote(host: "::1", port: 7_283, pin: Self.pin))
+        #expect(try store.client(of: store.broker(named: "lab")).address.description == "192.168.1.7:7283")
+        let folder = scratch.file("patchbay/brokers")
+        for file in ["lab.json", "lab.pem", "rack-2.json"] {
+            #expect(PrivateFileSample.mode("\(folder)/\(file)") == 0o600, "\(file)")
         }
+        store.delete("lab")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == ["rack-2.json"])
     }
 
     @Test func `an unknown name lists the joined brokers`() async throws {
-        try await withScratchFolder { scratch in
-            let store = try JoinedBrokerStore(environment: ["XDG_STATE_HOME": scratch.path])
-            let none = #expect(throws: CLIError.self) { try store.broker(named: "lab") }
-            #expect(none?.status == .notFound && none?.candidates.isEmpty == true)
-            try store.prepare()
-            try store.save(broker("rack-2"))
-            try store.save(broker("rack-3"))
+        let store = try JoinedBrokerStore(environment: ["XDG_STATE_HOME": scratch.path])
+        let none = #expect(throws: CLIError.self) { try store.broker(named: "lab") }
+        #expect(none?.status == .notFound && none?.candidates.isEmpty == true)
+        try store.prepare()
+        try store.save(broker("rack-2"))
+        try store.save(broker("rack-3"))
 
-            let error = #expect(throws: CLIError.self) { try store.broker(named: "lab") }
+        let error = #expect(throws: CLIError.self) { try store.broker(named: "lab") }
 
-            #expect(error?.candidates == ["rack-2", "rack-3"] && error?.hint == "patchbay brokers")
-        }
+        #expect(error?.candidates == ["rack-2", "rack-3"] && error?.hint == "patchbay brokers")
     }
 
     @Test func `a broker without its key is not contacted`() async throws {
-        try await withScratchFolder { scratch in
-            let store = try JoinedBrokerStore(environment: ["XDG_STATE_HOME": scratch.path])
-            try store.prepare()
-            let error = #expect(throws: CLIError.self) { try store.client(of: broker("lab")) }
-            #expect(error?.status == .configuration && error?.hint?.hasPrefix("patchbay leave lab") == true)
+        let store = try JoinedBrokerStore(environment: ["XDG_STATE_HOME": scratch.path])
+        try store.prepare()
+        let error = #expect(throws: CLIError.self) { try store.client(of: broker("lab")) }
+        #expect(error?.status == .configuration && error?.hint?.hasPrefix("patchbay leave lab") == true)
 
-            let file = scratch.file("patchbay/brokers/lab.pem")
-            _ = try store.keyFile(of: "lab").loadOrCreate()
-            chmod(file, 0o640)
-            let exposed = #expect(throws: CLIError.self) { try store.client(of: broker("lab")) }
-            #expect(exposed?.message.contains("chmod 600") == true)
-        }
+        let file = scratch.file("patchbay/brokers/lab.pem")
+        _ = try store.keyFile(of: "lab").loadOrCreate()
+        chmod(file, 0o640)
+        let exposed = #expect(throws: CLIError.self) { try store.client(of: broker("lab")) }
+        #expect(exposed?.message.contains("chmod 600") == true)
     }
 
     @Test func `brokers --nearby says what is missing`() {
@@ -125,24 +121,9 @@ enum PrivateFileSample {
 
 /// Values of pairing for tests.
 enum PairingSample {
-    static let grant = Grant(
-        id: "0a1b2c3d",
-        name: SanitizedText("agent"),
-        permissions: Permissions([.registryRead], on: .all),
-        binding: .bearer,
-        parent: nil,
-        invite: nil,
+    static let grant = Grant.sample(
+        "0a1b2c3d",
         createdAt: SampleEndpoints.date,
-        expiresAt: SampleEndpoints.date.addingTimeInterval(28_800),
-        lastUsedAt: SampleEndpoints.date,
-        idleSeconds: 7_200,
-        endReason: nil
+        expiresAt: SampleEndpoints.date.addingTimeInterval(28_800)
     )
-
-    static func pin(_ byte: UInt8) -> KeyPin {
-        guard let pin = KeyPin(digest: [UInt8](repeating: byte, count: KeyPin.byteCount)) else {
-            preconditionFailure("32 bytes are a pin")
-        }
-        return pin
-    }
 }

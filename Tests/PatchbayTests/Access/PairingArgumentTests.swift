@@ -26,9 +26,7 @@ import Testing
         for index in Self.invite.indices {
             for wrong in ["x", "7", "_"] where String(Self.invite[index]) != wrong {
                 let typo = Self.invite.replacingCharacters(in: index, with: wrong)
-                let error = #expect(throws: CLIError.self) {
-                    try PairingArgument("PATCHBAY:1:127.0.0.1:7282::\(typo)")
-                }
+                let error = #expect(throws: CLIError.self) { try PairingArgument("PATCHBAY:1:127.0.0.1:7282::\(typo)") }
                 #expect(error?.status == .usage)
                 #expect(error.map { "\($0)".contains(String(typo.dropFirst(13).prefix(22))) } == false)
             }
@@ -109,9 +107,7 @@ import Testing
         #expect(try !text(nil).contains("QR") && text(nil).contains(Self.invite))
     }
 
-    @Test(arguments: [
-        (["127.0.0.1:7283"], true), (["[::1]:7283"], true), (["192.168.1.7:7283"], false), (nil, false),
-    ])
+    @Test(arguments: [(["127.0.0.1:7283"], true), (["[::1]:7283"], true), (["192.168.1.7:7283"], false), (nil, false)])
     func `the instructions warn about a remote listener on loopback`(addresses: [String]?, warns: Bool) throws {
         let issued = issued(at: addresses)
 

@@ -44,9 +44,7 @@ import Testing
     ) func `a check calls only a tool that changes nothing and needs no arguments`(
         tools: String,
         name: String?
-    ) throws {
-        #expect(MCPCheck.harmlessTool(among: try JSON(parsing: tools).array ?? []) == name)
-    }
+    ) throws { #expect(MCPCheck.harmlessTool(among: try JSON(parsing: tools).array ?? []) == name) }
 
     @Test func `a check lists the candidates of an ambiguous name`() throws {
         let call = #"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"patchbay_status"}}"#

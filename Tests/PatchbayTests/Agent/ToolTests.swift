@@ -1,12 +1,15 @@
 import Client
 import FoundationEssentials
 import Model
+import Samples
 import TestSupport
 import Testing
 
 @testable import patchbay
 
-@Suite struct ToolTests {
+@Suite(.scratchFolder) struct ToolTests {
+    private let scratch = ScratchFolder.current
+
     @Test(arguments: [
         ("a=5", #"{"type":"string"}"#, #""5""#), ("a=5", #"{"type":"integer"}"#, "5"),
         ("a=5.5", #"{"type":"number"}"#, "5.5"),
@@ -66,7 +69,7 @@ import Testing
     }
 
     private func arguments(_ schema: String) throws -> ToolArguments {
-        ToolArguments(of: "tap", at: try #require(EndpointID("shop")), schema: try JSON(parsing: schema))
+        ToolArguments(of: "tap", at: "shop", schema: try JSON(parsing: schema))
     }
 
     @Test(arguments: [
@@ -146,11 +149,8 @@ import Testing
         (.brokerNotRunning(path: "/x"), false), (.busy(path: "/x"), false),
         (.refused(Problem(.unavailable, "shop is away")), false),
     ])
-    func `a call that may have been executed has an unknown result`(
-        error: ClientError,
-        mayBeDone: Bool
-    ) throws {
-        let cliError = CallCommand.unknownResultError(after: error, of: try #require(EndpointID("shop")))
+    func `a call that may have been executed has an unknown result`(error: ClientError, mayBeDone: Bool) throws {
+        let cliError = CallCommand.unknownResultError(after: error, of: "shop")
 
         #expect((cliError != nil) == mayBeDone)
         #expect(cliError.map { $0.status == .error && $0.message.hasPrefix("result unknown") } ?? true)
@@ -158,7 +158,7 @@ import Testing
 
     @Test func `an unknown tool gets the most similar name as a hint`() throws {
         let list = ToolList(tools: [["name": "tap_element"], ["name": "screenshot"]])
-        let id = try #require(EndpointID("shop"))
+        let id: EndpointID = "shop"
 
         #expect(try ToolsCommand.find("screenshot", in: list, of: id) == ["name": "screenshot"])
         let error = #expect(throws: CLIError.self) { try ToolsCommand.find("screnshot", in: list, of: id) }
@@ -167,7 +167,7 @@ import Testing
     }
 
     @Test func `a list for a limited grant says the limit`() throws {
-        let id = try #require(EndpointID("shop"))
+        let id: EndpointID = "shop"
         let remark = ToolTable.remark(on: ToolList(tools: [], limit: "read-only tools"), id)
         #expect(remark == "your grant is limited to read-only tools")
         #expect(ToolTable.remark(on: ToolList(tools: []), id) == nil)
@@ -234,24 +234,22 @@ import Testing
     }
 
     @Test func `an unwritable output file is reported before and after the call`() async throws {
-        try await withScratchFolder { scratch in
-            let missing = OutputFile(path: scratch.file("nowhere/shot.png"))
-            let before = #expect(throws: CLIError.self) { try missing.check() }
-            let after = #expect(throws: CLIError.self) { try missing.write([1]) }
-            #expect(before?.message.hasSuffix("(No such file or directory); the tool was not called") == true)
-            #expect(after?.message.hasSuffix("(No such file or directory); the tool was called") == true)
-            #expect(after?.message.contains("nowhere/shot.png") == true && after?.hint?.contains("folder") == true)
-            let folder = #expect(throws: CLIError.self) { try OutputFile(path: scratch.path).check() }
-            #expect(folder?.hint == "specify a file in that folder")
-            let empty = #expect(throws: CLIError.self) { try OutputFile(path: "").check() }
-            #expect(empty?.message == "--output is empty; the tool was not called")
+        let missing = OutputFile(path: scratch.file("nowhere/shot.png"))
+        let before = #expect(throws: CLIError.self) { try missing.check() }
+        let after = #expect(throws: CLIError.self) { try missing.write([1]) }
+        #expect(before?.message.hasSuffix("(No such file or directory); the tool was not called") == true)
+        #expect(after?.message.hasSuffix("(No such file or directory); the tool was called") == true)
+        #expect(after?.message.contains("nowhere/shot.png") == true && after?.hint?.contains("folder") == true)
+        let folder = #expect(throws: CLIError.self) { try OutputFile(path: scratch.path).check() }
+        #expect(folder?.hint == "specify a file in that folder")
+        let empty = #expect(throws: CLIError.self) { try OutputFile(path: "").check() }
+        #expect(empty?.message == "--output is empty; the tool was not called")
 
-            let file = OutputFile(path: scratch.file("shot.png"))
-            try file.check()
-            try file.write([1, 2, 3])
-            try file.write([4])
-            #expect(try Array(Data(contentsOf: URL(filePath: file.path))) == [4])
-        }
+        let file = OutputFile(path: scratch.file("shot.png"))
+        try file.check()
+        try file.write([1, 2, 3])
+        try file.write([4])
+        #expect(try Array(Data(contentsOf: URL(filePath: file.path))) == [4])
     }
 
     private static let png: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D]
@@ -278,7 +276,7 @@ import Testing
     }
 
     @Test func `a stale list of tools has a reason and a hint`() throws {
-        let id = try #require(EndpointID("shop"))
+        let id: EndpointID = "shop"
         let list = ToolList(
             tools: [],
             isStale: true,

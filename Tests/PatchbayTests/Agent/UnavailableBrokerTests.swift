@@ -63,9 +63,7 @@ import Testing
     @Test func `the status tool reports that the tools are available again`() async throws {
         let broker = ListBroker([])
         try await BridgeFixture.with(isOpen: false) { request in
-            broker.answer(request) { _ in
-                FakeMCPServer.json(#"{"jsonrpc":"2.0","id":3,"result":{"tools":[]}}"#)
-            }
+            broker.answer(request) { _ in FakeMCPServer.json(#"{"jsonrpc":"2.0","id":3,"result":{"tools":[]}}"#) }
         } _: { fixture in
             fixture.write(Self.initialize, Self.call(2, BridgeTool.status))
             let answer = try await fixture.read(2).last?["result"]?["isError"]

@@ -5,17 +5,17 @@ import Testing
 @testable import patchbay
 
 /// Avahi's configuration, its limits, and the commands that change them.
-@Suite struct AvahiCheckTests {
+@Suite(.scratchFolder) struct AvahiCheckTests {
+    private let scratch = ScratchFolder.current
+
     @Test(arguments: [
         ("[wide-area]\nenable-wide-area=yes\n", true), ("[wide-area]\nenable-wide-area=no\n", false),
         ("[wide-area]\n enable-wide-area = no \n", false), ("[server]\nuse-ipv4=yes\n", true),
         ("[wide-area]\n#enable-wide-area=no\n", true), ("[server]\nenable-wide-area=no\n", true), ("", true),
     ])
     func `wide-area lookups are on unless the section turns them off`(text: String, isOn: Bool) async throws {
-        try await withScratchFolder { scratch in
-            let file = try scratch.write(text, to: "avahi.conf")
-            #expect(AvahiCheck(configuration: AvahiConfiguration(path: file)).enablesWideArea == isOn)
-        }
+        let file = try scratch.write(text, to: "avahi.conf")
+        #expect(AvahiCheck(configuration: AvahiConfiguration(path: file)).enablesWideArea == isOn)
         #expect(!AvahiCheck(configuration: AvahiConfiguration(path: "/nonexistent/avahi.conf")).enablesWideArea)
     }
 
@@ -24,49 +24,45 @@ import Testing
         "[publish]\nx=y\n", "",
     ])
     func `the command that fixes a limit sets the key in its section alone`(text: String) async throws {
-        try await withScratchFolder { scratch in
-            let file = try scratch.write(text, to: "avahi.conf")
-            let before = AvahiConfiguration(path: file)
+        let file = try scratch.write(text, to: "avahi.conf")
+        let before = AvahiConfiguration(path: file)
 
-            let edit = before.edit(setting: "cache-entries-max", to: "9000", in: "server")
-            _ = try await Program.run("sh", ["-c", edit], in: scratch)
+        let edit = before.edit(setting: "cache-entries-max", to: "9000", in: "server")
+        _ = try await Program.run("sh", ["-c", edit], in: scratch)
 
-            let after = AvahiConfiguration(path: file)
-            #expect(after.number(of: "cache-entries-max", in: "server") == 9_000)
-            let other = [before, after].map { $0.value(of: "cache-entries-max", in: "publish") }
-            #expect(other[0] == other[1])
-            let command = before.command(setting: "cache-entries-max", to: "9000", in: "server")
-            #expect(command == "sudo sh -c '\(edit)' && sudo systemctl restart avahi-daemon")
-        }
+        let after = AvahiConfiguration(path: file)
+        #expect(after.number(of: "cache-entries-max", in: "server") == 9_000)
+        let other = [before, after].map { $0.value(of: "cache-entries-max", in: "publish") }
+        #expect(other[0] == other[1])
+        let command = before.command(setting: "cache-entries-max", to: "9000", in: "server")
+        #expect(command == "sudo sh -c '\(edit)' && sudo systemctl restart avahi-daemon")
     }
 
     @Test func `limits above the number of services are ok, and each lower one is a finding with a command`()
         async throws
     {
-        try await withScratchFolder { scratch in
-            let missing = AvahiConfiguration(path: scratch.file("missing"))
-            let few = AvahiLimitCheck(services: 100, advertisements: 1, types: 7, configuration: missing).run()
-            #expect(few.map(\.verdict) == [.ok])
-            #expect(few.first?.detail == "Avahi's limits suffice for 100 services and 1 advertisement")
+        let missing = AvahiConfiguration(path: scratch.file("missing"))
+        let few = AvahiLimitCheck(services: 100, advertisements: 1, types: 7, configuration: missing).run()
+        #expect(few.map(\.verdict) == [.ok])
+        #expect(few.first?.detail == "Avahi's limits suffice for 100 services and 1 advertisement")
 
-            let many = AvahiLimitCheck(services: 1_000, advertisements: 1, types: 7, configuration: missing).run()
-            #expect(many.map(\.verdict) == [.warn])
-            #expect(many.first?.detail.contains("cache-entries-max is 4096, but 5000 are needed") == true)
-            #expect(many.first?.hint?.contains("cache-entries-max=10000") == true)
+        let many = AvahiLimitCheck(services: 1_000, advertisements: 1, types: 7, configuration: missing).run()
+        #expect(many.map(\.verdict) == [.warn])
+        #expect(many.first?.detail.contains("cache-entries-max is 4096, but 5000 are needed") == true)
+        #expect(many.first?.hint?.contains("cache-entries-max=10000") == true)
 
-            let file = try scratch.write(
-                "[server]\nobjects-per-client-max=5\nentries-per-entry-group-max=0\n",
-                to: "avahi.conf"
-            )
-            let low = AvahiLimitCheck(
-                services: 1,
-                advertisements: 1,
-                types: 7,
-                configuration: AvahiConfiguration(path: file)
-            ).run()
-            #expect(low.map(\.verdict) == [.warn, .warn])
-            #expect(low.compactMap(\.hint).allSatisfy { $0.hasSuffix("sudo systemctl restart avahi-daemon") })
-        }
+        let file = try scratch.write(
+            "[server]\nobjects-per-client-max=5\nentries-per-entry-group-max=0\n",
+            to: "avahi.conf"
+        )
+        let low = AvahiLimitCheck(
+            services: 1,
+            advertisements: 1,
+            types: 7,
+            configuration: AvahiConfiguration(path: file)
+        ).run()
+        #expect(low.map(\.verdict) == [.warn, .warn])
+        #expect(low.compactMap(\.hint).allSatisfy { $0.hasSuffix("sudo systemctl restart avahi-daemon") })
     }
 
     @Test(arguments: [

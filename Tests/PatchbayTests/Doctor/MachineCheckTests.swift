@@ -1,12 +1,15 @@
 import Foundation
 import Model
+import Samples
 import TestSupport
 import Testing
 
 @testable import patchbay
 
 /// Versions, ports, files, the clock and limits.
-@Suite struct MachineCheckTests {
+@Suite(.scratchFolder) struct MachineCheckTests {
+    private let scratch = ScratchFolder.current
+
     @Test func `the versions of all programs and of the kernel are one line`() async {
         let check = await VersionCheck(
             broker: "9.9",
@@ -58,7 +61,7 @@ import Testing
 
     @Test func `a tunnel whose port is taken is a finding with the program`() throws {
         let local = ListenAddress.tcp(host: "127.0.0.1", port: 8_080)
-        let target = TunnelTarget.endpoint(try #require(EndpointID("shop")))
+        let target = TunnelTarget.endpoint("shop")
         let tunnel = Tunnel(
             id: "t1",
             spec: TunnelSpec(local: local, target: target),
@@ -96,50 +99,44 @@ import Testing
     }
 
     @Test func `a command fixes a state folder and a state file that others can open`() async throws {
-        try await withScratchFolder { scratch in
-            let folder = try scratch.makeFolder("state")
-            let file = try scratch.write("x", to: "state/audit.jsonl")
-            for (path, mode) in [(folder, 0o755), (folder, 0o777), (file, 0o644)] {
-                try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: folder)
-                try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file)
-                #expect(StateFolderCheck(path: folder).run().verdict == .ok)
-                try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
+        let folder = try scratch.makeFolder("state")
+        let file = try scratch.write("x", to: "state/audit.jsonl")
+        for (path, mode) in [(folder, 0o755), (folder, 0o777), (file, 0o644)] {
+            try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: folder)
+            try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file)
+            #expect(StateFolderCheck(path: folder).run().verdict == .ok)
+            try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
 
-                let finding = StateFolderCheck(path: folder).run()
+            let finding = StateFolderCheck(path: folder).run()
 
-                #expect(finding.verdict == (mode == 0o755 ? .warn : .fail))
-                let command = try #require(finding.hint).replacing("sudo ", with: "")
-                _ = try await Program.run("sh", ["-c", command], in: scratch)
-                #expect(StateFolderCheck(path: folder).run().verdict == .ok)
-            }
-            #expect(StateFolderCheck(path: "\(folder)/missing").run().verdict == .ok)
+            #expect(finding.verdict == (mode == 0o755 ? .warn : .fail))
+            let command = try #require(finding.hint).replacing("sudo ", with: "")
+            _ = try await Program.run("sh", ["-c", command], in: scratch)
+            #expect(StateFolderCheck(path: folder).run().verdict == .ok)
         }
+        #expect(StateFolderCheck(path: "\(folder)/missing").run().verdict == .ok)
     }
 
     @Test func `a path in a command is one word of the shell`() async throws {
         #expect("/var/lib/patchbay-1.0".shellQuoted == "/var/lib/patchbay-1.0")
-        try await withScratchFolder { scratch in
-            let folder = try scratch.makeFolder("a;touch 'x';$b")
-            try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder)
-            let command = try #require(StateFolderCheck(path: folder).run().hint).replacing("sudo ", with: "")
+        let folder = try scratch.makeFolder("a;touch 'x';$b")
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder)
+        let command = try #require(StateFolderCheck(path: folder).run().hint).replacing("sudo ", with: "")
 
-            _ = try await Program.run("sh", ["-c", command], in: scratch)
+        _ = try await Program.run("sh", ["-c", command], in: scratch)
 
-            #expect(StateFolderCheck(path: folder).run().verdict == .ok)
-        }
+        #expect(StateFolderCheck(path: folder).run().verdict == .ok)
     }
 
     @Test func `a symbolic link as state folder is a finding without a command that follows the link`() async throws {
-        try await withScratchFolder { scratch in
-            let folder = try scratch.makeFolder("open")
-            let link = scratch.file("state")
-            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: folder)
+        let folder = try scratch.makeFolder("open")
+        let link = scratch.file("state")
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: folder)
 
-            let finding = StateFolderCheck(path: link).run()
+        let finding = StateFolderCheck(path: link).run()
 
-            #expect(finding.verdict == .warn && finding.detail.contains("is a symbolic link"))
-            #expect(finding.hint == "set broker.state_directory to the folder itself")
-        }
+        #expect(finding.verdict == .warn && finding.detail.contains("is a symbolic link"))
+        #expect(finding.hint == "set broker.state_directory to the folder itself")
     }
 
     @Test func `a broker that may not be asked is not reported as stopped`() async {
@@ -163,27 +160,25 @@ import Testing
     }
 
     @Test func `a limit of open files below the configured connections is a finding with a command`() async throws {
-        try await withScratchFolder { scratch in
-            let limits = "Limit   Soft Limit  Hard Limit  Units\nMax open files            1024      4096      files \n"
-            for process in ["5", "6"] {
-                try scratch.makeFolder("proc/\(process)")
-                try scratch.write(limits, to: "proc/\(process)/limits")
-            }
-            try scratch.write("usbmuxd\n", to: "proc/6/comm")
-            try scratch.write("0::/system.slice/patchbayd.service\n", to: "proc/5/cgroup")
-            let sockets = KernelSockets(proc: scratch.file("proc"))
-            func checks(_ connections: Int, _ streams: Int) -> [Check] {
-                DescriptorCheck(broker: 5, connections: connections, streams: streams, sockets: sockets).run()
-            }
-
-            #expect(checks(100, 100).map(\.verdict) == [.ok, .ok])
-            let low = checks(2_000, 1_000)
-            #expect(low.map(\.verdict) == [.warn, .warn])
-            #expect(low[0].hint?.contains("LimitNOFILE=65536") == true)
-            #expect(low[1].hint == "sudo prlimit --pid 6 --nofile=65536:65536")
-            try FileManager.default.removeItem(atPath: scratch.file("proc/5/cgroup"))
-            let manual = checks(2_000, 100).first?.hint
-            #expect(manual == "sudo prlimit --pid $$ --nofile=65536 && kill 5 && patchbayd")
+        let limits = "Limit   Soft Limit  Hard Limit  Units\nMax open files            1024      4096      files \n"
+        for process in ["5", "6"] {
+            try scratch.makeFolder("proc/\(process)")
+            try scratch.write(limits, to: "proc/\(process)/limits")
         }
+        try scratch.write("usbmuxd\n", to: "proc/6/comm")
+        try scratch.write("0::/system.slice/patchbayd.service\n", to: "proc/5/cgroup")
+        let sockets = KernelSockets(proc: scratch.file("proc"))
+        func checks(_ connections: Int, _ streams: Int) -> [Check] {
+            DescriptorCheck(broker: 5, connections: connections, streams: streams, sockets: sockets).run()
+        }
+
+        #expect(checks(100, 100).map(\.verdict) == [.ok, .ok])
+        let low = checks(2_000, 1_000)
+        #expect(low.map(\.verdict) == [.warn, .warn])
+        #expect(low[0].hint?.contains("LimitNOFILE=65536") == true)
+        #expect(low[1].hint == "sudo prlimit --pid 6 --nofile=65536:65536")
+        try FileManager.default.removeItem(atPath: scratch.file("proc/5/cgroup"))
+        let manual = checks(2_000, 100).first?.hint
+        #expect(manual == "sudo prlimit --pid $$ --nofile=65536 && kill 5 && patchbayd")
     }
 }

@@ -5,13 +5,15 @@ import NIOCore
 import NIOPosix
 import Synchronization
 import Transport
+import Samples
 import TestSupport
 import Testing
 
 @testable import patchbay
 
 /// `patchbay join -` with a broker on another machine, against a server with real TLS.
-@Suite struct RemoteJoinTests {
+@Suite(.scratchFolder) struct RemoteJoinTests {
+    private let scratch = ScratchFolder.current
     private static let invite = "pbi_0a1B2c3D_Zz9Yy8Xx7Ww6Vv5Uu4Tt3S_3qRfmQ"
 
     /// The bytes that a server received, before and after TLS.
@@ -72,96 +74,90 @@ import Testing
     }
 
     @Test func `a server with another key receives a handshake and nothing of the invite`() async throws {
-        try await withScratchFolder { scratch in
-            let store = try JoinedBrokerStore(environment: ["XDG_STATE_HOME": scratch.path])
-            try await withServer(try TLSIdentity()) { port, received in
-                let error = await #expect(throws: ClientError.self) {
-                    try await join(port, PairingSample.pin(1)).join(as: "lab", in: store, known: [])
-                }
-
-                #expect(error == .otherKey(address: "127.0.0.1:\(port)"))
-                #expect(received.plain.withLock { $0.isEmpty })
-                let wire = received.wire.withLock { $0 }
-                #expect(!wire.isEmpty && !String(decoding: wire, as: UTF8.self).contains("pbi_"))
-                let (brokers, key) = (try store.all, try store.keyFile(of: "lab").load())
-                #expect(brokers.isEmpty && key == nil)
+        let store = try JoinedBrokerStore(environment: ["XDG_STATE_HOME": scratch.path])
+        try await withServer(try TLSIdentity()) { port, received in
+            let error = await #expect(throws: ClientError.self) {
+                try await join(port, KeyPin.sample(1)).join(as: "lab", in: store, known: [])
             }
+
+            #expect(error == .otherKey(address: "127.0.0.1:\(port)"))
+            #expect(received.plain.withLock { $0.isEmpty })
+            let wire = received.wire.withLock { $0 }
+            #expect(!wire.isEmpty && !String(decoding: wire, as: UTF8.self).contains("pbi_"))
+            let (brokers, key) = (try store.all, try store.keyFile(of: "lab").load())
+            #expect(brokers.isEmpty && key == nil)
         }
     }
 
     @Test func `a name of another broker is refused before a connection`() async throws {
-        try await withScratchFolder { scratch in
-            let store = try JoinedBrokerStore(environment: ["XDG_STATE_HOME": scratch.path])
-            try store.prepare()
-            let other = JoinedBroker(
-                name: "127-0-0-1",
-                host: "192.168.1.7",
-                port: 7_283,
-                pin: PairingSample.pin(1),
-                grant: PairingSample.grant,
-                token: nil
-            )
-            try store.save(other)
-            let identity = try TLSIdentity()
-            try await withServer(identity) { port, received in
-                let error = await #expect(throws: CLIError.self) {
-                    try await join(port, identity.pin).join(as: nil, in: store, known: [PairingSample.grant.id])
-                }
-
-                #expect(error?.status == .usage && error?.hint?.contains("--as") == true)
-                #expect(received.wire.withLock { $0.isEmpty })
-                let kept = try store.broker(named: "127-0-0-1")
-                #expect(kept.host == "192.168.1.7")
+        let store = try JoinedBrokerStore(environment: ["XDG_STATE_HOME": scratch.path])
+        try store.prepare()
+        let other = JoinedBroker(
+            name: "127-0-0-1",
+            host: "192.168.1.7",
+            port: 7_283,
+            pin: KeyPin.sample(1),
+            grant: PairingSample.grant,
+            token: nil
+        )
+        try store.save(other)
+        let identity = try TLSIdentity()
+        try await withServer(identity) { port, received in
+            let error = await #expect(throws: CLIError.self) {
+                try await join(port, identity.pin).join(as: nil, in: store, known: [PairingSample.grant.id])
             }
+
+            #expect(error?.status == .usage && error?.hint?.contains("--as") == true)
+            #expect(received.wire.withLock { $0.isEmpty })
+            let kept = try store.broker(named: "127-0-0-1")
+            #expect(kept.host == "192.168.1.7")
         }
     }
 
     @Test func `a name that another command stored meanwhile is refused before a connection`() async throws {
-        try await withScratchFolder { scratch in
-            let store = try JoinedBrokerStore(environment: ["XDG_STATE_HOME": scratch.path])
-            try store.prepare()
-            let identity = try TLSIdentity()
-            try await withServer(identity) { port, received in
-                let (held, holder) = AsyncStream.makeStream(of: Never.self)
-                let (release, releaser) = AsyncStream.makeStream(of: Never.self)
-                try await withThrowingTaskGroup(of: Void.self) { group in
-                    group.addTask {
-                        // Another command, which has the lock.
-                        try await store.locked {
-                            holder.finish()
-                            for await _ in release {}
-                            let winner = JoinedBroker(
-                                name: "lab",
-                                host: "127.0.0.1",
-                                port: port,
-                                pin: identity.pin,
-                                grant: PairingSample.grant,
-                                token: nil
-                            )
-                            try store.save(winner)
-                        }
+        let store = try JoinedBrokerStore(environment: ["XDG_STATE_HOME": scratch.path])
+        try store.prepare()
+        let identity = try TLSIdentity()
+        try await withServer(identity) { port, received in
+            let (held, holder) = AsyncStream.makeStream(of: Never.self)
+            let (release, releaser) = AsyncStream.makeStream(of: Never.self)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    // Another command, which has the lock.
+                    try await store.locked {
+                        holder.finish()
+                        for await _ in release {}
+                        let winner = JoinedBroker(
+                            name: "lab",
+                            host: "127.0.0.1",
+                            port: port,
+                            pin: identity.pin,
+                            grant: PairingSample.grant,
+                            token: nil
+                        )
+                        try store.save(winner)
                     }
-                    for await _ in held {}
-                    group.addTask {
-                        let error = await #expect(throws: CLIError.self) {
-                            try await join(port, identity.pin).join(as: "lab", in: store, known: [])
-                        }
-                        #expect(error?.message.hasPrefix("the name lab exists") == true)
-                    }
-                    releaser.finish()
-                    try await group.waitForAll()
                 }
-                #expect(received.wire.withLock { $0.isEmpty })
-                let kept = try store.broker(named: "lab")
-                #expect(kept.grant == PairingSample.grant)
+                for await _ in held {}
+                group.addTask {
+                    let error = await #expect(throws: CLIError.self) {
+                        try await join(port, identity.pin).join(as: "lab", in: store, known: [])
+                    }
+                    #expect(error?.message.hasPrefix("the name lab exists") == true)
+                }
+                releaser.finish()
+                try await group.waitForAll()
             }
+            #expect(received.wire.withLock { $0.isEmpty })
+            let kept = try store.broker(named: "lab")
+            #expect(kept.grant == PairingSample.grant)
         }
     }
 
     @Test func `each reason of a failed connection has its own message`() async throws {
         let client = try ClientTLS(identity: TLSIdentity())
         func failure(_ host: String, _ port: UInt16) async -> ClientError? {
-            let address = BrokerAddress.remote(host: host, port: port, pin: PairingSample.pin(1))
+            let address = BrokerAddress.remote(host: host, port: port, pin: KeyPin.sample(1))
             return await #expect(throws: ClientError.self) {
                 try await PatchbayClient(address: address, security: client).ownGrant()
             }
@@ -173,9 +169,7 @@ import Testing
         }
         let plain = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(PlainServer())
-                }
+                channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(PlainServer()) }
             }
             .bind(host: "127.0.0.1", port: 0).get()
         let port = UInt16(try #require(plain.localAddress?.port))

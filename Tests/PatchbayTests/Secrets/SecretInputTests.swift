@@ -1,6 +1,7 @@
 import ArgumentParser
 import Glibc
 import Model
+import Samples
 import TestSupport
 import Testing
 
@@ -25,7 +26,7 @@ import Testing
     }
 
     @Test func `secret set says that the running app rejects the secret, or that it was not tried`() throws {
-        let id = try #require(EndpointID("shop"))
+        let id: EndpointID = "shop"
         #expect(SecretSetCommand.text(.accepted, of: id) == "Stored the secret of shop. The app accepts it.")
         #expect(SecretSetCommand.text(.rejected, of: id).contains("but the running app rejects it"))
         #expect(SecretSetCommand.text(.untried, of: id).contains("was not tried"))

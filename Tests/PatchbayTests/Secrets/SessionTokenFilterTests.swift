@@ -45,9 +45,7 @@ import Testing
             "two apps",
             "\(line)\n\(other)\n",
             "\(passed)\n\(passed.replacing("49213", with: "8080"))\n",
-            [
-                session, SessionURL(origin: .loopback(8_080), token: Secret(token.replacing("0123", with: "9999"))),
-            ]
+            [session, SessionURL(origin: .loopback(8_080), token: Secret(token.replacing("0123", with: "9999")))]
         ),
         Case("twice", "\(line) \(line)\n", "\(passed) \(passed)\n", [session, session]),
         Case(
@@ -114,12 +112,7 @@ import Testing
             "\(String(repeating: #"\"#, count: 300))\(passed)"
         ),
         Case("a JSON escape in the token", escaped(line), "\(passed)"),
-        Case(
-            "a wrong escape in the token",
-            #"\#(line.dropLast(10))\u00g0 then"#,
-            #"\#(passed)\u00g0 then"#,
-            []
-        ),
+        Case("a wrong escape in the token", #"\#(line.dropLast(10))\u00g0 then"#, #"\#(passed)\u00g0 then"#, []),
         Case(
             "an escape for ever",
             "\u{1B}[\(String(repeating: "1;", count: 200))\n\(line)\n",

@@ -121,9 +121,7 @@ import Testing
         #"{"X-AppReveal-Session":"none","Content-Type":"application/json"}"#,
         "curl -H 'X-AppReveal-Session: none' http://127.0.0.1:8080/", #"X-AppReveal-Session: C:\export\033"#,
         "X-AppReveal-Session is 100%25 & needed", "a bearer\nAccess-Control-Allow-Origin2: x",
-    ]) func `a sentence about tokens is passed through`(text: String) {
-        #expect(Self.text(text).text == text)
-    }
+    ]) func `a sentence about tokens is passed through`(text: String) { #expect(Self.text(text).text == text) }
 
     @Test func `all parts of a JSON Web Token are removed`() {
         #expect(

@@ -8,7 +8,8 @@ import TestSupport
 import Testing
 import X509
 
-@Suite struct CertificateAuthorityTests {
+@Suite(.scratchFolder) struct CertificateAuthorityTests {
+    private let folder = ScratchFolder.current
     private let team: TeamFixture
 
     init() throws { team = try TeamFixture() }
@@ -129,29 +130,25 @@ import X509
     }
 
     @Test func `the saved authority signs after a restart, and its files are private`() async throws {
-        try await withScratchFolder { folder in
-            let files = CertificateAuthorityFiles(in: folder.file("."))
-            #expect(try files.load() == nil)
-            try files.save(team.authority)
+        let files = CertificateAuthorityFiles(in: folder.file("."))
+        #expect(try files.load() == nil)
+        try files.save(team.authority)
 
-            let loaded = try #require(try files.load())
-            #expect(loaded.certificatePEM == team.authority.certificatePEM)
-            #expect(loaded.keyPEM == team.authority.keyPEM)
-            chmod(files.keyPath, 0o640)
-            #expect(throws: TLSError.self) { try files.load() }
-        }
+        let loaded = try #require(try files.load())
+        #expect(loaded.certificatePEM == team.authority.certificatePEM)
+        #expect(loaded.keyPEM == team.authority.keyPEM)
+        chmod(files.keyPath, 0o640)
+        #expect(throws: TLSError.self) { try files.load() }
     }
 
     @Test func `an authority whose key is that of another team is refused`() async throws {
         let other = try TeamFixture()
-        try await withScratchFolder { folder in
-            let files = CertificateAuthorityFiles(in: folder.file("."))
-            try files.save(team.authority)
-            try Data(other.authority.keyPEM.utf8).write(to: URL(filePath: files.keyPath))
-            chmod(files.keyPath, 0o600)
+        let files = CertificateAuthorityFiles(in: folder.file("."))
+        try files.save(team.authority)
+        try Data(other.authority.keyPEM.utf8).write(to: URL(filePath: files.keyPath))
+        chmod(files.keyPath, 0o600)
 
-            #expect(throws: TLSError.self) { try files.load() }
-        }
+        #expect(throws: TLSError.self) { try files.load() }
     }
 }
 

@@ -183,9 +183,7 @@ private struct SigningKey: NIOSSLCustomPrivateKey, Hashable {
         channel.eventLoop.makeFailedFuture(Handshake.ClosedWithoutAnswer())
     }
 
-    static func == (left: Self, right: Self) -> Bool {
-        left.key.rawRepresentation == right.key.rawRepresentation
-    }
+    static func == (left: Self, right: Self) -> Bool { left.key.rawRepresentation == right.key.rawRepresentation }
 
     func hash(into hasher: inout Hasher) { hasher.combine(key.rawRepresentation) }
 }

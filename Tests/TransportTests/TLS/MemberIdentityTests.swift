@@ -5,7 +5,8 @@ import Transport
 import TestSupport
 import Testing
 
-@Suite struct MemberIdentityTests {
+@Suite(.scratchFolder) struct MemberIdentityTests {
+    private let folder = ScratchFolder.current
     private let team: TeamFixture
 
     init() throws { team = try TeamFixture() }
@@ -15,49 +16,41 @@ import Testing
     }
 
     @Test func `the key is created once, and stays after a failed join`() async throws {
-        try await withScratchFolder { folder in
-            let file = MemberIdentityFile(in: folder.file("."))
-            let key = try file.loadOrCreateKey()
+        let file = MemberIdentityFile(in: folder.file("."))
+        let key = try file.loadOrCreateKey()
 
-            #expect(try file.loadOrCreateKey().pin == key.pin)
-            #expect(try file.load() == nil)
-            var status = stat()
-            #expect(stat(file.path, &status) == 0 && status.st_mode & 0o7777 == 0o600)
-        }
+        #expect(try file.loadOrCreateKey().pin == key.pin)
+        #expect(try file.load() == nil)
+        var status = stat()
+        #expect(stat(file.path, &status) == 0 && status.st_mode & 0o7777 == 0o600)
     }
 
     @Test func `a new key replaces the identity, and is kept until the next join`() async throws {
-        try await withScratchFolder { folder in
-            let file = MemberIdentityFile(in: folder.file("."))
-            let old = try file.loadOrCreateKey()
-            let certificate = try request(old, "lab2")
-            try file.save(
-                MemberIdentity(key: old, certificate: certificate, authority: team.authority.certificatePEM)
-            )
-            let key = try file.createKey()
+        let file = MemberIdentityFile(in: folder.file("."))
+        let old = try file.loadOrCreateKey()
+        let certificate = try request(old, "lab2")
+        try file.save(MemberIdentity(key: old, certificate: certificate, authority: team.authority.certificatePEM))
+        let key = try file.createKey()
 
-            #expect(key.pin != old.pin)
-            #expect(try file.loadOrCreateKey().pin == key.pin)
-            #expect(try file.load() == nil)
-        }
+        #expect(key.pin != old.pin)
+        #expect(try file.loadOrCreateKey().pin == key.pin)
+        #expect(try file.load() == nil)
     }
 
     @Test func `a saved identity has the same host and key after a restart`() async throws {
-        try await withScratchFolder { folder in
-            let file = MemberIdentityFile(in: folder.file("."))
-            let key = try file.loadOrCreateKey()
-            let identity = try MemberIdentity(
-                key: key,
-                certificate: request(key, "lab2"),
-                authority: team.authority.certificatePEM
-            )
-            try file.save(identity)
+        let file = MemberIdentityFile(in: folder.file("."))
+        let key = try file.loadOrCreateKey()
+        let identity = try MemberIdentity(
+            key: key,
+            certificate: request(key, "lab2"),
+            authority: team.authority.certificatePEM
+        )
+        try file.save(identity)
 
-            let loaded = try #require(try file.load())
-            #expect(loaded.host == identity.host && loaded.pin == key.pin && loaded.expiresAt == identity.expiresAt)
-            #expect(loaded.authorityPEM == team.authority.certificatePEM)
-            #expect(try file.loadOrCreateKey().pin == key.pin)
-        }
+        let loaded = try #require(try file.load())
+        #expect(loaded.host == identity.host && loaded.pin == key.pin && loaded.expiresAt == identity.expiresAt)
+        #expect(loaded.authorityPEM == team.authority.certificatePEM)
+        #expect(try file.loadOrCreateKey().pin == key.pin)
     }
 
     @Test func `a certificate for another key, or from another authority, is refused`() throws {
@@ -73,24 +66,20 @@ import Testing
     }
 
     @Test func `a file that others can open is refused`() async throws {
-        try await withScratchFolder { folder in
-            let file = MemberIdentityFile(in: folder.file("."))
-            _ = try file.loadOrCreateKey()
-            chmod(file.path, 0o644)
+        let file = MemberIdentityFile(in: folder.file("."))
+        _ = try file.loadOrCreateKey()
+        chmod(file.path, 0o644)
 
-            #expect(throws: TLSError.self) { try file.load() }
-            #expect(throws: TLSError.self) { try file.loadOrCreateKey() }
-        }
+        #expect(throws: TLSError.self) { try file.load() }
+        #expect(throws: TLSError.self) { try file.loadOrCreateKey() }
     }
 
     @Test func `a damaged file is reported and stays`() async throws {
-        try await withScratchFolder { folder in
-            let file = MemberIdentityFile(in: folder.file("."))
-            try Data("not a key".utf8).write(to: URL(filePath: file.path))
-            chmod(file.path, 0o600)
+        let file = MemberIdentityFile(in: folder.file("."))
+        try Data("not a key".utf8).write(to: URL(filePath: file.path))
+        chmod(file.path, 0o600)
 
-            #expect(throws: TLSError.self) { try file.loadOrCreateKey() }
-            #expect(try String(contentsOf: URL(filePath: file.path), encoding: .utf8) == "not a key")
-        }
+        #expect(throws: TLSError.self) { try file.loadOrCreateKey() }
+        #expect(try String(contentsOf: URL(filePath: file.path), encoding: .utf8) == "not a key")
     }
 }

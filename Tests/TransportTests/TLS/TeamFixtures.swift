@@ -10,9 +10,7 @@ import X509
 struct TeamFixture {
     let authority: CertificateAuthority
 
-    init() throws {
-        authority = try CertificateAuthority(creatingFor: SanitizedText("lab"))
-    }
+    init() throws { authority = try CertificateAuthority(creatingFor: SanitizedText("lab")) }
 
     /// Returns the identity of a host, as it has it after its join.
     func member(_ name: String) throws -> MemberIdentity {

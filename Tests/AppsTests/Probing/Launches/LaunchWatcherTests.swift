@@ -8,7 +8,8 @@ import Testing
 @testable import Apps
 
 /// The watcher with real connections to a server on loopback.
-@Suite(.timeLimit(.minutes(1))) struct LaunchWatcherTests {
+@Suite(.timeLimit(.minutes(1)), .scratchFolder) struct LaunchWatcherTests {
+    private let scratch = ScratchFolder.current
     private let id: EndpointID
 
     init() throws { id = try #require(EndpointID("shop-phone")) }
@@ -35,70 +36,62 @@ import Testing
     }
 
     @Test func `the end of a server ends the observation, and the next server has another one`() async throws {
-        try await withScratchFolder { scratch in
-            try await Self.running { watcher, launches in
-                let server = try Self.server(in: scratch)
-                let route = Self.route(server)
-                watcher.set([route], of: id)
-                let first = try await eventually("the server is observed") { launches[route] }
-                #expect(await first.isUnbroken())
+        try await Self.running { watcher, launches in
+            let server = try Self.server(in: scratch)
+            let route = Self.route(server)
+            watcher.set([route], of: id)
+            let first = try await eventually("the server is observed") { launches[route] }
+            #expect(await first.isUnbroken())
 
-                server.stop()
-                var endings = watcher.endings.makeAsyncIterator()
-                #expect(await endings.next() == route)
-                #expect(first.isEnded)
-                let again = try Self.server(port: server.port, in: scratch)
-                let second = try await eventually("the next server is observed") { launches[route] }
-                #expect(second != first && again.port == server.port)
-            }
+            server.stop()
+            var endings = watcher.endings.makeAsyncIterator()
+            #expect(await endings.next() == route)
+            #expect(first.isEnded)
+            let again = try Self.server(port: server.port, in: scratch)
+            let second = try await eventually("the next server is observed") { launches[route] }
+            #expect(second != first && again.port == server.port)
         }
     }
 
     @Test func `an observation is broken before the watcher has handled the end`() async throws {
-        try await withScratchFolder { scratch in
-            try await Self.running { _, launches in
-                let server = try Self.server(in: scratch)
-                let route = Self.route(server)
-                let observation = try #require(await launches.observation(of: route))
-                server.stop()
-                // The server's threads close their connections one after the other.
-                try await eventually("the observation is broken") { await !observation.isUnbroken() }
-                #expect(launches[route] == nil)
-            }
+        try await Self.running { _, launches in
+            let server = try Self.server(in: scratch)
+            let route = Self.route(server)
+            let observation = try #require(await launches.observation(of: route))
+            server.stop()
+            // The server's threads close their connections one after the other.
+            try await eventually("the observation is broken") { await !observation.isUnbroken() }
+            #expect(launches[route] == nil)
         }
     }
 
     @Test func `a port that refuses connections cannot be observed`() async throws {
-        try await withScratchFolder { scratch in
-            try await Self.running { _, launches in
-                let server = try Self.server(in: scratch)
-                server.stop()
-                try await eventually("the port is closed") { await launches.observation(of: Self.route(server)) == nil }
-            }
+        try await Self.running { _, launches in
+            let server = try Self.server(in: scratch)
+            server.stop()
+            try await eventually("the port is closed") { await launches.observation(of: Self.route(server)) == nil }
         }
     }
 
     @Test func `a server with one connection at a time is polled and stays usable`() async throws {
-        try await withScratchFolder { scratch in
-            try await Self.running { watcher, launches in
-                let turn = Mutex(())
-                let server = try LoopbackServer(in: scratch) { connection in
-                    turn.withLock { _ in
-                        var buffer = [UInt8](repeating: 0, count: 8_192)
-                        guard recv(connection, &buffer, buffer.count, 0) > 0 else { return }
-                        let answer = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
-                        _ = answer.withCString { send(connection, $0, strlen($0), CInt(MSG_NOSIGNAL)) }
-                    }
+        try await Self.running { watcher, launches in
+            let turn = Mutex(())
+            let server = try LoopbackServer(in: scratch) { connection in
+                turn.withLock { _ in
+                    var buffer = [UInt8](repeating: 0, count: 8_192)
+                    guard recv(connection, &buffer, buffer.count, 0) > 0 else { return }
+                    let answer = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
+                    _ = answer.withCString { send(connection, $0, strlen($0), CInt(MSG_NOSIGNAL)) }
                 }
-                let route = Self.route(server)
-                watcher.set([route], of: id)
-                let observation = try await eventually("the server is observed") { launches[route] }
-                // The idle connection ends within moments, so the server answers others.
-                try await eventually("the server answers") {
-                    await ServiceDetector(dialer: NetworkPlanner()).health(of: route) != nil
-                }
-                #expect(await observation.isUnbroken())
             }
+            let route = Self.route(server)
+            watcher.set([route], of: id)
+            let observation = try await eventually("the server is observed") { launches[route] }
+            // The idle connection ends within moments, so the server answers others.
+            try await eventually("the server answers") {
+                await ServiceDetector(dialer: NetworkPlanner()).health(of: route) != nil
+            }
+            #expect(await observation.isUnbroken())
         }
     }
 }
