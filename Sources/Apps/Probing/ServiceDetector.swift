@@ -122,14 +122,7 @@ private struct Conversation {
     mutating func recognize(_ profile: Profile) async throws -> ServerIdentity? {
         var recognizer = ProfileRecognizer(profile)
         while let request = recognizer.nextRequest { recognizer.receive(try await send(request.httpRequest())) }
-        guard case .match(let server) = recognizer.outcome else { return nil }
-        return ServerIdentity(
-            kind: server.kind,
-            app: server.app,
-            version: server.version,
-            launchID: server.launchID,
-            wantsToken: profile.authentication.requiresSecret
-        )
+        return if case .match(let server) = recognizer.outcome { server } else { nil }
     }
 }
 

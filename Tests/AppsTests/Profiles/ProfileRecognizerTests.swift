@@ -44,7 +44,7 @@ import Testing
 
         #expect(
             recognizer.outcome
-                == .match(RecognizedServer(kind: .appDebug, app: nil, version: nil, launchID: nil))
+                == .match(ServerIdentity(kind: .appDebug))
         )
         #expect(recognizer.nextRequest == nil)
     }
@@ -85,7 +85,7 @@ import Testing
         #expect(
             recognizer.outcome
                 == .match(
-                    RecognizedServer(
+                    ServerIdentity(
                         kind: EndpointKind("debugbridge"),
                         app: SanitizedText("com.example.shop"),
                         version: SanitizedText("42"),

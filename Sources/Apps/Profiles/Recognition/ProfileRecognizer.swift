@@ -1,22 +1,5 @@
 package import Model
 
-/// The identity that a recognised server reports.
-package struct RecognizedServer: Hashable, Sendable {
-    package let kind: EndpointKind
-    /// The bundle identifier of the app.
-    package let app: SanitizedText?
-    package let version: SanitizedText?
-    /// Text that is new at each launch.
-    package let launchID: SanitizedText?
-
-    package init(kind: EndpointKind, app: SanitizedText?, version: SanitizedText?, launchID: SanitizedText?) {
-        self.kind = kind
-        self.app = app
-        self.version = version
-        self.launchID = launchID
-    }
-}
-
 /// Decides whether a server is of a profile's kind, from its responses to the profile's probe requests.
 ///
 /// The caller sends each `nextRequest` on a connection of its own, without any secret, and reports the response.
@@ -28,7 +11,7 @@ package struct ProfileRecognizer: Sendable {
 
     package enum Outcome: Hashable, Sendable {
         case undecided
-        case match(RecognizedServer)
+        case match(ServerIdentity)
         /// The reason continues the sentence "it answers with".
         case mismatch(String)
     }
@@ -84,7 +67,7 @@ package struct ProfileRecognizer: Sendable {
         }
     }
 
-    private var server: RecognizedServer {
+    private var server: ServerIdentity {
         func text(_ place: IdentitySource.Place?, limit: Int = SanitizedText.nameLimit) -> SanitizedText? {
             guard let place, let json = responses[place.path], let value = place.pointer.value(in: json) else {
                 return nil
@@ -92,11 +75,12 @@ package struct ProfileRecognizer: Sendable {
             let text = SanitizedText(value.string ?? value.number?.text ?? "", limit: limit)
             return text.isEmpty ? nil : text
         }
-        return RecognizedServer(
+        return ServerIdentity(
             kind: profile.kind,
             app: text(profile.identity.app, limit: Self.appLimit),
             version: text(profile.identity.version),
-            launchID: text(profile.identity.launchID)
+            launchID: text(profile.identity.launchID),
+            wantsToken: profile.authentication.requiresSecret
         )
     }
 }

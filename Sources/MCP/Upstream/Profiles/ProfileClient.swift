@@ -98,7 +98,7 @@ actor ProfileClient {
     /// Checks that a server of the profile's kind answers. No secret is sent.
     ///
     /// - Throws: `AppError`, `.invalidResponse` if another server answers; `CancellationError`.
-    func recognize(_ attempt: Attempt) async throws -> RecognizedServer {
+    func recognize(_ attempt: Attempt) async throws -> ServerIdentity {
         let attempt = Attempt(route: nil, admission: nil, limits: attempt.limits, end: attempt.end)
         var recognizer = ProfileRecognizer(profile)
         while let request = recognizer.nextRequest {

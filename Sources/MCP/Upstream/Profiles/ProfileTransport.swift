@@ -72,7 +72,7 @@ struct ProfileTransport: UpstreamTransport {
     }
 
     /// Returns the result of `initialize`.
-    private func description(of server: RecognizedServer) -> JSON {
+    private func description(of server: ServerIdentity) -> JSON {
         var info: JSONObject = [
             "name": .string(server.app?.text ?? profile.name), "title": .string(profile.title),
         ]
