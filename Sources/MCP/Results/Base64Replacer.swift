@@ -12,7 +12,7 @@ struct Base64Replacer: Sendable {
         case .string(let string): .string(applied(toString: string) ?? string)
         case .array(let elements): .array(elements.map { applied(to: $0) })
         case .object(let object):
-            .object(JSONObject(object.members.map { .init(name: $0.name, value: applied(to: $0.value)) }))
+            .object(object.compactMapValues { applied(to: $0) })
         case .null, .bool, .number: json
         }
     }

@@ -114,6 +114,15 @@ package struct JSONObject: Hashable, Sendable {
     /// Creates an object without a check for duplicates. The parser has checked that already.
     init(unique members: [Member]) { self.members = members }
 
+    /// Returns the object with other values, without the members whose value becomes nil.
+    package func compactMapValues(_ transform: (JSON) -> JSON?) -> JSONObject {
+        JSONObject(
+            unique: members.compactMap { member in
+                transform(member.value).map { Member(name: member.name, value: $0) }
+            }
+        )
+    }
+
     /// Gets or sets a member. A new name is appended, and nil removes the member.
     package subscript(name: String) -> JSON? {
         get { members.first { $0.isCalled(name) }?.value }

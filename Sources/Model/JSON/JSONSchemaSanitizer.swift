@@ -46,8 +46,7 @@ package enum JSONSchemaSanitizer {
         let value = keyword.value
         switch keyword.name {
         case "properties", "patternProperties", "$defs", "definitions":
-            let members = value.object?.members ?? []
-            return .object(JSONObject(members.map { .init(name: $0.name, value: repaired($0.value, depth)) }))
+            return .object((value.object ?? [:]).compactMapValues { repaired($0, depth) })
         case "items":
             // A list of schemas was `prefixItems` before 2020-12.
             return value.array.flatMap { $0.isEmpty ? nil : value } ?? repaired(value, depth)
