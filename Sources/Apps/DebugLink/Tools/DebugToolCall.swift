@@ -25,14 +25,14 @@ struct DebugToolCall: Sendable {
         }
         let source = try await source()
         switch tool {
-        case .states: return [Self.text(try await states(of: source).text)]
+        case .states: return [.text(try await states(of: source).text)]
         case .state: return try await state(of: source)
-        case .diff: return [Self.text(try await diff(of: source).text)]
+        case .diff: return [.text(try await diff(of: source).text)]
         case .shot: return [try await picture(of: source)]
         case .sendState:
             let number = try required("number")
             try await apps.send(state: number, to: app)
-            return [Self.text("state \(number) was sent to the app")]
+            return [.text("state \(number) was sent to the app")]
         }
     }
 
@@ -67,10 +67,10 @@ struct DebugToolCall: Sendable {
             } else {
                 try await apps.state(number, of: app)
             }
-        guard bytes.count > limit else { return [Self.text(String(decoding: bytes, as: UTF8.self))] }
+        guard bytes.count > limit else { return [.text(String(decoding: bytes, as: UTF8.self))] }
         return [
-            Self.text(String(decoding: bytes.prefix(limit), as: UTF8.self)),
-            Self.text(
+            .text(String(decoding: bytes.prefix(limit), as: UTF8.self)),
+            .text(
                 "The first \(limit) of \(bytes.count) bytes. Pass a pointer to one value, or a larger limit."
             ),
         ]
@@ -145,8 +145,6 @@ struct DebugToolCall: Sendable {
         guard let number = try integer(name) else { throw .invalidArgument(name, "is missing; pass a state's number") }
         return number
     }
-
-    static func text(_ text: String) -> JSON { ["type": "text", "text": .string(text)] }
 }
 
 extension DebugStateSummary.Picture {

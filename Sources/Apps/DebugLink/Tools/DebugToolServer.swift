@@ -69,20 +69,16 @@ private struct DebugToolConnection: Sendable {
     /// Answers requests until the broker closes the stream. A slow call delays no other.
     func serve() async {
         await withDiscardingTaskGroup { group in
-            var received: [UInt8] = []
+            var decoder = LineDecoder(limit: .max)
             while let bytes = try? await stream.receive(), !bytes.isEmpty {
-                received += bytes
-                while let end = received.firstIndex(of: UInt8(ascii: "\n")) {
-                    let line = Array(received[..<end])
-                    received.removeFirst(end + 1)
-                    group.addTask { await respond(to: line) }
-                }
+                decoder.append(bytes)
+                while case .line(let line)? = decoder.next() { group.addTask { await respond(to: line) } }
             }
             group.cancelAll()
         }
     }
 
-    private func respond(to line: [UInt8]) async {
+    private func respond(to line: ArraySlice<UInt8>) async {
         // A notification has no ID and needs no response.
         guard let request = (try? JSON(parsing: line))?.object, let id = request["id"] else { return }
         var response: JSONObject = ["jsonrpc": "2.0", "id": id]
@@ -108,7 +104,7 @@ private struct DebugToolConnection: Sendable {
         do { return ["content": .array(try await call.run())] } catch is CancellationError {
             return nil
         } catch {
-            var result: JSONObject = ["content": [DebugToolCall.text("\(error)")], "isError": true]
+            var result = JSONObject.failure("\(error)")
             if (error as? DebugLinkError)?.isNotFound == true { result["_meta"] = ["patchbay/failure": "not-found"] }
             return .object(result)
         }

@@ -46,8 +46,7 @@ extension Profile {
     private static let errorLimit = 1_000
 
     private static func error(_ kind: String, _ message: String) -> JSONObject {
-        let message = SanitizedText(message, limit: errorLimit)
-        return ["content": [ResultFormat.textBlock("\(kind): \(message)")], "isError": true]
+        .failure("\(kind): \(SanitizedText(message, limit: errorLimit))")
     }
 }
 
@@ -63,7 +62,7 @@ extension ResultFormat {
         case .text(nil):
             guard !body.contains(0) else { throw .invalidResponse(reason: "something that is not text in UTF-8") }
             // Bytes that are not UTF-8 become U+FFFD.
-            return .content(["content": [Self.textBlock(String(decoding: body, as: UTF8.self))]])
+            return .content(["content": [.text(String(decoding: body, as: UTF8.self))]])
         case .image:
             return .content(["content": [try Self.imageBlock(body, Data(body).base64EncodedString())]])
         case .video:
@@ -83,7 +82,7 @@ extension ResultFormat {
             guard let text = (pointer ?? .root).value(in: json)?.string else {
                 throw .invalidResponse(reason: "JSON without a text at \"\(pointer ?? .root)\"")
             }
-            return .content(["content": [Self.textBlock(text)]])
+            return .content(["content": [.text(text)]])
         case .base64Image(let pointer):
             let text = pointer.value(in: json)?.string ?? ""
             guard let (data, isStandard) = Base64Decoder.decode(text), !data.isEmpty else {
@@ -105,8 +104,6 @@ extension ResultFormat {
         }
     }
 
-    static func textBlock(_ text: String) -> JSON { ["type": "text", "text": .string(text)] }
-
     private static func imageBlock(_ bytes: [UInt8], _ base64: String) throws(ProfileError) -> JSON {
         guard let type = ImageType(of: bytes) else {
             throw .invalidResponse(reason: "\(bytes.count) bytes that are no image")
@@ -126,10 +123,10 @@ extension JSONSelection {
         }
         let text = pointerArgument.flatMap { arguments[$0]?.string } ?? ""
         guard let place = text.isEmpty ? .root : JSONPointer(text) else {
-            return Self.failure("\"\(text)\" is not a JSON pointer; write it like \"/user/name\"")
+            return .failure("\"\(text)\" is not a JSON pointer; write it like \"/user/name\"")
         }
         guard let part = place.value(in: whole) else {
-            return Self.failure("there is no value at \"\(text)\".\n\(Self.outline(of: whole, at: .root))")
+            return .failure("there is no value at \"\(text)\".\n\(Self.outline(of: whole, at: .root))")
         }
         let size = part.bytes.count
         if let limit = limitArgument.flatMap({ arguments[$0]?.int }) ?? limit, size > limit {
@@ -138,16 +135,12 @@ extension JSONSelection {
             ].compactMap { $0 }
             let advice = hints.isEmpty ? "" : "; \(hints.joined(separator: ", or "))"
             let header = "[\(size) bytes; the limit is \(limit)\(advice)]"
-            return ["content": [ResultFormat.textBlock("\(header)\n\(Self.outline(of: part, at: place))")]]
+            return ["content": [.text("\(header)\n\(Self.outline(of: part, at: place))")]]
         }
-        var result: JSONObject = ["content": [ResultFormat.textBlock(part.text)]]
+        var result: JSONObject = ["content": [.text(part.text)]]
         // Structured content must be an object before the protocol version 2026-07-28.
         if case .object = part { result["structuredContent"] = part }
         return result
-    }
-
-    private static func failure(_ reason: String) -> JSONObject {
-        ["content": [ResultFormat.textBlock(reason)], "isError": true]
     }
 
     /// Returns a line with pointer, type and size for each member.
