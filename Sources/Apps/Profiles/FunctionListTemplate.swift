@@ -21,14 +21,15 @@ package struct FunctionListTemplate: Hashable, Sendable {
     /// Parses the table `[functions]`.
     init(_ table: TOMLTable) throws(TOMLError) {
         try table.allow(["list", "call", "pointer", "name", "description", "schema", "timeout"])
-        guard let list = try table.table("list") else { throw table.error("list", "is missing; it must be a table") }
-        try list.allow(RequestTemplate.keys)
-        self.list = try RequestTemplate(list, placeholders: [])
-        guard let call = try table.table("call") else { throw table.error("call", "is missing; it must be a table") }
-        try call.allow(RequestTemplate.keys)
-        self.call = try RequestTemplate(call, placeholders: ["function", "arguments"])
-        guard self.call.placeholders.contains("function") else {
-            throw call.error("body", "must have the placeholder {function}")
+        list = try table.requiredValue("list") { list throws(TOMLError) in
+            try RequestTemplate(list, placeholders: [])
+        }
+        call = try table.requiredValue("call") { call throws(TOMLError) in
+            let template = try RequestTemplate(call, placeholders: ["function", "arguments"])
+            guard template.placeholders.contains("function") else {
+                throw call.error("body", "must have the placeholder {function}")
+            }
+            return template
         }
         pointer = try table.pointer("pointer") ?? .root
         name = try table.pointer("name") ?? JSONPointer.root.appending("name")

@@ -47,7 +47,7 @@ package struct ProfileTool: Hashable, Sendable {
             if let problem = schema.problem(with: .object(arguments)) { throw ArgumentProblem(problem) }
             var values: [String: JSON] = [:]
             for property in schema.properties {
-                values[property.name] = arguments[property.name] ?? property.schema.defaultValue
+                values[property.name] = arguments[property.name] ?? property.value["default"]
             }
             return values
         }

@@ -21,10 +21,7 @@ extension ProfileTool {
             json.string.flatMap { Self.isName($0) ? $0 : nil }
         }
         title = try table.line("title")
-        guard let description = try table.line("description") else {
-            throw table.error("description", "is missing; it must tell an agent the use of the tool")
-        }
-        self.description = description
+        description = try table.requiredLine("description", "it must tell an agent the use of the tool")
         timeout = .seconds(try table.duration("timeout", in: Self.timeouts)?.seconds ?? Self.defaultTimeout)
         isReadOnly = try table.flag("read_only")
         isIdempotent = try table.flag("idempotent") || isReadOnly
@@ -39,7 +36,7 @@ extension ProfileTool {
     }
 
     private static func schema(_ table: TOMLTable) throws(TOMLError) -> JSONSchema {
-        var properties: [JSONSchema.Property] = []
+        var properties = JSONObject()
         if let arguments = try table.table("arguments") {
             for member in arguments.values.members where !Placeholder.isName(member.name) || member.name == "session" {
                 throw arguments.error(member.name, "cannot be the name of an argument; use letters, digits and _")
@@ -47,12 +44,10 @@ extension ProfileTool {
             properties = try JSONSchema.properties(arguments)
         }
         let required = try table.list("required", of: "a text in quotes", \.string)
-        for name in required where !properties.contains(where: { $0.name == name }) {
-            let names = properties.map(\.name)
-            throw table.error(
-                "required",
-                "has \"\(name)\", which is not an argument\(SimilarNameFinder.suggestion(for: name, among: names, listedAs: "arguments"))"
-            )
+        for name in required where properties[name] == nil {
+            let names = properties.members.map(\.name)
+            let suggestion = SimilarNameFinder.suggestion(for: name, among: names, listedAs: "arguments")
+            throw table.error("required", "has \"\(name)\", which is not an argument\(suggestion)")
         }
         return JSONSchema(properties: properties, required: required)
     }
@@ -84,14 +79,10 @@ extension ProfileTool {
     ) throws(TOMLError) {
         let names = schema.properties.map(\.name)
         let known = names + (hasPathSession ? ["session"] : [])
-        for name in template.placeholders where !known.contains(name) {
-            let key = template.path.placeholders.contains(name) ? "path" : "body"
-            let suggestion = SimilarNameFinder.suggestion(for: name, among: known, listedAs: "arguments")
-            throw table.error(key, "has the placeholder {\(name)}, which is not an argument\(suggestion)")
-        }
+        try template.check(table, known, "arguments", because: ", which is not an argument")
         for property in schema.properties {
             let name = property.name
-            let isOptional = !schema.required.contains(name) && property.schema.defaultValue == nil
+            let isOptional = !schema.required.contains(name) && property.value["default"] == nil
             if isOptional, template.path.requiredPlaceholders.contains(name) {
                 throw table.error("path", "has the placeholder {\(name)}, so the argument must be in required")
             }

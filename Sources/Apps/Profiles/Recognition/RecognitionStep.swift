@@ -47,7 +47,7 @@ extension RecognitionStep {
         }
         self.status = excluded.map { .unequal($0) } ?? .equal(status ?? 200)
         contentType = try table.text("content_type").map { $0.lowercased() }
-        schema = try table.table("json").map { table throws(TOMLError) in try JSONSchema(table) }
+        schema = try table.value("json", JSONSchema.init(_:))
     }
 }
 
@@ -76,8 +76,11 @@ struct IdentitySource: Hashable {
     /// Parses the table `[identity]`.
     init(_ table: TOMLTable, paths: [String]) throws(TOMLError) {
         try table.allow(["app", "version", "launch"])
-        if let place = try table.table("app") { app = try Place(place, paths: paths) }
-        if let place = try table.table("version") { version = try Place(place, paths: paths) }
-        if let place = try table.table("launch") { launchID = try Place(place, paths: paths) }
+        func place(_ key: String) throws(TOMLError) -> Place? {
+            try table.value(key) { place throws(TOMLError) in try Place(place, paths: paths) }
+        }
+        app = try place("app")
+        version = try place("version")
+        launchID = try place("launch")
     }
 }

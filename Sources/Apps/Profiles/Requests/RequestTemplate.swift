@@ -70,13 +70,7 @@ package struct RequestTemplate: Hashable, Sendable {
             return values[name]
         case .array(let elements): return .array(elements.compactMap { filled($0, values) })
         case .object(let object):
-            return .object(
-                JSONObject(
-                    object.members.compactMap { member in
-                        filled(member.value, values).map { JSONObject.Member(name: member.name, value: $0) }
-                    }
-                )
-            )
+            return .object(object.compactMapValues { filled($0, values) })
         case .null, .bool, .number: return template
         }
     }

@@ -46,37 +46,30 @@ extension SessionSpec {
             // Any other header could change the framing, the host or the credential.
             json.string.flatMap { $0.wholeMatch(of: #/[Xx]-[A-Za-z0-9-]{1,60}/#) == nil ? nil : $0 }
         }
-        guard let acquire = try table.table("acquire") else {
-            throw table.error("acquire", "is missing; it must be a table with path and pointer")
+        acquire = try table.requiredValue("acquire", Source.init(_:))
+        existing = try table.value("existing", Source.init(_:))
+        func request(_ table: TOMLTable) throws(TOMLError) -> RequestTemplate {
+            try RequestTemplate(table, placeholders: ["session"])
         }
-        self.acquire = try Source(acquire)
-        existing = try table.table("existing").map { table throws(TOMLError) in try Source(table) }
-        heartbeat = try Self.template(table, "heartbeat")
-        release = try Self.template(table, "release")
+        heartbeat = try table.value("heartbeat", request)
+        release = try table.value("release", request)
         guard let seconds = try table.number("lifetime", in: 1...Self.maxLifetime) else {
             throw table.error("lifetime", "is missing; it must be a number of seconds")
         }
         lifetime = .seconds(seconds)
         busyStatus = try table.number("busy_status", in: 400...599)
-        loss = try table.table("lost").map { table throws(TOMLError) in try Loss(table) }
+        loss = try table.value("lost", Loss.init(_:))
     }
 
     /// All requests of the session.
     var templates: [RequestTemplate] {
         [acquire.template] + [existing?.template, heartbeat, release].compactMap { $0 }
     }
-
-    private static func template(_ table: TOMLTable, _ key: String) throws(TOMLError) -> RequestTemplate? {
-        guard let table = try table.table(key) else { return nil }
-        try table.allow(RequestTemplate.keys)
-        return try RequestTemplate(table, placeholders: ["session"])
-    }
 }
 
 extension SessionSpec.Source {
     init(_ table: TOMLTable) throws(TOMLError) {
-        try table.allow(RequestTemplate.keys + ["pointer"])
-        template = try RequestTemplate(table, placeholders: [])
+        template = try RequestTemplate(table, placeholders: [], otherKeys: ["pointer"])
         pointer = try table.pointer("pointer") ?? .root
     }
 }
@@ -95,14 +88,23 @@ extension SessionSpec.Loss {
 
 extension RequestTemplate {
     /// Parses a request of Patchbay's own, with these placeholders only.
-    init(_ table: TOMLTable, placeholders: [String]) throws(TOMLError) {
+    init(_ table: TOMLTable, placeholders: [String], otherKeys: [String] = []) throws(TOMLError) {
+        try table.allow(Self.keys + otherKeys)
         try self.init(table)
-        for name in self.placeholders where !placeholders.contains(name) {
+        try check(table, placeholders, "placeholders")
+    }
+
+    /// Checks that the request has these placeholders only.
+    func check(
+        _ table: TOMLTable,
+        _ known: [String],
+        _ kind: String,
+        because reason: String = ""
+    ) throws(TOMLError) {
+        for name in placeholders where !known.contains(name) {
+            let suggestion = SimilarNameFinder.suggestion(for: name, among: known, listedAs: kind)
             let key = path.placeholders.contains(name) ? "path" : "body"
-            throw table.error(
-                key,
-                "has the placeholder {\(name)}\(SimilarNameFinder.suggestion(for: name, among: placeholders, listedAs: "placeholders"))"
-            )
+            throw table.error(key, "has the placeholder {\(name)}\(reason)\(suggestion)")
         }
     }
 }
