@@ -1,3 +1,4 @@
+import Model
 import NIOHTTP1
 
 /// An HTTP request to the broker.
@@ -20,9 +21,9 @@ struct OutgoingRequest: Sendable {
 
     /// The request target; percent-encodes every character that is not unreserved (RFC 3986, section 2.3).
     var target: String {
-        let path = "/" + (root + path).map(Self.escaped).joined(separator: "/")
+        let path = "/" + (root + path).map(\.urlEscaped).joined(separator: "/")
         guard !query.isEmpty else { return path }
-        return path + "?" + query.map { "\($0.name)=\(Self.escaped($0.value))" }.joined(separator: "&")
+        return path + "?" + query.map { "\($0.name)=\($0.value.urlEscaped)" }.joined(separator: "&")
     }
 
     func head(host: String) -> HTTPRequestHead {
@@ -36,21 +37,5 @@ struct OutgoingRequest: Sendable {
         if let lastEventID { headers.add(name: "Last-Event-ID", value: lastEventID) }
         headers.add(contentsOf: self.headers.map { ($0.name, $0.value) })
         return HTTPRequestHead(version: .http1_1, method: method, uri: target, headers: headers)
-    }
-
-    static func escaped(_ text: String) -> String {
-        var escaped = ""
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-                UInt8(ascii: "~"):
-                escaped.unicodeScalars.append(Unicode.Scalar(byte))
-            default:
-                let digits = String(byte, radix: 16, uppercase: true)
-                escaped += digits.count == 1 ? "%0\(digits)" : "%\(digits)"
-            }
-        }
-        return escaped
     }
 }

@@ -12,15 +12,7 @@ package struct DartAuthCode: Hashable, Sendable {
     /// - Returns: Nil for text that is not one segment of a URL path, made of letters, digits and `-_.~=`.
     package init?(_ text: some StringProtocol) {
         let code = text.hasSuffix("/") ? text.dropLast() : text[...]
-        let isSegment = code.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."),
-                UInt8(ascii: "~"), UInt8(ascii: "="):
-                true
-            default: false
-            }
-        }
+        let isSegment = code.utf8.allSatisfy { $0.isUnreserved || $0 == UInt8(ascii: "=") }
         let hasName = code.contains { $0 != "." }
         guard isSegment, hasName, code.utf8.count <= Self.maxLength else { return nil }
         self.text = String(code)

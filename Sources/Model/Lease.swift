@@ -56,7 +56,7 @@ extension Lease {
     /// Returns whether a text is an ID of a lease on its own host: `l` and at most 20 digits, as a 64-bit number has.
     package static func isLocalID(_ text: String) -> Bool {
         text.first == "l" && (2...21).contains(text.utf8.count)
-            && text.utf8.dropFirst().allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+            && text.utf8.dropFirst().allSatisfy(\.isDigit)
     }
 
     /// Splits an ID of a lease: `l3.lab2` into `l3` and `lab2`. The host is nil for a lease of this broker.

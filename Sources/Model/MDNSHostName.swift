@@ -27,7 +27,7 @@ package struct MDNSHostName: Hashable, Sendable {
                 continue
             }
             let digits = String(decoding: rest.prefix(3), as: UTF8.self)
-            if digits.utf8.count == 3, digits.utf8.allSatisfy(Self.isDigit), let value = UInt8(digits) {
+            if digits.utf8.count == 3, digits.utf8.allSatisfy(\.isDigit), let value = UInt8(digits) {
                 bytes.append(value)
                 rest = rest.dropFirst(3)
             } else if let literal = rest.popFirst() {
@@ -75,7 +75,7 @@ package struct MDNSHostName: Hashable, Sendable {
         var suffix = text.dropFirst(other.text.count)
         if suffix.hasPrefix("-") {
             suffix = suffix.dropFirst()
-        } else if other.text.utf8.last.map(Self.isDigit) == true {
+        } else if other.text.utf8.last.map(\.isDigit) == true {
             return false
         }
         return Self.number(suffix).map { $0 > 1 } ?? false
@@ -91,11 +91,11 @@ package struct MDNSHostName: Hashable, Sendable {
 
     /// Parses up to five digits without a leading zero.
     private static func number(_ text: Substring) -> Int? {
-        guard (1...5).contains(text.utf8.count), text.utf8.allSatisfy(isDigit), !text.hasPrefix("0") else { return nil }
+        guard (1...5).contains(text.utf8.count), text.utf8.allSatisfy(\.isDigit), !text.hasPrefix("0") else {
+            return nil
+        }
         return Int(text)
     }
-
-    private static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
 }
 
 /// The name of a Bonjour service instance.

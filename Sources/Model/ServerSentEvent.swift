@@ -115,7 +115,7 @@ package struct SSEDecoder: Sendable {
             if data?.count ?? 0 >= limit { throw EventTooLarge(limit: limit) }
         case "id" where !value.contains(0): lastID = String(decoding: value, as: UTF8.self)
         case "retry":
-            let isNumber = value.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+            let isNumber = value.allSatisfy(\.isDigit)
             if isNumber, let number = Int(String(decoding: value, as: UTF8.self)) { retryMilliseconds = number }
         default: break
         }

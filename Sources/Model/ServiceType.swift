@@ -29,15 +29,8 @@ package struct ServiceType: Hashable, Sendable, Comparable, CustomStringConverti
         let labels = folded.split(separator: ".", omittingEmptySubsequences: false)
         guard labels.count == 2, labels[1] == "_tcp" || labels[1] == "_udp", labels[0].first == "_" else { return nil }
         let name = labels[0].dropFirst()
-        let letters = name.utf8.filter { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) }
-        let allowed = name.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"),
-                UInt8(ascii: "_"):
-                true
-            default: false
-            }
-        }
+        let letters = name.utf8.filter { $0.isLetterOrDigit && !$0.isDigit }
+        let allowed = name.utf8.allSatisfy { $0.isLetterOrDigit || "-_".utf8.contains($0) }
         guard (2...62).contains(name.utf8.count), allowed, !letters.isEmpty,
             let first = name.first, let last = name.last, !"-_".contains(first), !"-_".contains(last)
         else { return nil }

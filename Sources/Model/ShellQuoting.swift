@@ -3,14 +3,7 @@ extension String {
     /// The text as one word of a POSIX shell, without marks if the shell takes it as it is (Shell Command Language,
     /// section 2.2).
     package var shellQuoted: String {
-        let isPlain = utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "a")...UInt8(ascii: "z"):
-                true
-            default: "/._-+:@,".utf8.contains(byte)
-            }
-        }
+        let isPlain = utf8.allSatisfy { $0.isLetterOrDigit || "/._-+:@,".utf8.contains($0) }
         return isPlain && !isEmpty ? self : "'\(replacing("'", with: "'\\''"))'"
     }
 }

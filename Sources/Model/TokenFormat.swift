@@ -78,14 +78,7 @@ package enum Base62 {
         return String(decoding: text.reversed(), as: UTF8.self)
     }
 
-    package static func contains(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "a")...UInt8(ascii: "z"):
-            true
-        default: false
-        }
-    }
+    package static func contains(_ byte: UInt8) -> Bool { byte.isLetterOrDigit }
 }
 
 /// The checksum of tokens: CRC-32 as in zlib and Ethernet (polynomial 0xEDB88320, reflected).

@@ -1,3 +1,5 @@
+import Model
+
 /// The positions of keys in a TOML document, which TOMLKit does not report.
 ///
 /// The scanner is right for valid TOML, and ends for any text. It tells where keys and elements begin, and decodes no
@@ -86,14 +88,7 @@ struct TOMLPositions {
         return keys
     }
 
-    private static func isBareKeyByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"):
-            true
-        default: false
-        }
-    }
+    private static func isBareKeyByte(_ byte: UInt8) -> Bool { byte.isLetterOrDigit || "_-".utf8.contains(byte) }
 
     /// Returns the path of a header. The name of an `[[array]]` stands for its last table.
     private mutating func resolved(_ keys: [String], isArray: Bool) -> [Component] {

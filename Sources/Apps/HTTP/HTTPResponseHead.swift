@@ -1,3 +1,5 @@
+import Model
+
 /// The head of an HTTP/1.1 response, as far as it is used here.
 package struct HTTPResponseHead: Hashable, Sendable {
     package let status: Int
@@ -62,7 +64,7 @@ extension HTTPResponseHead {
     /// Parses a header field: no whitespace before the colon (RFC 9112, section 5) and no line folding (5.2).
     private static func header(_ line: ArraySlice<UInt8>) throws(ExchangeError) -> Header {
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex,
-            line[..<colon].allSatisfy(isTokenByte)
+            line[..<colon].allSatisfy(\.isTokenByte)
         else { throw .invalid("an invalid header line") }
         var value = line[(colon + 1)...]
         while let byte = value.first, isBlank(byte) { value.removeFirst() }
@@ -78,21 +80,8 @@ extension HTTPResponseHead {
 
     private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
-    /// RFC 9110, section 5.6.2.
-    private static func isTokenByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
-        }
-    }
-
     /// Parses a number of digits only.
     static func number(_ bytes: some Collection<UInt8>) -> Int? {
-        guard !bytes.isEmpty, bytes.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else {
-            return nil
-        }
-        return Int(String(decoding: bytes, as: UTF8.self))
+        bytes.allSatisfy(\.isDigit) ? Int(String(decoding: bytes, as: UTF8.self)) : nil
     }
 }

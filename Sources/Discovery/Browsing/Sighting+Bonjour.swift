@@ -109,14 +109,7 @@ struct AdvertisedIdentity: Hashable, Sendable {
     /// Returns true for letters, digits, hyphens, dots, and the underscores of Android package names.
     private static func isBundleID(_ text: String) -> Bool {
         (1...bundleIDLimit).contains(text.utf8.count)
-            && text.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"):
-                    true
-                default: false
-                }
-            }
+            && text.utf8.allSatisfy { $0.isLetterOrDigit || "-._".utf8.contains($0) }
     }
 
     private static func text(_ value: String?) -> SanitizedText? {

@@ -123,14 +123,6 @@ package struct ParameterHeaders: Hashable, Sendable {
 
     /// Returns whether a name is an HTTP token (RFC 9110, section 5.6.2).
     private static func isToken(_ name: String) -> Bool {
-        (1...64).contains(name.utf8.count)
-            && name.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"):
-                    true
-                default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
-                }
-            }
+        (1...64).contains(name.utf8.count) && name.utf8.allSatisfy(\.isTokenByte)
     }
 }

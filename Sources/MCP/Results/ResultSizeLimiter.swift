@@ -281,11 +281,7 @@ package struct ResultSizeLimiter: Sendable {
         guard let text = json?.string, text.utf8.count <= 80, text.split(separator: "/").count == 2 else {
             return other
         }
-        let isPlain = text.utf8.allSatisfy { byte in
-            byte == UInt8(ascii: "/") || byte == UInt8(ascii: "+") || byte == UInt8(ascii: ".")
-                || byte == UInt8(ascii: "-") || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
-                || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-        }
+        let isPlain = text.utf8.allSatisfy { $0.isLetterOrDigit || "/+.-".utf8.contains($0) }
         return isPlain ? text : other
     }
 

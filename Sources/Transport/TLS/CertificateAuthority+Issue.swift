@@ -148,7 +148,7 @@ extension CertificateAuthority {
             (1...63).contains(label.utf8.count) && !label.hasPrefix("-") && !label.hasSuffix("-")
                 && label.utf8.allSatisfy { Base62.contains($0) || $0 == UInt8(ascii: "-") }
         }
-        let isNumeric = labels.last?.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ?? true
+        let isNumeric = labels.last?.utf8.allSatisfy(\.isDigit) ?? true
         return isName && (!isNumeric || labels.count == 1) && text.utf8.count <= 253 ? .dnsName(text) : nil
     }
 }

@@ -1,3 +1,4 @@
+import Model
 package import SystemIO
 
 /// Decides from the first bytes of a connection if a web page may have sent them.

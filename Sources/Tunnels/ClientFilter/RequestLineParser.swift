@@ -1,3 +1,5 @@
+import Model
+
 /// The part of an HTTP/1 request line that has arrived.
 package enum RequestLineStage: Comparable, Sendable {
     /// No bytes, or only blanks.
@@ -118,7 +120,7 @@ struct RequestLineParser: Hashable, Sendable {
         let parts = line.dropLast().split(separator: .space, maxSplits: 3, omittingEmptySubsequences: false)
         guard start == 0, line.last == .carriageReturn, parts.count == 3, !parts[1].isEmpty,
             parts[1].allSatisfy(\.isVisible), parts[2].count == 8, parts[2].starts(with: "HTTP/1.".utf8),
-            let minor = parts[2].last, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(minor)
+            let minor = parts[2].last, minor.isDigit
         else { return .malformed }
         return .read(target: parts[1].startIndex..<parts[1].endIndex, minor: minor - UInt8(ascii: "0"), end: end + 1)
     }
@@ -135,16 +137,6 @@ extension UInt8 {
 
     /// VCHAR or obs-text: the bytes allowed in a target.
     fileprivate var isVisible: Bool { self > 0x20 && self != 0x7F }
-
-    /// tchar (RFC 9110, section 5.6.2).
-    var isTokenByte: Bool {
-        switch self {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default: "!#$%&'*+-.^_`|~".utf8.contains(self)
-        }
-    }
 }
 
 extension Collection<UInt8> {

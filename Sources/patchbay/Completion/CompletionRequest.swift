@@ -1,5 +1,6 @@
 import ArgumentParser
 import Client
+import Model
 
 /// A hidden call of a completion script: `patchbay ---completion tunnels rm -- positional@0 3 0 patchbay tunnels rm ""`.
 ///
@@ -60,14 +61,6 @@ struct CompletionRequest {
     /// True for a text without characters that a shell interprets. An app chooses the names of its tools.
     private static func isPlain(_ text: String) -> Bool {
         !text.hasPrefix("-")
-            && text.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."),
-                    UInt8(ascii: ":"), UInt8(ascii: "/"):
-                    true
-                default: false
-                }
-            }
+            && text.utf8.allSatisfy { $0.isLetterOrDigit || "-_.:/".utf8.contains($0) }
     }
 }

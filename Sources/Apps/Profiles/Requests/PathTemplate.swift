@@ -58,7 +58,7 @@ struct PathTemplate: Hashable, Sendable {
             case .literal(let text): items.append("\(item.name)=\(text)")
             case .placeholder(let name):
                 guard let value = values[name] else { continue }
-                items.append("\(item.name)=\(Self.escaped(try Self.text(value, named: name)))")
+                items.append("\(item.name)=\(try Self.text(value, named: name).urlEscaped)")
             }
         }
         return try path(values) + (items.isEmpty ? "" : "?\(items.joined(separator: "&"))")
@@ -81,7 +81,7 @@ struct PathTemplate: Hashable, Sendable {
                             + "/, \\, % or control characters"
                     )
                 }
-                path += "/\(Self.escaped(text))"
+                path += "/\(text.urlEscaped)"
             }
         }
         return path
@@ -99,29 +99,7 @@ struct PathTemplate: Hashable, Sendable {
 
     /// Returns whether the text consists of the characters of a path segment (RFC 3986, section 3.3) without escapes.
     private static func isLiteral(_ text: String) -> Bool {
-        text.utf8.allSatisfy { isUnreserved($0) || "!$'()*+,;:@".utf8.contains($0) }
-    }
-
-    private static func escaped(_ text: String) -> String {
-        var escaped = ""
-        for byte in text.utf8 {
-            if isUnreserved(byte) {
-                escaped.unicodeScalars.append(Unicode.Scalar(byte))
-            } else {
-                let digits = String(byte, radix: 16, uppercase: true)
-                escaped += byte < 0x10 ? "%0\(digits)" : "%\(digits)"
-            }
-        }
-        return escaped
-    }
-
-    private static func isUnreserved(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default: "-._~".utf8.contains(byte)
-        }
+        text.utf8.allSatisfy { $0.isUnreserved || "!$'()*+,;:@".utf8.contains($0) }
     }
 }
 

@@ -17,14 +17,7 @@ struct ConfigurationTargetOptions: ParsableArguments {
     var isDryRun = false
 
     func validate() throws {
-        let isName = name.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"):
-                true
-            default: false
-            }
-        }
+        let isName = name.utf8.allSatisfy { $0.isLetterOrDigit || "_-".utf8.contains($0) }
         // Clients put the name in front of each tool name, and a TOML key needs no quotes.
         guard isName, (1...64).contains(name.utf8.count) else {
             throw ValidationError("--name must have 1 to 64 letters, digits, hyphens and underscores.")
