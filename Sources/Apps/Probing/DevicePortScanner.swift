@@ -19,16 +19,12 @@ package final class DevicePortScanner: Service {
     private struct State: Sendable {
         var devices: Set<UDID> = []
         var extraPorts: Set<UInt16> = []
-        var found: [USBRoute: Sighting] = [:]
-        var failures: [USBRoute: Int] = [:]
+        var found: [USBRoute: FoundServer] = [:]
         var schedule = PortSchedule()
-        /// The routes of `found` with a server that is not fully identified yet.
-        var unidentified: [USBRoute: UnidentifiedPort] = [:]
-        /// The routes of `found` with a server whose launch has ended.
-        var ended: Set<USBRoute> = []
 
         func shouldDetect(_ key: USBRoute, at now: ContinuousClock.Instant) -> Bool {
-            found[key] == nil || unidentified[key].map { $0.next <= now } ?? false
+            guard let server = found[key] else { return true }
+            return server.identification.map { $0.next <= now } ?? false
         }
 
         /// Returns the ports to try now, grouped by device, and marks them as tried.
@@ -40,31 +36,34 @@ package final class DevicePortScanner: Service {
             let ports = ports.union(extraPorts).sorted()
             return devices.map { udid in
                 ports.map { USBRoute(udid: udid, port: $0) }.filter { key in
-                    let isUrgent = isWatched || failures[key] != nil || ended.contains(key)
-                    return schedule.markTriedIfDue(key, isUrgent: isUrgent, isFound: found[key] != nil, at: now)
+                    let server = found[key]
+                    let isUrgent = isWatched || server.map { $0.failures > 0 || $0.hasEnded } ?? false
+                    return schedule.markTriedIfDue(key, isUrgent: isUrgent, isFound: server != nil, at: now)
                 }
             }
         }
+    }
 
-        mutating func remove(_ key: USBRoute) {
-            found[key] = nil
-            failures[key] = nil
-            unidentified[key] = nil
-            ended.remove(key)
-        }
+    /// A server on a port of a device.
+    private struct FoundServer: Sendable {
+        var sighting: Sighting
+        /// The number of failures in succession.
+        var failures = 0
+        /// The next attempt to identify the server; nil if it is fully identified.
+        var identification: Identification?
+        /// Indicates whether the observed launch has ended.
+        var hasEnded = false
     }
 
     /// The times at which an unidentified server is probed again. An app that is still starting may respond late or
     /// wrongly.
-    private struct UnidentifiedPort: Sendable {
+    private struct Identification: Sendable {
         /// The longest pause between two attempts: 60 s. Some servers never identify themselves and should not be
         /// disturbed.
         static let maxPause = Duration.seconds(60)
 
-        private(set) var next: ContinuousClock.Instant
+        private(set) var next = ContinuousClock.now
         private var backoff = Backoff(from: .seconds(1), to: Self.maxPause)
-
-        init(at now: ContinuousClock.Instant) { next = now + backoff.next() }
 
         mutating func wait(from now: ContinuousClock.Instant) { next = now + backoff.next() }
     }
@@ -126,11 +125,11 @@ package final class DevicePortScanner: Service {
         let gone = state.withLock { state in
             state.devices = devices
             let gone = state.found.filter { !devices.contains($0.key.udid) }
-            for key in gone.keys { state.remove(key) }
+            for key in gone.keys { state.found[key] = nil }
             state.schedule.retain(devices)
             return gone
         }
-        for sighting in gone.values { continuation.yield(.lost(sighting.id)) }
+        for server in gone.values { continuation.yield(.lost(server.sighting.id)) }
         deviceChanges.continuation.yield()
     }
 
@@ -168,7 +167,7 @@ package final class DevicePortScanner: Service {
 
     private func probe(_ key: USBRoute) async {
         let route = Route.usb(key)
-        if state.withLock({ $0.ended.contains(key) }) { return await identifyAgain(key) }
+        if state.withLock({ $0.found[key]?.hasEnded ?? false }) { return await identifyAgain(key) }
         // Some servers accept one client and drop the old one. The end of the open stream will show whether the server
         // still runs.
         guard !isInUse(route) else { return stillOpen(key) }
@@ -179,7 +178,7 @@ package final class DevicePortScanner: Service {
                 opened(key, as: service)
             } else if launches[route] != nil {
                 stillOpen(key)
-            } else if state.withLock({ $0.found[key]?.kind.acceptsManyClients == true }) {
+            } else if state.withLock({ $0.found[key]?.sighting.kind.acceptsManyClients == true }) {
                 // Nothing shows that the launch is still the same.
                 await identifyAgain(key)
             } else {
@@ -199,22 +198,19 @@ package final class DevicePortScanner: Service {
 
     /// Identifies the server on a port again, because the launch that was observed there has ended.
     package func recheck(_ key: USBRoute) async {
-        let isKnown = state.withLock { state in
-            guard state.found[key] != nil else { return false }
-            state.ended.insert(key)
-            return true
-        }
-        if isKnown { await identifyAgain(key) }
+        state.withLock { $0.found[key]?.hasEnded = true }
+        await identifyAgain(key)
     }
 
     /// Identifies the server on a port whose launch has ended. What answers now may be another app.
     private func identifyAgain(_ key: USBRoute) async {
-        guard let kind = state.withLock({ $0.found[key]?.kind }) else { return }
+        guard let sighting = state.withLock({ $0.found[key]?.sighting }) else { return }
         do {
-            let service = try await (kind.acceptsManyClients ? unrestrictedDetector : detector).detect(.usb(key))
+            let service = try await detect(key, like: sighting)
+            let failures = state.withLock { $0.found[key]?.failures ?? 0 }
             // An app that is starting may not answer yet.
-            guard service.kind != .tcp || state.withLock({ $0.failures[key] ?? 0 >= Self.failuresBeforeLost }) else {
-                return state.withLock { $0.failures[key, default: 0] += 1 }
+            guard service.kind != .tcp || failures >= Self.failuresBeforeLost else {
+                return state.withLock { $0.found[key]?.failures += 1 }
             }
             await verifyFormerPorts(of: service, foundAt: key)
             remove(key, unless: service)
@@ -226,13 +222,18 @@ package final class DevicePortScanner: Service {
         }
     }
 
+    /// Detects the server on a port where an app was found.
+    private func detect(_ key: USBRoute, like sighting: Sighting) async throws -> ServerIdentity {
+        try await (sighting.kind.acceptsManyClients ? unrestrictedDetector : detector).detect(.usb(key))
+    }
+
     /// Reports the server on a port as lost if another app answers there.
     private func remove(_ key: USBRoute, unless service: ServerIdentity) {
         let lost = state.withLock { state -> Sighting? in
-            guard let sighting = state.found[key], Self.sighting(of: key, as: service).isOtherApp(than: sighting) else {
-                return nil
-            }
-            state.remove(key)
+            guard let sighting = state.found[key]?.sighting,
+                Self.sighting(of: key, as: service).isOtherApp(than: sighting)
+            else { return nil }
+            state.found[key] = nil
             return sighting
         }
         if let lost { continuation.yield(.lost(lost.id)) }
@@ -242,13 +243,9 @@ package final class DevicePortScanner: Service {
     private func verifyFormerPorts(of service: ServerIdentity, foundAt key: USBRoute) async {
         let sighting = Self.sighting(of: key, as: service)
         let others = state.withLock { $0.found.filter { $0.key.udid == key.udid && $0.key.port != key.port } }
-        for (former, other) in others where !sighting.isOtherApp(than: other) {
-            do {
-                let answering = try await (other.kind.acceptsManyClients ? unrestrictedDetector : detector).detect(
-                    .usb(former)
-                )
-                remove(former, unless: answering)
-            } catch let failure as DialError {
+        for (former, other) in others where !sighting.isOtherApp(than: other.sighting) {
+            do { remove(former, unless: try await detect(former, like: other.sighting)) } catch let failure as DialError
+            {
                 failed(former, failure)
             } catch {
                 // The port is in use, so its server runs.
@@ -260,23 +257,17 @@ package final class DevicePortScanner: Service {
         let sighting = Self.sighting(of: key, as: service)
         let isNews = state.withLock { state in
             guard state.devices.contains(key.udid) else { return false }
-            state.failures[key] = nil
-            state.ended.remove(key)
             let old = state.found[key]
+            var server = old ?? FoundServer(sighting: sighting, identification: Identification())
+            (server.failures, server.hasEnded) = (0, false)
+            server.identification?.wait(from: clock.now)
             // The server identified itself before: a busy app is still the same app.
-            if old != nil, service.kind == .tcp {
-                state.unidentified[key]?.wait(from: clock.now)
-                return false
+            if old == nil || service.kind != .tcp {
+                server.sighting = sighting
+                if service.isComplete { server.identification = nil }
             }
-            state.found[key] = sighting
-            if service.isComplete {
-                state.unidentified[key] = nil
-            } else if old == nil {
-                state.unidentified[key] = UnidentifiedPort(at: clock.now)
-            } else {
-                state.unidentified[key]?.wait(from: clock.now)
-            }
-            return old != sighting
+            state.found[key] = server
+            return old?.sighting != server.sighting
         }
         guard isNews else { return stillOpen(key) }
         logger.debug(
@@ -291,8 +282,8 @@ package final class DevicePortScanner: Service {
     /// Reports a known server again, because it still responds.
     private func stillOpen(_ key: USBRoute) {
         let sighting = state.withLock { state in
-            state.failures[key] = nil
-            return state.found[key]
+            state.found[key]?.failures = 0
+            return state.found[key]?.sighting
         }
         if let sighting { continuation.yield(.seen(sighting)) }
     }
@@ -316,12 +307,11 @@ package final class DevicePortScanner: Service {
 
     private func failed(_ key: USBRoute, _ failure: DialError) {
         let lost = state.withLock { state -> Sighting? in
-            guard let sighting = state.found[key] else { return nil }
-            let failures = state.failures[key, default: 0] + 1
-            state.failures[key] = failures
-            guard failure.reason == .refused || failures >= Self.failuresBeforeLost else { return nil }
-            state.remove(key)
-            return sighting
+            guard var server = state.found[key] else { return nil }
+            server.failures += 1
+            let isLost = failure.reason == .refused || server.failures >= Self.failuresBeforeLost
+            state.found[key] = isLost ? nil : server
+            return isLost ? server.sighting : nil
         }
         if let lost { continuation.yield(.lost(lost.id)) }
     }
