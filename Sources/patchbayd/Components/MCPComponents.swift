@@ -16,23 +16,16 @@ struct MCPComponents: Sendable {
     let services: [any Service]
 
     init(
-        _ configuration: Configuration.MCP,
-        ownPort: UInt16,
+        _ startup: Startup,
         state: StateComponents,
         sources: SourceComponents,
         proxy teamProxy: TeamProxy?,
-        tunnelPolicy: GrantTunnelService,
-        logger: Logger
+        tunnelPolicy: GrantTunnelService
     ) async throws(StateError) {
+        let (configuration, logger) = (startup.configuration, startup.logger)
         let (registry, dialer) = (state.registry, sources.dialer)
         let artifacts = ArtifactStore(in: "\(state.directory)/artifacts", logger: logger)
-        let detector = ServiceDetector(dialer: dialer)
-        let probe = IdentityProbe(
-            health: { await detector.health(of: $0) },
-            launch: { route in
-                await detector.launch(of: route.route, token: route.secret?.reveal()) { await route.leadsToLaunch() }
-            }
-        )
+        let probe = Self.identityProbe(dialer)
         let proxy = AppProxy(
             registry: registry,
             dialer: dialer,
@@ -42,7 +35,7 @@ struct MCPComponents: Sendable {
             leases: state.leases,
             storage: FileAppCacheStorage(in: state.directory, logger: logger),
             sizeLimiter: ResultSizeLimiter(images: ImageResizer(), artifacts: artifacts),
-            resourceLinks: ResourceLinkFilter(ownPort: ownPort),
+            resourceLinks: ResourceLinkFilter(ownPort: configuration.api.port),
             logger: logger
         )
         let apps: any AppCaller = teamProxy.map { TeamAppCaller(proxy, proxy: $0) } ?? proxy
@@ -63,7 +56,7 @@ struct MCPComponents: Sendable {
         servers = MCPServers(
             broker: broker,
             app: { AppMCPServer($0, proxy: proxy) },
-            all: configuration.all ? AggregateMCPServer(proxy: proxy) : nil,
+            all: configuration.mcp.all ? AggregateMCPServer(proxy: proxy) : nil,
             apps: apps,
             sessions: sessions,
             keepAliveTimer: keepAliveTimer,
@@ -81,5 +74,15 @@ struct MCPComponents: Sendable {
             endLaunch: { await proxy.endLaunch(of: $0) }
         )
         services = [artifacts, sessions, proxy, broker, keepAliveTimer, sameLaunches, launchEvents]
+    }
+
+    private static func identityProbe(_ dialer: any Dialer) -> IdentityProbe {
+        let detector = ServiceDetector(dialer: dialer)
+        return IdentityProbe(
+            health: { await detector.health(of: $0) },
+            launch: { route in
+                await detector.launch(of: route.route, token: route.secret?.reveal()) { await route.leadsToLaunch() }
+            }
+        )
     }
 }

@@ -12,178 +12,143 @@ import Tunnels
 /// The sources of sightings, and the parts that connect to what the sources found.
 struct SourceComponents: Sendable {
     let discovery: DiscoverySources
-    let dialer: RelayDialer
     /// The phones of this host.
     let attachedDevices: AttachedDevices
     /// The phones of all hosts of the team; nil without one.
     let teamDevices: TeamDevices?
     let brokers = NearbyBrokers()
-    let tunnels: TunnelTable
-    let leasePolicy: LeasePolicy
+    let connections: TunnelComponents
     let prober: LivenessProber
     let launchWatcher: LaunchWatcher
     /// Nil if devices are disabled in the configuration.
     let ports: DevicePortScanner?
     let openAgents: OpenAgentsIdentifier
     let profiles: ProfileLibrary
-    /// Nil if the state debugger is disabled in the configuration.
-    let debugLink: DebugLinkComponents?
-    /// The services in start order: dependencies first.
-    let services: [any Service]
 
     /// The phones that clients see.
     var devices: any DeviceProvider { teamDevices ?? attachedDevices }
+    var dialer: RelayDialer { connections.dialer }
+    var tunnels: TunnelTable { connections.tunnels }
+    var leasePolicy: LeasePolicy { connections.leasePolicy }
+    var debugLink: DebugLinkComponents? { connections.debugLink }
 
     /// Creates the sources and listens on the addresses of the saved tunnels.
     ///
-    /// - Parameters:
-    ///   - configuration: The configuration.
-    ///   - profiles: The profiles to recognise.
-    ///   - environment: The environment, for the address of usbmuxd.
-    ///   - state: The registry and access control.
-    ///   - team: The team of this host; nil without one.
-    ///   - limits: The limits of the tunnels.
-    ///   - clients: Tells if the API has clients; probes are rarer without a client.
-    ///   - logger: The operator's log.
     /// - Throws: `ConfigurationError.badAddress`, `DaemonError`.
-    init(
-        _ configuration: Configuration,
-        profiles: ProfileCatalog,
-        environment: [String: String],
-        state: StateComponents,
-        team: TeamComponents?,
-        limits: TunnelLimits,
-        clients: ConnectionLimiter,
-        logger: Logger
-    ) async throws {
-        let registry = state.registry
+    init(_ startup: Startup, state: StateComponents, team: TeamComponents?) async throws {
+        let (configuration, registry, logger) = (startup.configuration, state.registry, startup.logger)
         let attachedDevices = AttachedDevices()
         self.attachedDevices = attachedDevices
-        let teamDevices = state.endpoints.hosts.map { TeamDevices(local: attachedDevices, hosts: $0) }
-        self.teamDevices = teamDevices
-        let sources = try DiscoverySources(configuration: configuration, environment: environment, logger: logger)
-        let relay = Relay()
-        let debugLink = try DebugLinkComponents(
-            configuration.debugLink,
-            registry: registry,
-            dialer: RelayDialer(NetworkPlanner(), relay: relay),
-            bonjour: sources.bonjour,
+        teamDevices = state.endpoints.hosts.map { TeamDevices(local: attachedDevices, hosts: $0) }
+        discovery = try DiscoverySources(
+            configuration: configuration,
+            environment: startup.environment,
             logger: logger
         )
-        let planner = CompositePlanner(
-            network: NetworkPlanner(),
-            usb: sources.devices?.planner,
-            debugTools: debugLink?.tools
+        let connections = try await TunnelComponents(
+            startup,
+            state: state,
+            sources: discovery,
+            attachedDevices: attachedDevices,
+            team: team
         )
-        let resolver = RegistryRouteResolver(
-            registry: registry,
-            devices: sources.devices,
-            accessStore: state.accessStore
-        )
-        let localPlanner = RoutePlanner(resolver: resolver, planner: planner)
-        let leasePolicy = LeasePolicy(
-            registry: registry,
-            leases: state.leases,
-            // A phone that this broker cannot reach is leased by its own host.
-            isOnOtherHosts: { team != nil && !attachedDevices.contains($0) }
-        )
-        self.leasePolicy = leasePolicy
-        let tunnels = try await DaemonError.reading { () async throws(TunnelError) in
-            try await TunnelTable(
-                planner: team?.planner(localPlanner, state: state) ?? localPlanner,
-                relay: relay,
-                store: TunnelStore(directory: state.directory, health: state.health, logger: logger),
-                policy: leasePolicy,
-                limits: limits,
-                logger: logger
-            )
-        }
-        let dialer = RelayDialer(planner, relay: relay)
+        self.connections = connections
+        let (dialer, planner) = (connections.dialer, connections.planner)
+        let isInUse: @Sendable (Route) -> Bool = { planner.uses.contains($0) }
         prober = LivenessProber(
             store: RegistryLivenessStore(
                 registry: registry,
-                bonjour: sources.bonjour,
-                tunnels: tunnels,
-                clients: clients
+                bonjour: discovery.bonjour,
+                tunnels: connections.tunnels,
+                clients: startup.clients
             ),
             dialer: dialer,
-            isInUse: { planner.uses.contains($0) },
+            isInUse: isInUse,
             launches: state.launches
         )
         // A watch is no use of a port: it must not keep other parts from probing.
-        launchWatcher = LaunchWatcher(launches: state.launches, dialer: RelayDialer(planner.uncounted, relay: relay))
-        let ports = sources.devices.map { _ in
+        launchWatcher = LaunchWatcher(
+            launches: state.launches,
+            dialer: RelayDialer(planner.uncounted, relay: connections.relay)
+        )
+        ports = discovery.devices.map { _ in
             DevicePortScanner(
-                ports: ProbePorts(configuration.devices.probePorts, profiles: profiles.profiles),
+                ports: ProbePorts(configuration.devices.probePorts, profiles: startup.profiles.profiles),
                 dialer: dialer,
-                isInUse: { planner.uses.contains($0) },
-                isWatched: { clients.hasRecentClient() },
+                isInUse: isInUse,
+                isWatched: { startup.clients.hasRecentClient() },
                 launches: state.launches,
                 logger: logger
             )
         }
-        self.ports = ports
         openAgents = OpenAgentsIdentifier(registry: registry, probe: OpenAgentsProbe(dialer: dialer), logger: logger)
-        (discovery, self.dialer, self.tunnels) = (sources, dialer, tunnels)
-        self.debugLink = debugLink
-        self.profiles = ProfileLibrary(
-            catalog: profiles,
-            resolver: resolver,
-            checker: ProfileChecker(dialer: dialer, isInUse: { planner.uses.contains($0) })
+        profiles = ProfileLibrary(
+            catalog: startup.profiles,
+            resolver: connections.resolver,
+            checker: ProfileChecker(dialer: dialer, isInUse: isInUse)
         )
+    }
 
-        var services: [any Service] = [teamDevices].compactMap { $0 }
-        if let bonjour = sources.bonjour {
-            let authCodes = AuthCodeStore(registry: registry, accessStore: state.accessStore, logger: logger)
-            services += [
-                bonjour, authCodes,
-                SightingForwarder(
-                    registry: registry,
-                    events: bonjour.events,
-                    authCodes: authCodes,
-                    brokers: brokers,
-                    logger: logger
-                ),
-                AdvertisementLogger(of: bonjour, logger: logger),
-            ]
-        }
-        if let devices = sources.devices, let ports {
-            let lockdownDialer = RelayDialer(devices.planner, relay: relay)
-            let directory = DeviceDirectory(of: devices, dialer: lockdownDialer, logger: logger)
-            services += [
-                devices, directory,
-                DeviceEventForwarder(
-                    source: directory,
-                    registry: registry,
-                    attachedDevices: attachedDevices,
-                    ports: ports,
-                    tunnels: tunnels,
-                    logger: logger
-                ),
-                ports,
-                SightingForwarder(registry: registry, events: ports.events, logger: logger),
-            ]
-        }
-        services += debugLink?.services ?? []
-        services += [
-            tunnels, TunnelTargetRefresher(list: state.endpoints, registry: registry, tunnels: tunnels, ports: ports),
-            prober,
-            openAgents,
-            launchWatcher,
-            EndpointLogger(of: registry, logger: logger), TunnelLogger(of: tunnels, logger: logger),
-            RetiredIDCleaner(registry: registry, accessStore: state.accessStore, tunnels: tunnels),
+    /// Returns the services in start order: dependencies first.
+    ///
+    /// - Throws: `ConfigurationError.unusable`.
+    func services(_ startup: Startup, state: StateComponents) throws -> [any Service] {
+        let (registry, logger) = (state.registry, startup.logger)
+        return [teamDevices].compactMap { $0 } + bonjourServices(startup, state: state)
+            + deviceServices(startup, registry: registry) + (debugLink?.services ?? []) + [
+                tunnels,
+                TunnelTargetRefresher(list: state.endpoints, registry: registry, tunnels: tunnels, ports: ports),
+                prober, openAgents, launchWatcher, EndpointLogger(of: registry, logger: logger),
+                TunnelLogger(of: tunnels, logger: logger),
+                RetiredIDCleaner(registry: registry, accessStore: state.accessStore, tunnels: tunnels),
+            ] + (try readvertiser(startup, registry: registry).map { [$0] } ?? [])
+    }
+
+    private func bonjourServices(_ startup: Startup, state: StateComponents) -> [any Service] {
+        guard let bonjour = discovery.bonjour else { return [] }
+        let (registry, logger) = (state.registry, startup.logger)
+        let authCodes = AuthCodeStore(registry: registry, accessStore: state.accessStore, logger: logger)
+        return [
+            bonjour, authCodes,
+            SightingForwarder(
+                registry: registry,
+                events: bonjour.events,
+                authCodes: authCodes,
+                brokers: brokers,
+                logger: logger
+            ),
+            AdvertisementLogger(of: bonjour, logger: logger),
         ]
-        if configuration.discovery.readvertise.contains(.usb) {
-            services.append(
-                Readvertiser(
-                    registry: registry,
-                    tunnels: tunnels,
-                    publisher: BonjourAdvertisementPublisher(source: sources.bonjour),
-                    owner: try configuration.readvertiseOwner(),
-                    logger: logger
-                )
-            )
-        }
-        self.services = services
+    }
+
+    private func deviceServices(_ startup: Startup, registry: EndpointRegistry) -> [any Service] {
+        guard let devices = discovery.devices, let ports else { return [] }
+        let logger = startup.logger
+        let lockdownDialer = RelayDialer(devices.planner, relay: connections.relay)
+        let directory = DeviceDirectory(of: devices, dialer: lockdownDialer, logger: logger)
+        return [
+            devices, directory,
+            DeviceEventForwarder(
+                source: directory,
+                registry: registry,
+                attachedDevices: attachedDevices,
+                ports: ports,
+                tunnels: tunnels,
+                logger: logger
+            ),
+            ports,
+            SightingForwarder(registry: registry, events: ports.events, logger: logger),
+        ]
+    }
+
+    private func readvertiser(_ startup: Startup, registry: EndpointRegistry) throws -> Readvertiser? {
+        guard startup.configuration.discovery.readvertise.contains(.usb) else { return nil }
+        return Readvertiser(
+            registry: registry,
+            tunnels: tunnels,
+            publisher: BonjourAdvertisementPublisher(source: discovery.bonjour),
+            owner: try startup.configuration.readvertiseOwner(),
+            logger: startup.logger
+        )
     }
 }

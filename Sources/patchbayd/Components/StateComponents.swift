@@ -31,29 +31,15 @@ struct StateComponents: Sendable {
     /// Loads the state. The team is nil on a host without one.
     ///
     /// - Throws: `DaemonError`.
-    init(
-        in directory: String,
-        configuration: Configuration,
-        profiles: [Profile],
-        environment: [String: String],
-        team: TeamComponents?,
-        logger: Logger
-    ) async throws {
+    init(_ startup: Startup, team: TeamComponents?) async throws {
+        let (directory, configuration, logger) = (startup.directory, startup.configuration, startup.logger)
+        let profiles = startup.profiles.profiles
         self.directory = directory
         let health = StateFileHealthTracker(of: directory)
         self.health = health
-        let accessStore: AccessStore
-        do {
-            accessStore = try AccessStore(
-                in: directory,
-                credentials: environment["CREDENTIALS_DIRECTORY"],
-                logger: logger,
-                launches: launches
-            )
-        } catch let error as AccessError {
-            throw DaemonError.accessState(reason: error.description)
-        }
+        let accessStore = try Self.openAccessStore(startup, launches: launches)
         self.accessStore = accessStore
+        await accessStore.setAuditRetention(configuration.audit.retention)
 
         let file = StateFile<RegistryState>("endpoints", in: directory, health: health, logger: logger)
         let saved = try await DaemonError.reading { () async throws(StateError) in try await file.read() }
@@ -99,6 +85,19 @@ struct StateComponents: Sendable {
             AbsentAppSecretCleaner(registry: registry, accessStore: accessStore, logger: logger),
             RegistryPersister(registry: registry, file: file, logger: logger),
         ]
+    }
+
+    private static func openAccessStore(_ startup: Startup, launches: ObservedLaunches) throws -> AccessStore {
+        do {
+            return try AccessStore(
+                in: startup.directory,
+                credentials: startup.environment["CREDENTIALS_DIRECTORY"],
+                logger: startup.logger,
+                launches: launches
+            )
+        } catch let error as AccessError {
+            throw DaemonError.accessState(reason: error.description)
+        }
     }
 }
 

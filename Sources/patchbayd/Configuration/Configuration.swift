@@ -1,5 +1,6 @@
 import AccessControl
 import Devices
+import Discovery
 import Glibc
 import Logging
 import Model
@@ -41,6 +42,8 @@ struct Configuration: Equatable, Sendable {
         var denyInterfaces = ["docker*", "veth*", "br-*", "virbr*"]
         var readvertise: [ReadvertisedTransport] = []
         var readvertiseUser: String?
+
+        var interfaceFilter: InterfaceFilter { InterfaceFilter(allowed: interfaces, denied: denyInterfaces) }
     }
 
     /// A transport on which an app cannot announce itself.

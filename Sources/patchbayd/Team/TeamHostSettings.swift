@@ -25,10 +25,7 @@ struct TeamHostSettings: Sendable {
         self.init(
             configuration: configuration.team,
             machine: String(decoding: name.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self),
-            interfaces: InterfaceFilter(
-                allowed: configuration.discovery.interfaces,
-                denied: configuration.discovery.denyInterfaces
-            )
+            interfaces: configuration.discovery.interfaceFilter
         )
     }
 

@@ -1,0 +1,102 @@
+import API
+import AccessControl
+import Apps
+import Devices
+import Discovery
+import FoundationEssentials
+import Model
+import Registry
+import SystemIO
+import Team
+
+extension APIServices {
+    /// Connects the route handlers of the API with the other components.
+    init(
+        _ startup: Startup,
+        state: StateComponents,
+        sources: SourceComponents,
+        mcp: MCPServers,
+        tunnelPolicy: GrantTunnelService,
+        listeners: APIListeners,
+        teamSetup: TeamSetup,
+        team: TeamComponents?,
+        usbmuxServer: UsbmuxServer?
+    ) {
+        let status = StatusReporter(
+            state: state,
+            sources: sources,
+            usbmuxServer: usbmuxServer,
+            teamSetup: teamSetup,
+            remote: listeners.remote,
+            allowAnyUser: startup.configuration.api.allowAnyUser
+        )
+        self.init(
+            registry: state.registry,
+            endpoints: state.endpoints,
+            tunnels: sources.tunnels,
+            accessStore: state.accessStore,
+            tunnelPolicy: tunnelPolicy,
+            mcp: mcp,
+            leases: state.leases,
+            leasePolicy: sources.leasePolicy,
+            tcpPort: listeners.tcp.port,
+            devices: sources.devices,
+            advertisements: BonjourAdvertisementPublisher(source: sources.discovery.bonjour),
+            staticEndpoints: state.staticEndpoints,
+            profiles: sources.profiles,
+            configuration: startup.store,
+            metrics: startup.metrics,
+            remote: listeners.remote,
+            grantSockets: listeners.grantSockets,
+            registrations: state.registrations,
+            senderRefusal: { HostAddresses.refusal(ofSender: $0) },
+            brokers: sources.brokers,
+            teamControl: teamSetup,
+            team: team?.apiServices,
+            probe: { endpoint in
+                await sources.prober.probe(endpoint)
+                do { try await sources.openAgents.identify(endpoint) } catch let failure as DialError {
+                    throw Problem(.unavailable, failure.description)
+                }
+            },
+            storageProblems: { await state.health.problems() + [state.accessStore.storageProblem].compactMap { $0 } },
+            status: { await status.status() }
+        )
+    }
+}
+
+/// Collects what `/v1/status` shows.
+private struct StatusReporter {
+    let state: StateComponents
+    let sources: SourceComponents
+    let usbmuxServer: UsbmuxServer?
+    let teamSetup: TeamSetup
+    let remote: RemoteListener
+    let allowAnyUser: Bool
+    let startedAt = Date()
+
+    func status() async -> BrokerStatus {
+        await BrokerStatus(
+            of: state.endpoints,
+            tunnels: sources.tunnels,
+            devices: sources.devices,
+            sources: sourceStatuses(),
+            accessStore: state.accessStore,
+            storage: await state.health.problems(),
+            allowAnyUser: allowAnyUser,
+            remote: await remote.status(),
+            startedAt: startedAt
+        )
+    }
+
+    private func sourceStatuses() async -> [SourceStatus] {
+        let optional = [
+            usbmuxServer?.status(), await teamSetup.source(), SourceStatus(of: await state.registry.refusals),
+            state.remoteEndpoints.flatMap { SourceStatus(of: $0.refusals) },
+        ]
+        return await sources.discovery.statuses() + [sources.debugLink?.status() ?? .debugLinkOff]
+            + optional.compactMap { $0 }
+    }
+}
+
+extension PrometheusRegistry: MetricsProvider {}
