@@ -67,6 +67,12 @@ package enum Base62 {
         return String(decoding: text, as: UTF8.self)
     }
 
+    /// Returns letters with at least 128 random bits.
+    package static func random128Bits() -> String {
+        var source = SystemRandomNumberGenerator()
+        return random(count: 22, from: &source)
+    }
+
     /// Returns a number as exactly `count` letters, most significant first.
     package static func text(of number: UInt32, count: Int) -> String {
         var rest = Int(number)

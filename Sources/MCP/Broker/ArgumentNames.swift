@@ -65,23 +65,3 @@ enum ArgumentNames {
         name.lowercased().filter { $0.isLetter || $0.isNumber }
     }
 }
-
-extension JSON {
-    /// Returns the object, parsed from a JSON string if necessary: some models send arguments as a string.
-    ///
-    /// - Throws: The reason why the value is no object, as the end of a sentence.
-    func objectOrParsed() throws(ToolError) -> JSONObject {
-        if let object { return object }
-        guard let text = string else { throw ToolError("must be an object, not \(typeDescription)") }
-        let parsed: JSON
-        do throws(JSONError) { parsed = try JSON(parsing: Array(text.utf8)) } catch {
-            throw ToolError(
-                "must be an object; it is a text of \(text.utf8.count) bytes that is not complete JSON: \(error)"
-            )
-        }
-        guard let object = parsed.object else {
-            throw ToolError("must be an object, not a text with \(parsed.typeDescription)")
-        }
-        return object
-    }
-}

@@ -42,7 +42,7 @@ struct EndpointDirectory: Sendable {
         for principal: Principal,
         takesUnapproved: Bool = false
     ) async throws(ToolError) -> Endpoint {
-        let text = Self.trimmed(text)
+        let text = text.trimmed
         if let found = await endpoint(called: text, visibleTo: principal) { return found }
         let all = await endpoints(visibleTo: principal)
         let shown = SanitizedText(text, limit: 60)

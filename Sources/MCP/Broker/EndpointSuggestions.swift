@@ -68,17 +68,9 @@ extension EndpointDirectory {
         for principal: Principal,
         takesUnapproved: Bool = false
     ) async throws(ToolError) -> Endpoint {
-        guard let text = try request[ToolParameter.endpoint].map(Self.trimmed), !text.isEmpty else {
+        guard let text = try request[ToolParameter.endpoint].map(\.trimmed), !text.isEmpty else {
             throw ToolError("endpoint is missing\(await suggestions(for: principal).list)")
         }
         return try await endpoint(matching: text, for: principal, takesUnapproved: takesUnapproved)
-    }
-
-    /// Returns a name without the space around it, which no name has.
-    static func trimmed(_ text: String) -> String {
-        var rest = text[...]
-        while rest.first?.isWhitespace == true { rest.removeFirst() }
-        while rest.last?.isWhitespace == true { rest.removeLast() }
-        return String(rest)
     }
 }

@@ -70,9 +70,6 @@ struct EndpointSummary: Hashable, Sendable {
 }
 
 extension Endpoint {
-    /// AppReveal 0.10.0 and later advertise this.
-    var wantsToken: Bool { txt["auth"] == "session-token" }
-
     var via: String? {
         switch shownRoutes.first?.route {
         case .usb?: "usb"

@@ -34,10 +34,3 @@ struct ToolRequest: Sendable {
         return text
     }
 }
-
-extension JSON {
-    /// The object, parsed from a JSON string if necessary: some models send arguments as a string.
-    var objectOrText: JSONObject? {
-        object ?? string.flatMap { try? JSON(parsing: Array($0.utf8)) }?.object
-    }
-}

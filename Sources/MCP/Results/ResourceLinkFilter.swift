@@ -65,7 +65,7 @@ package struct ResourceLinkFilter: Sendable {
 
     private func meaning(of uri: String) -> Meaning {
         // Clients ignore the case of schemes and hosts (RFC 3986, section 6.2.2.1), and space around a URL.
-        let text = EndpointDirectory.trimmed(uri).lowercased()
+        let text = uri.trimmed.lowercased()
         guard let colon = text.firstIndex(of: ":") else { return .other }
         switch text[..<colon] {
         case "file": return .file

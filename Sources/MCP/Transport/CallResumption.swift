@@ -28,11 +28,11 @@ enum CallResumption {
         return RPCMessage.response(id: id, .success(.object(result))).json
     }
 
-    private static let result = AppProxy.result(
-        saying: """
-            result unknown: the connection to the broker ended before the result of this call. The app may have executed \
-            the call, or may not have received it. Look at the app's state before you call again.
-            """,
+    private static let result = JSONObject.toolFailure(
+        """
+        result unknown: the connection to the broker ended before the result of this call. The app may have executed \
+        the call, or may not have received it. Look at the app's state before you call again.
+        """,
         code: "response-lost"
     )
 }

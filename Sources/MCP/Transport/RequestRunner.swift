@@ -154,7 +154,7 @@ struct RequestRunner: Sendable {
     /// list, and drop a server that answers with an error (DeusData/codebase-memory-mcp#1015).
     private func serverResult(of request: MCPRequest, for principal: Principal) async throws(RPCError) -> JSONObject {
         do throws(RPCError) { return try await server.answer(request, of: principal) } catch {
-            guard error.code == RPCError.methodNotFound("").code, let member = ToolCatalog.members[request.method]
+            guard error.code == RPCError.methodNotFound("").code, let member = MCPRequest.listMembers[request.method]
             else {
                 throw error
             }

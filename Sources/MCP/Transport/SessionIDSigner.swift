@@ -1,5 +1,6 @@
 import Crypto
 import FoundationEssentials
+import Model
 
 /// Signs session IDs, so that the broker recognizes them after a restart without storing them.
 ///
@@ -22,12 +23,9 @@ package struct SessionIDSigner: Sendable, Codable {
     /// with capabilities.
     func makeID(for version: ProtocolVersion, _ capabilities: ClientCapabilities = []) -> String {
         let mark = capabilities.isEmpty ? "" : "~\(capabilities.text)"
-        let text = "\(Self.randomText()).\(version.rawValue)\(mark)"
+        let text = "\(Base62.random128Bits()).\(version.rawValue)\(mark)"
         return "\(text).\(signature(of: text))"
     }
-
-    /// Returns 128 random bits in visible ASCII.
-    static func randomText() -> String { text(of: SymmetricKey(size: .bits128).withUnsafeBytes { Data($0) }) }
 
     /// Returns the negotiated version of a session; nil if the signature is invalid.
     func version(of id: String) -> ProtocolVersion? { claims(of: id)?.version }

@@ -165,7 +165,7 @@ package actor SessionStore: Service {
         guard (records[session]?.serverRequests.count ?? 0) < Self.serverRequestLimit else {
             return .failure(.internalError("the client has \(Self.serverRequestLimit) unanswered requests already"))
         }
-        let (id, response) = (RPCID.text(SessionIDSigner.randomText()), Promise<Result<JSON, RPCError>>())
+        let (id, response) = (RPCID.text(Base62.random128Bits()), Promise<Result<JSON, RPCError>>())
         records[session]?.serverRequests[id] = response
         defer { records[session]?.serverRequests[id] = nil }
         guard await write(.request(RPCRequest(id: id, method: method, params: params))) else {

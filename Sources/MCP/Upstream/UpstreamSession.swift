@@ -203,7 +203,7 @@ actor UpstreamSession {
             // Another server than the connected one, or a server that has lost the session.
             if staleness != nil { connector.forget(connected.server) }
             // A tool call that may change the app is repeated only if the protocol guarantees that it was not processed.
-            let mayRepeat = staleness == .possiblyProcessed && request.mayRepeat(annotations)
+            let mayRepeat = staleness == .possiblyProcessed && annotations.mayRepeat(request)
             if !isSecond, mayRepeat || staleness == .notProcessed {
                 isSecond = true
                 continue
@@ -246,7 +246,7 @@ actor UpstreamSession {
         if let timeout = request.timeout { message.limits.idle = timeout }
         message.limits.total = min(message.limits.total, end - watch.elapsed)
         message.admission = admission
-        message.mayReuse = request.mayRepeat(annotations)
+        message.mayReuse = annotations.mayRepeat(request)
         message.notify = request.notify
         if isClientSession, let client = request.clientRequester { appRequests.begin(.number(number), of: client) }
         defer { appRequests.end(.number(number)) }

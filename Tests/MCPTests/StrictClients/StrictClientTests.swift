@@ -8,7 +8,7 @@ import Testing
 @Suite struct StrictClientTests {
     @Test func `the broker's own lists keep every rule`() async throws {
         let server = BrokerFixture().server
-        for (method, member) in ToolCatalog.members where method != "prompts/list" {
+        for (method, member) in MCPRequest.listMembers where method != "prompts/list" {
             let list = try await server.answer(MCPRequest(method), of: BrokerFixture.owner)
             let entries = try #require(list[member]?.array)
 
@@ -77,7 +77,7 @@ import Testing
         -> ScriptedApp
     {
         ScriptedApp { request in
-            if let member = ToolCatalog.members[request.method] {
+            if let member = MCPRequest.listMembers[request.method] {
                 return .result(list(request.method, member, request.body["params"]?["cursor"]))
             }
             return switch request.method {
@@ -98,7 +98,7 @@ import Testing
         let list = try await server.answer(MCPRequest(method), of: fixture.owner)
         #expect(fixture.proxy.describingDeviations([shop])[0].deviations?.count == 1)
         let adapter = ResultAdapter(mode: .session(.v2025_11_25), method: method)
-        return try adapter.adapt(list, server: [:])[ToolCatalog.members[method] ?? ""]?.array ?? []
+        return try adapter.adapt(list, server: [:])[MCPRequest.listMembers[method] ?? ""]?.array ?? []
     }
 
     @Test(arguments: [
@@ -116,7 +116,7 @@ import Testing
         #expect(entries.count == count, "\(entries.map(\.text))")
     }
 
-    @Test(arguments: Array(ToolCatalog.members.keys))
+    @Test(arguments: Array(MCPRequest.listMembers.keys))
     func `an empty or repeated cursor ends a list of every kind`(method: String) async throws {
         for last in ["", .null, false, "1"] as [JSON] {
             let app = Self.app { _, member, cursor in

@@ -30,7 +30,7 @@ struct EndpointListTool: BrokerTool {
     let directory: EndpointDirectory
 
     func call(_ request: ToolRequest, for principal: Principal) async throws(ToolError) -> ToolResult {
-        let filter = EndpointDirectory.trimmed(try request[Self.endpoint] ?? "")
+        let filter = (try request[Self.endpoint] ?? "").trimmed
         let state = try request[Self.state] ?? .any
         let cursor = try request[Self.cursor] ?? ""
         let revision = await directory.revision

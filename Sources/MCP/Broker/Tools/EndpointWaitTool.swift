@@ -31,7 +31,7 @@ struct EndpointWaitTool: BrokerTool {
     func call(_ request: ToolRequest, for principal: Principal) async throws(ToolError) -> ToolResult {
         let event = try request[Self.event] ?? .online
         let seconds = try request[Self.timeout] ?? 30
-        guard let filter = try request[Self.endpoint].map(EndpointDirectory.trimmed), !filter.isEmpty else {
+        guard let filter = try request[Self.endpoint].map(\.trimmed), !filter.isEmpty else {
             throw ToolError("endpoint is missing\(await directory.suggestions(for: principal).list)")
         }
         let found: Endpoint?

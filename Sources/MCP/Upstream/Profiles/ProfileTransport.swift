@@ -37,7 +37,7 @@ struct ProfileTransport: UpstreamTransport {
                 return UpstreamResponse(outcome: .failure(.internalError(reason)))
             }
             // Models read results and not protocol errors.
-            return UpstreamResponse(outcome: .success(.object(AppProxy.result(saying: reason, code: refusal.code))))
+            return UpstreamResponse(outcome: .success(.object(.toolFailure(reason, code: refusal.code))))
         }
     }
 

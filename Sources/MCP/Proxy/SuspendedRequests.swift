@@ -153,7 +153,7 @@ struct SuspendedRequestStore: Sendable {
                 "too many requests wait for input: at most \(Self.limitPerHolder) per client"
             )
         }
-        let state = Self.prefix + SessionIDSigner.randomText()
+        let state = Self.prefix + Base62.random128Bits()
         entries[state] = Entry(key: key, request: request, since: now)
         return (state, expired.values.map(\.request))
     }

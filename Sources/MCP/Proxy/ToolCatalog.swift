@@ -11,11 +11,6 @@ struct ToolCatalog: Sendable {
         let staleness: AppError?
     }
 
-    /// The result member with the entries, by list method. The lists of these methods are cached.
-    static let members = [
-        "tools/list": "tools", "resources/list": "resources", "resources/templates/list": "resourceTemplates",
-        "prompts/list": "prompts",
-    ]
     /// The page limit of a list. An app with more pages is assumed to loop, as is an app that repeats a cursor.
     private static let pageLimit = 100
     /// The limit of all pages of a list in bytes. The page that reaches it is the last.
@@ -103,7 +98,7 @@ struct ToolCatalog: Sendable {
     func cachedList(_ method: String, of id: EndpointID) async -> JSONObject? {
         guard var list = await cache.record(of: id).list(of: method) else { return nil }
         // An earlier version of Patchbay may have cached the list with fewer checks.
-        let member = Self.members[method] ?? ""
+        let member = MCPRequest.listMembers[method] ?? ""
         list[member] = .array(ListSanitizer.sanitize(list[member]?.array ?? [], of: method))
         return list
     }
@@ -115,7 +110,7 @@ struct ToolCatalog: Sendable {
         for principal: Principal,
         wait: Duration
     ) async throws -> JSONObject {
-        let member = Self.members[method] ?? ""
+        let member = MCPRequest.listMembers[method] ?? ""
         var entries: [JSON] = []
         var sanitizer = ListSanitizer(method)
         var cursor: JSON?

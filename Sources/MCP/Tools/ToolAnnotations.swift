@@ -13,6 +13,10 @@ struct ToolAnnotations: Hashable, Sendable {
     /// The app's own name of a tool that is listed under another one; nil if the names are the same.
     let originalName: String?
 
+    /// Returns whether a request may be sent to the app twice. A tool call may be repeated only if the tool's annotations
+    /// allow that.
+    func mayRepeat(_ request: MCPRequest) -> Bool { request.tool == nil || mayRepeat }
+
     /// The annotations of an unlisted tool.
     static let unknown = ToolAnnotations(of: [:])
 

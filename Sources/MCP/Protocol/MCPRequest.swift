@@ -70,6 +70,12 @@ package struct MCPRequest: Sendable {
 }
 
 extension MCPRequest {
+    /// The result member with the entries, by list method.
+    package static let listMembers = [
+        "tools/list": "tools", "resources/list": "resources", "resources/templates/list": "resourceTemplates",
+        "prompts/list": "prompts",
+    ]
+
     /// Rejects every cursor, for a list with a single page.
     func rejectCursor() throws(RPCError) {
         guard params["cursor"] == nil || params["cursor"] == .null else {
@@ -83,41 +89,6 @@ extension MCPRequest {
     /// The subject of an audit entry: the tool's name, otherwise the method.
     var subject: String { tool ?? method }
 
-    /// Returns whether the request may be sent to the app twice. A tool call may be repeated only if the tool's annotations
-    /// allow that.
-    func mayRepeat(_ traits: ToolAnnotations) -> Bool { tool == nil || traits.mayRepeat }
-
     /// The name of the tool, if the request is a tool call.
     var tool: String? { method == "tools/call" ? params["name"]?.string : nil }
-}
-
-/// Screenshots in JPEG format.
-///
-/// A PNG of a phone's screen is several times larger, on the network and for the app's main thread. If too large for an
-/// agent, the broker would convert a PNG to JPEG anyway.
-extension MCPRequest {
-    private static let screenshot = "screenshot"
-    private static let form = "format"
-    private static let jpeg: JSON = "jpeg"
-
-    /// True if the request is a screenshot that leaves the format open.
-    var isOpenToJPEG: Bool {
-        guard tool == Self.screenshot, let arguments = params["arguments"] else { return tool == Self.screenshot }
-        // An explicit null is a choice as well; its meaning is up to the app.
-        return arguments.object.map { $0[Self.form] == nil } ?? false
-    }
-
-    /// A copy that asks for JPEG.
-    var requestingJPEG: MCPRequest {
-        with(arguments: (params["arguments"]?.object ?? [:]).with(Self.form, Self.jpeg))
-    }
-
-    /// Returns whether a tool declares that it can return JPEG screenshots.
-    static func offersJPEG(_ tool: JSONObject) -> Bool {
-        guard tool["name"]?.string == screenshot, let format = tool["inputSchema"]?["properties"]?[form] else {
-            return false
-        }
-        if let formats = format["enum"]?.array { return formats.contains(jpeg) }
-        return format["description"]?.string?.lowercased().contains("jpeg") ?? false
-    }
 }

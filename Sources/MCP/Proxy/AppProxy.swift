@@ -254,7 +254,7 @@ extension AppProxy {
             return await catalog.withToolSuggestions(result, call.tool, at: id, for: principal, within: left)
         } catch let error as RPCError {
             let left = call.timeout.map { $0 - watch.elapsed }
-            return Self.result(saying: await refusal(of: call.tool, at: id, error, principal, left), code: "refused")
+            return .toolFailure(await refusal(of: call.tool, at: id, error, principal, left), code: "refused")
         } catch {
             throw AppError(error)
         }
@@ -279,14 +279,6 @@ extension AppProxy {
             \(id) has no tool "\(SanitizedText(tool, limit: 128))" (\(said))\(near); endpoint_tools lists those it has, \
             for a person `patchbay tools \(id)` does
             """
-    }
-
-    /// Returns a tool result with `isError`.
-    static func result(saying text: String, code: String) -> JSONObject {
-        [
-            "content": [["type": "text", "text": .string(text)]], "isError": true,
-            "_meta": ["patchbay/failure": .string(code)],
-        ]
     }
 }
 

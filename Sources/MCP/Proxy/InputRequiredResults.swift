@@ -50,7 +50,7 @@ extension RequestSender {
             var params = member.value["params"]?.object
             if params?["mode"] == "url", params?["elicitationId"] == nil {
                 // Required until 2025-11-25.
-                params?["elicitationId"] = .string(SessionIDSigner.randomText())
+                params?["elicitationId"] = .string(Base62.random128Bits())
             }
             guard client.capabilities.allow(method, params) else {
                 throw .internalError("the app requested \(method), which the client does not support")

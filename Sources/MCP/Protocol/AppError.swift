@@ -234,6 +234,6 @@ extension AppError {
 
     /// Returns a tool result with `isError` that contains the message for the audience.
     package func result(for audience: Audience, at id: EndpointID) -> JSONObject {
-        AppProxy.result(saying: message(for: audience, at: id), code: code)
+        .toolFailure(message(for: audience, at: id), code: code)
     }
 }

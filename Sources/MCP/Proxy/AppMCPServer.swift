@@ -42,7 +42,7 @@ package struct AppMCPServer: MCPServer {
     private func handle(_ request: MCPRequest, _ principal: Principal) async throws -> JSONObject {
         switch request.method {
         case "tools/call": return try await call(request, principal)
-        case let method where ToolCatalog.members[method] != nil:
+        case let method where MCPRequest.listMembers[method] != nil:
             // The pages of the app's list are returned as one page.
             try request.rejectCursor()
             return try await list(method, principal)

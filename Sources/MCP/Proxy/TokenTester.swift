@@ -1,5 +1,5 @@
 import AccessControl
-import Model
+package import Model
 import Synchronization
 import SystemIO
 
@@ -72,4 +72,9 @@ struct TokenTester: Sendable {
             return nil
         }
     }
+}
+
+extension Endpoint {
+    /// AppReveal 0.10.0 and later advertise this.
+    package var wantsToken: Bool { txt["auth"] == "session-token" }
 }
