@@ -114,21 +114,25 @@ let package = Package(
         // Access control.
         module("AccessControl", ["CLinux", "CSQLite", "Model", "SystemIO", crypto, logging, lifecycle]),
 
-        // From the broker to the apps.
-        module("Apps", ["CZlib", "Model", "SystemIO", "TOML", crypto, logging, lifecycle]),
-
-        // Servers and clients.
+        // From the broker to the apps, and from agents to the broker.
         module(
-            "MCP",
+            "Apps",
             [
-                "AccessControl", "Apps", "CImages", "Model", "Registry", "SystemIO", "Tunnels", crypto, logging,
-                lifecycle, metrics,
+                "AccessControl", "CImages", "CZlib", "Model", "Registry", "SystemIO", "TOML", crypto, logging,
+                lifecycle,
+                metrics,
             ]
         ),
         module(
+            "Agents",
+            ["AccessControl", "Apps", "Model", "Registry", "SystemIO", "Tunnels", crypto, logging, lifecycle]
+        ),
+
+        // Servers and clients.
+        module(
             "API",
             [
-                "AccessControl", "MCP", "Model", "Registry", "SystemIO", "Transport", "Tunnels",
+                "AccessControl", "Agents", "Apps", "Model", "Registry", "SystemIO", "Transport", "Tunnels",
                 coreMetrics, httpTypes, hummingbirdCore, logging, lifecycle, metrics, nioCore, nioExtras,
                 nioHTTP1, nioHTTPTypes, nioPosix, nioTLS,
             ]
@@ -151,7 +155,8 @@ let package = Package(
         program(
             "patchbayd",
             [
-                "AccessControl", "API", "Apps", "Client", "CLinux", "CVersion", "Devices", "Discovery", "MCP", "Model",
+                "AccessControl", "Agents", "API", "Apps", "Client", "CLinux", "CVersion", "Devices", "Discovery",
+                "Model",
                 "Registry", "SystemIO", "Team", "TOML", "Transport", "Tunnels", argumentParser, coreMetrics, logging,
                 lifecycle, nioCore, unixSignals,
             ]
@@ -213,7 +218,12 @@ let package = Package(
             "TunnelsTests",
             ["CLinux", "Model", "Samples", "SystemIO", "TestSupport", "Tunnels", logging, lifecycle]
         ),
-        tests("AppsTests", ["Apps", "Model", "Samples", "SystemIO", "TestSupport", "TOML", logging]),
+        tests(
+            "AppsTests",
+            [
+                "AccessControl", "Apps", "Model", "Registry", "Samples", "SystemIO", "TestSupport", "TOML", logging,
+            ]
+        ),
         tests(
             "AccessControlTests",
             [
@@ -230,14 +240,14 @@ let package = Package(
         tests(
             "APITests",
             [
-                "AccessControl", "API", "MCP", "Model", "Registry", "Samples", "SystemIO", "TestSupport", "Tunnels",
+                "AccessControl", "API", "Apps", "Model", "Registry", "Samples", "SystemIO", "TestSupport", "Tunnels",
                 httpTypes, logging, metrics, nioCore, nioEmbedded, nioHTTP1, nioPosix,
             ]
         ),
         tests(
-            "MCPTests",
+            "AgentsTests",
             [
-                "AccessControl", "Apps", "CImages", "MCP", "Model", "Registry", "Samples", "SystemIO", "Team",
+                "AccessControl", "Agents", "Apps", "Model", "Registry", "Samples", "SystemIO", "Team",
                 "TestSupport", "Tunnels", logging, lifecycle,
             ]
         ),
@@ -245,7 +255,7 @@ let package = Package(
         tests(
             "PatchbaydTests",
             [
-                "AccessControl", "API", "Apps", "Client", "Devices", "Discovery", "MCP", "Model", "patchbayd",
+                "AccessControl", "API", "Apps", "Client", "Devices", "Discovery", "Model", "patchbayd",
                 "Registry", "Samples", "SystemIO", "Team", "TestSupport", "TOML", "Transport", "Tunnels", logging,
                 lifecycle, nioCore, nioPosix,
             ]
@@ -259,7 +269,7 @@ let package = Package(
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "AccessControl", "API", "CLinux", "Devices", "Discovery", "MCP", "Model", "patchbay",
+                "AccessControl", "API", "Apps", "CLinux", "Devices", "Discovery", "Model", "patchbay",
                 "patchbayd", "SystemIO", "TestSupport", logging,
             ],
             exclude: [

@@ -1,5 +1,6 @@
 package import AccessControl
-package import MCP
+package import Agents
+package import Apps
 package import Model
 package import Registry
 package import Tunnels

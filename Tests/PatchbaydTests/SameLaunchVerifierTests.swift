@@ -1,7 +1,7 @@
 import AccessControl
 import FoundationEssentials
 import Logging
-import MCP
+import Apps
 import Model
 import Registry
 import Synchronization

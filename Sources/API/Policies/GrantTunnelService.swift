@@ -1,5 +1,5 @@
 package import AccessControl
-import MCP
+import Agents
 package import Model
 package import Registry
 package import Tunnels

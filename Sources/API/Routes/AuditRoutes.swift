@@ -1,7 +1,7 @@
+import Apps
 import AccessControl
 import HTTPTypes
 import HummingbirdCore
-import MCP
 import Model
 import NIOCore
 

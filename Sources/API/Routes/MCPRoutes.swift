@@ -1,7 +1,8 @@
 import AccessControl
 import HTTPTypes
 import HummingbirdCore
-import MCP
+import Agents
+import Apps
 import Model
 import NIOCore
 import Registry

@@ -3,7 +3,7 @@ import HTTPTypes
 import HummingbirdCore
 import Model
 import NIOCore
-import MCP
+import Apps
 import Registry
 
 /// Server cards and their catalog (SEP-2127, the extension experimental-ext-server-card as of July 2026). Both are

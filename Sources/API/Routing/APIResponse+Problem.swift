@@ -3,7 +3,7 @@ import FoundationEssentials
 import HTTPTypes
 import HummingbirdCore
 import Logging
-import MCP
+import Apps
 import Model
 import NIOCore
 import NIOHTTP1

@@ -1,4 +1,4 @@
-import MCP
+import Apps
 package import Model
 package import NIOCore
 

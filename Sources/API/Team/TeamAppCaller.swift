@@ -1,5 +1,5 @@
 package import AccessControl
-package import MCP
+package import Apps
 package import Model
 import NIOCore
 

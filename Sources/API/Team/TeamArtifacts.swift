@@ -1,6 +1,6 @@
 package import AccessControl
 import Model
-package import MCP
+package import Apps
 import NIOCore
 import SystemIO
 

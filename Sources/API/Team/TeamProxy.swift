@@ -1,7 +1,8 @@
 package import AccessControl
 import HTTPTypes
 import HummingbirdCore
-import MCP
+import Agents
+import Apps
 import Metrics
 package import Model
 import NIOCore

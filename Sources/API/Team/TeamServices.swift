@@ -1,8 +1,8 @@
+import Apps
 import AccessControl
 import FoundationEssentials
 import HummingbirdCore
 import Model
-import MCP
 import Registry
 
 /// The parts of the API that exist only on a host of a team.

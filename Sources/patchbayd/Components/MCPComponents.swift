@@ -2,7 +2,7 @@ import API
 import AccessControl
 import FoundationEssentials
 import Glibc
-import MCP
+import Agents
 import Logging
 import Model
 import Apps

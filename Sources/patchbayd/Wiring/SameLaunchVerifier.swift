@@ -1,5 +1,5 @@
 import AccessControl
-import MCP
+import Apps
 import Model
 import Registry
 import ServiceLifecycle

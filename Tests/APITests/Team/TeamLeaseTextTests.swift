@@ -1,6 +1,6 @@
 import AccessControl
 import FoundationEssentials
-import MCP
+import Apps
 import Model
 import NIOCore
 import Synchronization

@@ -1,7 +1,7 @@
 import AccessControl
 import FoundationEssentials
 import Model
-import MCP
+import Apps
 import Synchronization
 import Testing
 

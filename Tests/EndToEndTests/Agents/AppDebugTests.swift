@@ -1,5 +1,5 @@
 import FoundationEssentials
-import MCP
+import Apps
 import Model
 import TestSupport
 import Testing

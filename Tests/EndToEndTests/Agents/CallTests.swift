@@ -1,5 +1,5 @@
 import FoundationEssentials
-import MCP
+import Apps
 import TestSupport
 import Testing
 

@@ -1,0 +1,80 @@
+package import Apps
+package import AccessControl
+import Model
+
+/// MCP's Streamable HTTP transport for one MCP URL.
+///
+/// Each request is handled by the rules of its own protocol version. Clients of all versions can use the same URL at
+/// the same time. The server behind the transport is independent of versions.
+package struct StreamableHTTPTransport: Sendable {
+    private let parser: RequestParser
+    private let runner: RequestRunner
+    private let streamHandler: ChangeStreamHandler
+    private let sessions: SessionStore
+
+    /// Creates a transport.
+    ///
+    /// - Parameters:
+    ///   - server: Handles the requests.
+    ///   - sessions: The session state; all transports of a broker may share one store.
+    ///   - keepAliveTimer: Keeps idle streams open.
+    ///   - artifacts: The artifacts that results refer to. They can be read at every URL.
+    ///   - clock: Measures how long an acknowledgement waits.
+    package init(
+        _ server: any MCPServer,
+        sessions: SessionStore,
+        keepAliveTimer: KeepAliveTimer,
+        artifacts: (any ArtifactReader)? = nil,
+        clock: any Clock<Duration> = ContinuousClock()
+    ) {
+        parser = RequestParser(signer: sessions.key, endedSessions: sessions.endedSessions)
+        runner = RequestRunner(
+            server: server,
+            sessions: sessions,
+            keepAliveTimer: keepAliveTimer,
+            artifacts: artifacts.map(ArtifactResources.init)
+        )
+        streamHandler = ChangeStreamHandler(
+            server: server,
+            sessions: sessions,
+            keepAliveTimer: keepAliveTimer,
+            clock: clock
+        )
+        self.sessions = sessions
+    }
+
+    /// Handles one HTTP request.
+    ///
+    /// - Throws: If the client disconnects before the response is complete.
+    package func serve<Writer: MCPResponseBodyWriter & ~Copyable>(
+        _ httpRequest: MCPHTTPRequest,
+        of principal: Principal,
+        to writer: inout Writer
+    ) async throws {
+        let content: MCPRequestContent
+        do throws(HTTPRejection) {
+            content = try await parser.parse(httpRequest, holder: principal.holder)
+        } catch {
+            return try await writer.write(error.response)
+        }
+        switch content {
+        case .request(let parsed):
+            try await runner.run(parsed, for: httpRequest, of: principal, to: &writer)
+        case .batch(let batch, let messages):
+            for message in messages { await sessions.receive(message) }
+            try await runner.run(batch, for: httpRequest, of: principal, to: &writer)
+        case .messages(let messages):
+            for message in messages { await sessions.receive(message) }
+            try await writer.write(.accepted)
+        case .subscription(let parsed):
+            try await streamHandler.streamSubscription(parsed, for: httpRequest, of: principal, to: &writer)
+        case .stream(let session):
+            try await streamHandler.streamSession(session, for: httpRequest, of: principal, to: &writer)
+        case .interruptedCall(let response):
+            try await writer.write(MCPHTTPResponse(events: SSEEncoder.message(response)))
+        case .end(let session):
+            if let session { await sessions.end(session) }
+            try await writer.write(MCPHTTPResponse(204))
+        }
+    }
+}

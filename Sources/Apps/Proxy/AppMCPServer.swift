@@ -1,0 +1,174 @@
+package import AccessControl
+package import Model
+import SystemIO
+
+/// Serves one app at `/e/{id}/mcp`: the app's own tools, resources and prompts, also while the app restarts.
+package struct AppMCPServer: MCPServer {
+    /// The maximum image edge in pixels, for clients that cannot specify one. Models scale larger images down to this
+    /// size anyway.
+    private static let maxPixels = 1_568
+
+    private let id: EndpointID
+    private let proxy: AppProxy
+    /// The prefix of tool names for a principal that sees the tools of several apps.
+    private let alias: String?
+
+    package init(_ id: EndpointID, proxy: AppProxy) { self.init(id, proxy: proxy, alias: nil) }
+
+    init(_ id: EndpointID, proxy: AppProxy, alias: String?) {
+        self.id = id
+        self.proxy = proxy
+        self.alias = alias
+    }
+
+    package func description(for principal: Principal) async -> ServerDescription {
+        await proxy.descriptionReader.description(of: id, for: principal)
+    }
+
+    package func answer(_ request: MCPRequest, of principal: Principal) async throws(RPCError) -> JSONObject {
+        do {
+            return try await proxy.suspendedRequests.run(request, at: id, of: principal) {
+                try await handle($0, principal)
+            }
+        } catch let error as RPCError {
+            throw error
+        } catch {
+            let failure = AppError(error)
+            throw RPCError(-32_603, failure.message(for: .appAgent, at: id), data: ["failure": .string(failure.code)])
+        }
+    }
+
+    private func handle(_ request: MCPRequest, _ principal: Principal) async throws -> JSONObject {
+        switch request.method {
+        case "tools/call": return try await call(request, principal)
+        case let method where MCPRequest.listMembers[method] != nil:
+            // The pages of the app's list are returned as one page.
+            try request.rejectCursor()
+            return try await list(method, principal)
+        case "resources/subscribe": return try await subscribe(request, principal)
+        default:
+            return try await proxy.sender.send(request, at: id, for: principal, wait: proxy.timeouts.wait).result()
+        }
+    }
+
+    /// Subscribes to a resource. The subscription is recorded also if the app is not reachable, and begins when the app is
+    /// back.
+    private func subscribe(_ request: MCPRequest, _ principal: Principal) async throws -> JSONObject {
+        let endpoint = try await proxy.pool.endpoint(id)
+        let mayCall = principal.may(.endpointCall, on: endpoint) && proxy.pool.mayHaveTools(endpoint)
+        let subscriptions = mayCall ? proxy.pool.session(to: endpoint).subscriptions : nil
+        if let uri = request.params["uri"]?.string { subscriptions?.add(uri, for: principal.holder) }
+        do {
+            return try await proxy.sender.send(request, at: id, for: principal, wait: proxy.timeouts.wait).result()
+        } catch let error as RPCError {
+            if let uri = request.params["uri"]?.string { subscriptions?.remove(uri, for: principal.holder) }
+            throw error
+        }
+    }
+
+    package func parameterHeaders(of tool: String, for principal: Principal) async -> ParameterHeaders {
+        await proxy.catalog.parameterHeaders(of: tool, at: id, for: principal)
+    }
+
+    package func changes(for principal: Principal) -> AsyncStream<ServerChange> {
+        proxy.changeMonitor.changes(of: id, for: principal)
+    }
+
+    package func changedLists(for principal: Principal) async -> Set<ServerChange> {
+        await proxy.catalog.changedLists(of: id)
+    }
+
+    /// Calls a tool. A failure is returned in the tool result, because models read results and not protocol errors.
+    private func call(_ request: MCPRequest, _ principal: Principal) async throws -> JSONObject {
+        guard let tool = request.tool else {
+            throw RPCError.invalidParams("tools/call requires a name, a string")
+        }
+        do {
+            try await proxy.catalog.listIfFilterNeedsIt(id, for: principal)
+            // The client has its own timeout and cancels the request.
+            let call = try await proxy.catalog.validated(
+                request.withArgumentsAsObject.with(timeout: proxy.timeouts.response.total),
+                at: id,
+                for: principal,
+                wait: proxy.timeouts.wait
+            )
+            var result = try await proxy.sender.call(
+                call.request,
+                at: id,
+                for: principal,
+                wait: proxy.timeouts.wait,
+                maxPixels: Self.maxPixels,
+                imageFormat: nil
+            )
+            result = call.withWarning(result)
+            return await proxy.catalog.withToolSuggestions(result, tool, at: id, for: principal, alias: alias)
+        } catch let failure as AppError {
+            return failure.result(for: .appAgent, at: id)
+        } catch let error as RPCError {
+            guard error.isAboutNames,
+                let near = await proxy.catalog.nearestTools(ifMissing: tool, at: id, for: principal, alias: alias),
+                !near.isEmpty
+            else { throw error }
+            throw RPCError(error.code, "\(error.message)\(near)", data: error.data)
+        }
+    }
+
+    private func list(_ method: String, _ principal: Principal) async throws -> JSONObject {
+        let list = try await proxy.catalog.list(method, of: id, for: principal)
+        let hasChanged = method == CachedApp.tools ? await proxy.catalog.markToolsSeen(of: id) : false
+        var result = list.result
+        var meta = result["_meta"]?.object ?? [:]
+        if let staleness = list.staleness {
+            meta["patchbay/stale"] = true
+            meta["patchbay/failure"] = .string(staleness.code)
+        }
+        if hasChanged { meta["patchbay/toolsChanged"] = true }
+        result["_meta"] = meta.members.isEmpty ? nil : .object(meta)
+        return result
+    }
+}
+
+/// The descriptions of apps' servers.
+struct ServerDescriptionProvider: Sendable {
+    /// The timeout for asking an unknown app for its description, in seconds.
+    private static let timeout = Duration.seconds(2)
+
+    let pool: UpstreamSessionPool
+    let cache: AppCache
+    let clock: any Clock<Duration>
+
+    /// Returns the app's last known description. If there is none and the app is online, connects to the app now.
+    func description(of id: EndpointID, for principal: Principal) async -> ServerDescription {
+        if await cache.record(of: id).info == nil { await fetchDescription(of: id, for: principal) }
+        let record = await cache.record(of: id)
+        guard var info = record.info else {
+            return ServerDescription(
+                info: ["name": .string(id.text), "version": "0"],
+                capabilities: ["tools": ["listChanged": true]]
+            )
+        }
+        // MCP requires a version.
+        info["version"] = info["version"] ?? "0"
+        var capabilities = record.capabilities
+        if var tools = capabilities["tools"]?.object {
+            // Always announced: the next launch may have other tools, and Patchbay checks for that.
+            tools["listChanged"] = true
+            capabilities["tools"] = .object(tools)
+        }
+        return ServerDescription(
+            info: info,
+            capabilities: capabilities,
+            instructions: record.instructions
+        )
+    }
+
+    private func fetchDescription(of id: EndpointID, for principal: Principal) async {
+        guard let endpoint = try? await pool.endpoint(id),
+            let (session, access) = try? await pool.authorize(principal, to: endpoint),
+            pool.beginDescriptionAttempt(of: id)
+        else { return }
+        _ = try? await withTimeout(Self.timeout, clock: clock) {
+            try await session.connect(endpoint, by: access.routes)
+        }
+    }
+}

@@ -1,0 +1,327 @@
+package import AccessControl
+package import Model
+package import Logging
+package import Registry
+import ServiceLifecycle
+package import SystemIO
+
+/// Forwards calls to apps and waits for apps that are restarting.
+///
+/// `RequestSender` sends requests over the sessions of `UpstreamSessionPool`. `ToolCatalog` has the apps' lists, cached in
+/// `AppCache`. Changes in the registry and of approvals wake the calls that wait for an app.
+package final class AppProxy: AppCaller, Service {
+    let registry: EndpointRegistry
+    let timeouts: UpstreamTimeouts
+    let sender: RequestSender
+    let catalog: ToolCatalog
+    let descriptionReader: ServerDescriptionProvider
+    let changeMonitor: ChangeMonitor
+    let suspendedRequests: SuspendedRequests
+    private let authorizer: any EndpointAuthorizer
+    let pool: UpstreamSessionPool
+    private let clientSessions: ClientSessions
+    private let tokenTester: TokenTester
+    private let clock: any Clock<Duration>
+    private let cache: AppCache
+    private let tasks = BackgroundTasks()
+    /// Notifies of changes of an endpoint's routes, state, approval or token.
+    private let stateNotifier = EndpointNotifier<Void>()
+    /// Notifies of changes that apps announce and of changed lists.
+    private let changeNotifier = EndpointNotifier<ServerChange>()
+
+    /// Creates a proxy.
+    ///
+    /// - Parameters:
+    ///   - registry: The endpoints.
+    ///   - dialer: Connects to routes.
+    ///   - probe: Identifies AppReveal servers.
+    ///   - profiles: The profiles of plain HTTP debug servers.
+    ///   - authorizer: Decides which routes and tokens a principal may use.
+    ///   - leases: Exclusive use of apps.
+    ///   - storage: Stores the cache between two runs.
+    ///   - sizeLimiter: Reduces large results of tools.
+    ///   - resourceLinks: Marks or removes links in results of tools.
+    ///   - timeouts: The timeouts.
+    ///   - clock: The clock of all timeouts.
+    ///   - logger: The operator's log.
+    package init(
+        registry: EndpointRegistry,
+        dialer: any Dialer,
+        probe: IdentityProbe = .none,
+        profiles: [Profile] = [],
+        authorizer: any EndpointAuthorizer,
+        leases: LeaseService = LeaseService(),
+        storage: any AppCacheStorage,
+        sizeLimiter: ResultSizeLimiter,
+        resourceLinks: ResourceLinkFilter = ResourceLinkFilter(),
+        timeouts: UpstreamTimeouts = UpstreamTimeouts(),
+        clock: any Clock<Duration> = PollerClock(),
+        logger: Logger
+    ) {
+        self.registry = registry
+        self.authorizer = authorizer
+        self.clock = clock
+        self.timeouts = timeouts
+        cache = AppCache(storage)
+        pool = UpstreamSessionPool(
+            registry: registry,
+            authorizer: authorizer,
+            dialer: dialer,
+            probe: probe,
+            profiles: ProfileIndex(profiles),
+            artifacts: sizeLimiter.artifacts,
+            cache: cache,
+            timeouts: timeouts,
+            clock: clock,
+            tasks: tasks
+        )
+        clientSessions = ClientSessions(over: pool, tasks: tasks, clock: clock)
+        suspendedRequests = SuspendedRequests(over: pool, tasks: tasks, clock: clock)
+        tokenTester = TokenTester(pool: pool, clock: clock)
+        descriptionReader = ServerDescriptionProvider(pool: pool, cache: cache, clock: clock)
+        sender = RequestSender(
+            registry: registry,
+            authorizer: authorizer,
+            leases: leases,
+            pool: pool,
+            clientSessions: clientSessions,
+            cache: cache,
+            sizeLimiter: sizeLimiter,
+            resourceLinks: resourceLinks,
+            stateNotifier: stateNotifier,
+            timeouts: timeouts,
+            clock: clock
+        )
+        catalog = ToolCatalog(
+            sender: sender,
+            pool: pool,
+            cache: cache,
+            changeNotifier: changeNotifier,
+            timeouts: timeouts,
+            clock: clock,
+            logger: logger
+        )
+        changeMonitor = ChangeMonitor(
+            of: pool,
+            catalog: catalog,
+            follower: ChangeFollower(
+                of: pool,
+                tasks: tasks,
+                clock: clock,
+                stateNotifier: stateNotifier,
+                changeNotifier: changeNotifier
+            ),
+            tasks: tasks,
+            clock: clock,
+            changeNotifier: changeNotifier
+        )
+        pool.setHandlers(
+            UpstreamSessionPool.Handlers(
+                onChange: { [weak changeMonitor] id, change in changeMonitor?.handle(change, from: id) },
+                onConnect: { [weak changeMonitor] id in changeMonitor?.refreshIfDue(id) }
+            )
+        )
+    }
+
+    package func run() async throws {
+        await cancelWhenGracefulShutdown { [self] in
+            await withDiscardingTaskGroup { group in
+                group.addTask { await self.followRegistry() }
+                group.addTask { await self.followAuthorization() }
+                group.addTask { await self.tasks.run() }
+                group.addTask { await self.cache.run() }
+            }
+        }
+        await pool.endProfileSessions()
+        await cache.save()
+    }
+
+    /// Follows the registry and records launches and removals of endpoints.
+    private func followRegistry() async {
+        // The registry drops a slow subscriber; the loop then subscribes again and wakes all waiting calls.
+        while !Task.isCancelled {
+            let (endpoints, changes) = await registry.changes()
+            for endpoint in endpoints { observe(endpoint, isStart: true) }
+            stateNotifier.notifyAll(())
+            for await change in changes {
+                if change.kind == .removed {
+                    await remove(change.endpoint.id)
+                } else {
+                    observe(change.endpoint, isStart: false)
+                }
+                if change.kind != .changed { changeNotifier.notify(change.endpoint.id, .tools) }
+                stateNotifier.notify(change.endpoint.id, ())
+            }
+        }
+    }
+
+    private func observe(_ endpoint: Endpoint, isStart: Bool) {
+        pool.observe(endpoint, isStart: isStart)
+        if endpoint.state != .offline { changeMonitor.refreshIfDue(endpoint.id) }
+    }
+
+    /// Ends the session with a launch that has ended, and wakes the calls and subscriptions that depend on it.
+    package func endLaunch(of id: EndpointID) async {
+        await pool.endLaunch(of: id)
+        changeMonitor.endLaunch(of: id)
+        stateNotifier.notify(id, ())
+        changeMonitor.refreshIfDue(id)
+    }
+
+    private func remove(_ id: EndpointID) async {
+        await pool.remove(id)
+        changeMonitor.remove(id)
+        clientSessions.removeAll(of: id)
+        await cache.remove(id)
+    }
+
+    /// Follows changes of approvals and tokens and wakes the calls that wait for them.
+    private func followAuthorization() async {
+        for await id in await authorizer.changes() {
+            // The next call shows whether a new token is valid.
+            pool.recordTokenNeed(of: id, of: nil)
+            stateNotifier.notify(id, ())
+            changeMonitor.refreshIfDue(id)
+        }
+    }
+}
+
+/// The apps' tools and tokens.
+extension AppProxy {
+    package func tools(of endpoint: Endpoint, for principal: Principal) async throws(AppError) -> AppToolList {
+        do { return try await catalog.tools(of: endpoint.id, for: principal) } catch {
+            throw AppError(error)
+        }
+    }
+
+    package func disconnect(_ id: EndpointID) async {
+        // First the sessions: a cancelled call would otherwise tell the app, over a session that is still known.
+        await pool.disconnect(id)
+        await clientSessions.disconnect(id)
+        await pool.endpointTasks.cancelAll(of: id)
+        // A cancelled call may have completed a handshake meanwhile.
+        await pool.disconnect(id)
+    }
+
+    package func toolCount(of endpoint: Endpoint) async -> Int? { await cache.record(of: endpoint.id).toolCount }
+
+    package func accepts(_ secret: EndpointSecret, at endpoint: Endpoint, for principal: Principal) async -> Bool? {
+        await tokenTester.accepts(secret, at: endpoint, for: principal)
+    }
+
+    package func requiresNoSecret(_ endpoint: Endpoint, for principal: Principal) async -> Bool {
+        await tokenTester.requiresNoSecret(endpoint, for: principal)
+    }
+
+    package func isOpen(_ endpoint: Endpoint, for principal: Principal) async -> Bool? {
+        await tokenTester.isOpen(endpoint, for: principal)
+    }
+
+    package func wantsSecret(_ endpoint: Endpoint) -> Bool { pool.requiresToken(endpoint) }
+
+    package func requiresSecret(_ endpoint: Endpoint) -> Bool { pool.requiresSecret(endpoint.kind) ?? false }
+
+    package func describingDeviations(_ endpoints: [Endpoint]) -> [Endpoint] { pool.deviations.described(endpoints) }
+}
+
+/// Calls to apps' tools.
+extension AppProxy {
+    package func call(_ call: ToolCall, of principal: Principal) async throws(AppError) -> JSONObject {
+        let params: JSONObject = ["name": .string(call.tool), "arguments": .object(call.arguments)]
+        let request = MCPRequest("tools/call", params, timeout: call.timeout, notify: call.notify)
+        let (id, watch) = (call.endpoint.id, ElapsedTimer(clock))
+        do {
+            try await catalog.listIfFilterNeedsIt(id, for: principal, within: call.timeout)
+            let validated = try await catalog.validated(
+                request.after(watch.elapsed),
+                at: id,
+                for: principal,
+                wait: call.wait
+            )
+            // The time limit of the whole call.
+            let rest = request.after(watch.elapsed).timeout
+            var result = try await sender.call(
+                rest.map { validated.request.with(timeout: $0) } ?? validated.request,
+                at: id,
+                for: principal,
+                wait: call.wait,
+                maxPixels: call.maxPixels,
+                imageFormat: call.imageFormat
+            )
+            result = validated.withWarning(result)
+            let left = call.timeout.map { $0 - watch.elapsed }
+            return await catalog.withToolSuggestions(result, call.tool, at: id, for: principal, within: left)
+        } catch let error as RPCError {
+            let left = call.timeout.map { $0 - watch.elapsed }
+            return .toolFailure(await refusal(of: call.tool, at: id, error, principal, left), code: "refused")
+        } catch {
+            throw AppError(error)
+        }
+    }
+
+    /// Describes the app's own error. If the app does not list the tool, the text says so, regardless of the app's
+    /// message.
+    private func refusal(
+        of tool: String,
+        at id: EndpointID,
+        _ error: RPCError,
+        _ principal: Principal,
+        _ limit: Duration?
+    ) async -> String {
+        guard error.isAboutNames,
+            let near = await catalog.nearestTools(ifMissing: tool, at: id, for: principal, within: limit)
+        else {
+            return "\(id) refused the call (error \(error.code)): \(error.message)"
+        }
+        let said = "error \(error.code): \(SanitizedText(error.message, limit: 500))"
+        return """
+            \(id) has no tool "\(SanitizedText(tool, limit: 128))" (\(said))\(near); endpoint_tools lists those it has, \
+            for a person `patchbay tools \(id)` does
+            """
+    }
+}
+
+/// Calls to apps, as the broker's tools and the HTTP API use them.
+package protocol AppCaller: Sendable {
+    /// Returns an app's tools, from the cache while the app is offline.
+    ///
+    /// - Throws: `AppError` if the app has never been listed, or the principal may not call the app.
+    func tools(of endpoint: Endpoint, for principal: Principal) async throws(AppError) -> AppToolList
+
+    /// Cancels the calls of an app of this broker, waiting ones too, and ends its sessions. When it returns, no call of
+    /// theirs sends another byte.
+    func disconnect(_ id: EndpointID) async
+
+    /// Returns the number of cached tools. Does not contact the app.
+    func toolCount(of endpoint: Endpoint) async -> Int?
+
+    /// Tests whether a running app accepts a token. The token is not stored.
+    ///
+    /// - Returns: Nil if the app cannot be asked now.
+    func accepts(_ secret: EndpointSecret, at endpoint: Endpoint, for principal: Principal) async -> Bool?
+
+    /// Tests whether an app accepts requests without a token. No token is sent.
+    ///
+    /// - Returns: False if the app requires a token, or cannot be asked now.
+    func requiresNoSecret(_ endpoint: Endpoint, for principal: Principal) async -> Bool
+
+    /// Tests whether an app accepts this principal's requests, with the stored token if there is one.
+    ///
+    /// - Returns: Nil if the app cannot be asked now.
+    func isOpen(_ endpoint: Endpoint, for principal: Principal) async -> Bool?
+
+    /// Returns whether the current launch has rejected a request for lack of a valid token. Does not contact the app.
+    func wantsSecret(_ endpoint: Endpoint) -> Bool
+
+    /// Returns whether the profile of the endpoint's kind requires a secret. Does not contact the app.
+    func requiresSecret(_ endpoint: Endpoint) -> Bool
+
+    /// Returns the endpoints with what was repaired in the messages of their servers.
+    func describingDeviations(_ endpoints: [Endpoint]) -> [Endpoint]
+
+    /// Calls a tool. Waits for an app that is restarting.
+    ///
+    /// - Returns: A `CallToolResult`; an error of the app itself is a result with `isError`.
+    /// - Throws: `AppError` if the app sent no response, or the principal may not call the app.
+    func call(_ call: ToolCall, of principal: Principal) async throws(AppError) -> JSONObject
+}

@@ -1,0 +1,111 @@
+import AccessControl
+package import Model
+import SystemIO
+
+/// A call of an app's tool.
+package struct ToolCall: Sendable {
+    package let endpoint: Endpoint
+    package let tool: String
+    package let arguments: JSONObject
+    /// The wait time for an unreachable app; 10 s by default.
+    package let wait: Duration
+    /// The timeout of the whole call; nil means 15 s without a byte, since an app at a breakpoint is silent.
+    package let timeout: Duration?
+    /// The maximum image edge in the result, in pixels; 0 keeps the original, as a link.
+    package let maxPixels: Int
+    /// The format of the images in the result; nil for any.
+    package let imageFormat: ImageFormat?
+    package let notify: (@Sendable (RPCNotification) -> Void)?
+
+    package init(
+        _ tool: String,
+        of endpoint: Endpoint,
+        arguments: JSONObject = [:],
+        wait: Duration = .seconds(10),
+        timeout: Duration? = nil,
+        maxPixels: Int = 1_568,
+        imageFormat: ImageFormat? = nil,
+        notify: (@Sendable (RPCNotification) -> Void)? = nil
+    ) {
+        self.endpoint = endpoint
+        self.tool = tool
+        self.arguments = arguments
+        self.wait = wait
+        self.timeout = timeout
+        self.maxPixels = maxPixels
+        self.imageFormat = imageFormat
+        self.notify = notify
+    }
+}
+
+/// Calls of tools.
+extension RequestSender {
+    /// Calls a tool and limits the size of its result.
+    ///
+    /// - Throws: `AppError`, the app's own `RPCError`, `CancellationError`.
+    func call(
+        _ request: MCPRequest,
+        at id: EndpointID,
+        for principal: Principal,
+        wait: Duration,
+        maxPixels: Int,
+        imageFormat: ImageFormat?
+    ) async throws -> JSONObject {
+        let watch = ElapsedTimer(clock)
+        var request = request
+        // A client that wants the original (`maxPixels` 0) or PNG gets the app's default format.
+        let isOpenToJPEG = maxPixels != 0 && imageFormat != .png && request.isOpenToJPEG
+        if isOpenToJPEG, await offersJPEG(request, id) { request = request.requestingJPEG }
+        let response: UpstreamResponse
+        do {
+            response = try await send(request, at: id, for: principal, wait: wait)
+        } catch AppError.invalidResponse(let what) {
+            // The app has answered, so it has received the call.
+            throw AppError.invalidResponse("\(what) (delivered, result unknown)")
+        }
+        defer { response.reservation?.release() }
+        let result = repaired(try response.result(), of: id)
+        let (turn, hasTurn) = try await imageTurn(
+            for: result,
+            of: id,
+            within: (request.timeout ?? timeouts.response.total) - watch.elapsed
+        )
+        defer { turn?.release() }
+        return await sizeLimiter.limitSize(
+            of: await resourceLinks.filtered(result, of: id, for: principal, sizeLimiter.artifacts),
+            maxPixels: hasTurn ? maxPixels : 0,
+            as: imageFormat,
+            for: principal,
+            onLooseBase64: { pool.deviations.record(.looseBase64, of: id) }
+        )
+    }
+
+    /// Returns a result that every client accepts.
+    private func repaired(_ result: JSONObject, of id: EndpointID) -> JSONObject {
+        guard let repaired = ToolResultSanitizer.repaired(result) else { return result }
+        pool.deviations.record(.invalidResult, of: id)
+        return repaired
+    }
+
+    /// Waits until no other image of the app is being resized.
+    ///
+    /// - Returns: The permit to release, nil for a result without images; and false after the time limit. The images are
+    ///   then linked.
+    private func imageTurn(
+        for result: JSONObject,
+        of id: EndpointID,
+        within limit: Duration
+    ) async throws -> (Permit?, Bool) {
+        guard ResultSizeLimiter.hasImages(result), let turns = pool.session(of: id)?.imageTurns else {
+            return (nil, true)
+        }
+        if let permit = turns.tryAcquire() { return (permit, true) }
+        let permit = try await withTimeout(limit, clock: clock) { try await turns.acquire() }
+        return (permit, permit != nil)
+    }
+
+    private func offersJPEG(_ request: MCPRequest, _ id: EndpointID) async -> Bool {
+        guard await annotations(of: request, id).offersJPEG else { return false }
+        return (try? await pool.endpoint(id).kind) == .appreveal
+    }
+}

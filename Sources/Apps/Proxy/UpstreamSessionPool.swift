@@ -1,0 +1,305 @@
+import AccessControl
+import Model
+import Registry
+import Synchronization
+import SystemIO
+
+/// The shared sessions with apps, one for each app, and the state of each app's current launch.
+final class UpstreamSessionPool: Sendable {
+    /// Receives what the sessions report.
+    struct Handlers: Sendable {
+        /// Called when an app announces a change.
+        var onChange: @Sendable (EndpointID, ServerChange) -> Void = { _, _ in }
+        /// Called after a handshake over a shared session, which may be with another launch.
+        var onConnect: @Sendable (EndpointID) -> Void = { _ in }
+    }
+
+    private struct Entry: Sendable {
+        let session: UpstreamSession
+        /// `Endpoint.approvedApp`.
+        var approvedApp: SanitizedText?
+        var launch: UpstreamConnector.Launch?
+        /// The time of the last launch or return, by `watch`; nil if the app was present at start.
+        var arrivedAt: Duration?
+        /// The launch that last answered 401.
+        var launchRequiringToken: UpstreamConnector.Launch?
+        /// The time of the last connection that was made only for the description.
+        var lastDescriptionAttempt: Duration?
+        /// Indicates whether the tools have not been listed since the launch.
+        var isListDue = false
+    }
+
+    /// The pause between two connections that are made only for a description, in seconds.
+    private static let descriptionRetryPause = Duration.seconds(10)
+
+    private let registry: EndpointRegistry
+    private let authorizer: any EndpointAuthorizer
+    private let dialer: any Dialer
+    private let probe: IdentityProbe
+    private let profiles: ProfileIndex
+    private let artifacts: ArtifactStore
+    private let cache: AppCache
+    private let timeouts: UpstreamTimeouts
+    private let clock: any Clock<Duration>
+    private let watch: ElapsedTimer
+    private let tasks: BackgroundTasks
+    /// The calls and change streams in progress.
+    let endpointTasks = EndpointTasks()
+    private let largeResponses = LargeResponseBudget()
+    /// The repairs in the messages of the apps.
+    let deviations = ServerDeviations()
+    private let entries = Mutex<[EndpointID: Entry]>([:])
+    private let handlers = Mutex(Handlers())
+
+    init(
+        registry: EndpointRegistry,
+        authorizer: any EndpointAuthorizer,
+        dialer: any Dialer,
+        probe: IdentityProbe,
+        profiles: ProfileIndex,
+        artifacts: ArtifactStore,
+        cache: AppCache,
+        timeouts: UpstreamTimeouts,
+        clock: any Clock<Duration>,
+        tasks: BackgroundTasks
+    ) {
+        self.registry = registry
+        self.authorizer = authorizer
+        self.dialer = dialer
+        self.probe = probe
+        self.profiles = profiles
+        self.artifacts = artifacts
+        self.cache = cache
+        self.timeouts = timeouts
+        self.clock = clock
+        self.tasks = tasks
+        watch = ElapsedTimer(clock)
+    }
+
+    /// Sets the receivers of what the sessions report.
+    func setHandlers(_ new: Handlers) { handlers.withLock { $0 = new } }
+
+    // MARK: Sessions
+
+    /// Returns the endpoint of this host.
+    ///
+    /// - Throws: `AppError.unreachable` if there is none.
+    func endpoint(_ id: EndpointID) async throws -> Endpoint {
+        do { return try await registry.endpoint(id) } catch .onOtherHost(let id, let host) {
+            let error = RegistryError.onOtherHost(id, host)
+            throw AppError.unreachable(DialError(.noRoute, error.description))
+        } catch {
+            throw AppError.unreachable(
+                DialError(.noRoute, "there is no endpoint \(id); `patchbay list` shows all endpoints")
+            )
+        }
+    }
+
+    /// Returns the session with an endpoint and the routes that the principal may use.
+    ///
+    /// - Throws: `AppError`.
+    func authorize(_ principal: Principal, to endpoint: Endpoint) async throws -> (UpstreamSession, EndpointAccess) {
+        guard principal.may(.endpointCall, on: endpoint) else { throw AppError.forbidden(.endpointCall) }
+        guard mayHaveTools(endpoint) else { throw AppError.notMCP }
+        guard !endpoint.routes.isEmpty, endpoint.state != .blocked else {
+            throw AppError.unreachable(UpstreamConnector.noRoute(to: endpoint))
+        }
+        let access = await authorizer.access(to: endpoint, for: principal)
+        guard !access.isUnapproved else {
+            let changed = endpoint.routes.first { $0.mismatch != nil }
+            throw changed.flatMap { route in
+                route.mismatch.map { AppError.mismatch(route.route, found: $0) }
+            } ?? AppError.notApproved
+        }
+        return (session(to: endpoint), access)
+    }
+
+    /// Begins to observe the launch of an app, so that a secret can be bound to it.
+    func observeLaunch(of endpoint: Endpoint) async { await authorizer.observe(endpoint) }
+
+    /// Records the launches that accepted a secret which is not stored yet.
+    func recordAcceptance(of secret: EndpointSecret, by endpoint: Endpoint, over routes: [AuthorizedRoute]) {
+        authorizer.recordAcceptance(of: secret, by: endpoint, over: routes)
+    }
+
+    /// Returns whether an endpoint may have tools.
+    func mayHaveTools(_ endpoint: Endpoint) -> Bool { profiles.mayHaveTools(endpoint) }
+
+    /// Returns whether a server of this kind requires a secret; nil if only the server knows.
+    func requiresSecret(_ kind: EndpointKind) -> Bool? { profiles[kind]?.authentication.requiresSecret }
+
+    /// Returns the shared session with an endpoint, created on first use.
+    func session(to endpoint: Endpoint) -> UpstreamSession {
+        entries.withLock { entries in
+            if let entry = entries[endpoint.id] { return entry.session }
+            let entry = Entry(session: makeSession(to: endpoint.id), approvedApp: endpoint.approvedApp)
+            entries[endpoint.id] = entry
+            return entry.session
+        }
+    }
+
+    /// Makes a session with an app: a client session with `clientParameters`, otherwise a shared one.
+    func makeSession(to id: EndpointID, clientParameters: ClientSessionParameters? = nil) -> UpstreamSession {
+        UpstreamSession(
+            to: id,
+            dialer: dialer,
+            timeouts: timeouts,
+            clock: clock,
+            tasks: tasks,
+            onChange: { [weak self] change in self?.handle(change, from: id) },
+            clientParameters: clientParameters,
+            profiles: profileContext(of: id),
+            probe: probe,
+            largeResponses: largeResponses,
+            deviations: deviations,
+            onIdentify: { [registry] report in
+                switch report {
+                case .server(let name, let version): await registry.setServer(name, version: version, of: id)
+                case .mismatch(let route, let found): await registry.setMismatch(found, on: route, of: id)
+                }
+            },
+            onConnect: { [weak self, cache, registry] server in
+                // The public description of an app comes from the shared session only.
+                guard clientParameters == nil else { return }
+                await registry.setCapabilities(server.capabilityNames, of: id)
+                await cache.update(id) { $0.record(server) }
+                self?.recordConnection(to: id)
+            }
+        )
+    }
+
+    private func profileContext(of id: EndpointID) -> ProfileContext {
+        ProfileContext(
+            index: profiles,
+            access: ProfileAccess(
+                admit: { [weak self] in
+                    guard let self else { throw CancellationError() }
+                    return try await brokerAdmission(to: id)
+                },
+                store: { [registry, authorizer] secret in
+                    try await authorizer.storeExchangedSecret(secret, of: registry.endpoint(id))
+                }
+            ),
+            artifacts: artifacts
+        )
+    }
+
+    /// Looks up the routes and secrets that the broker itself may use.
+    private func brokerAdmission(to id: EndpointID) async throws -> DeliveryAuthorization {
+        let generation = authorizer.generation
+        let (_, access) = try await authorize(.broker, to: endpoint(id))
+        let limit = ResponseLimits.handshake.total
+        return DeliveryAuthorization(access.routes, of: .broker, by: authorizer, since: generation, limit: limit)
+    }
+
+    /// Ends the sessions that profiles' servers hold for the broker.
+    func endProfileSessions() async {
+        let sessions = entries.withLock { $0.values.map(\.session) }
+        await withDiscardingTaskGroup { group in
+            for session in sessions { group.addTask { await session.endProfileSession() } }
+        }
+    }
+
+    private func handle(_ change: ServerChange, from id: EndpointID) {
+        let onChange = handlers.withLock { $0.onChange }
+        onChange(id, change)
+    }
+
+    private func recordConnection(to id: EndpointID) {
+        setListDue(true, of: id)
+        let onConnect = handlers.withLock { $0.onConnect }
+        onConnect(id)
+    }
+
+    /// The shared session with an endpoint; nil for an unknown endpoint.
+    func session(of id: EndpointID) -> UpstreamSession? { entries.withLock { $0[id]?.session } }
+
+    /// Returns whether a principal may be told of a change. The URI of a resource is known only to principals that may
+    /// call the app.
+    func mayReceive(_ change: ServerChange, of id: EndpointID, _ principal: Principal) -> Bool {
+        guard principal.canSee(id, approvedApp: approvedApp(of: id)) else { return false }
+        if case .resource = change { return principal.may(.endpointCall) && authorizer.isLive(principal) }
+        return true
+    }
+
+    /// The server of the last handshake over the shared session.
+    func server(of id: EndpointID) -> ServerInfo? { entries.withLock { $0[id]?.session }?.server }
+
+    // MARK: Launches
+
+    /// Records an endpoint's current launch. A new launch after the start sets the time of arrival.
+    func observe(_ endpoint: Endpoint, isStart: Bool) {
+        guard mayHaveTools(endpoint) else { return }
+        let launch = endpoint.state == .offline ? nil : endpoint.launch
+        let isRelaunch = entries.withLock { entries in
+            var entry =
+                entries[endpoint.id] ?? Entry(session: makeSession(to: endpoint.id), approvedApp: endpoint.approvedApp)
+            let isNew = launch != nil && entry.launch != launch
+            entry.approvedApp = endpoint.approvedApp
+            entry.launch = launch
+            if isNew, !isStart { entry.arrivedAt = watch.elapsed }
+            if isNew { (entry.isListDue, entry.launchRequiringToken) = (true, nil) }
+            entries[endpoint.id] = entry
+            return isNew && !isStart
+        }
+        if isRelaunch { deviations.removeAll(of: endpoint.id) }
+    }
+
+    /// Records that the launch of an app has ended. The next server at its address is another launch.
+    func endLaunch(of id: EndpointID) async {
+        let session = entries.withLock { entries -> UpstreamSession? in
+            guard var entry = entries[id] else { return nil }
+            (entry.isListDue, entry.launchRequiringToken, entry.arrivedAt) = (true, nil, watch.elapsed)
+            entries[id] = entry
+            return entry.session
+        }
+        deviations.removeAll(of: id)
+        await session?.invalidate(endingLaunch: true)
+    }
+
+    /// Removes a deleted endpoint.
+    func remove(_ id: EndpointID) async {
+        let session = entries.withLock { $0.removeValue(forKey: id)?.session }
+        deviations.removeAll(of: id)
+        await session?.invalidate()
+    }
+
+    /// Discards the shared session with an endpoint. The app is not informed.
+    func disconnect(_ id: EndpointID) async { await entries.withLock { $0[id]?.session }?.invalidate() }
+
+    func contains(_ id: EndpointID) -> Bool { entries.withLock { $0[id] != nil } }
+
+    /// The app whose approval covers an endpoint.
+    func approvedApp(of id: EndpointID) -> SanitizedText? { entries.withLock { $0[id]?.approvedApp } }
+
+    /// Returns the time since the app's launch or return; nil if neither was observed.
+    func sinceArrival(of id: EndpointID) -> Duration? {
+        entries.withLock { $0[id]?.arrivedAt }.map { watch.elapsed - $0 }
+    }
+
+    /// Indicates whether the tools have not been listed since the launch.
+    func isListDue(of id: EndpointID) -> Bool { entries.withLock { $0[id]?.isListDue == true } }
+
+    func setListDue(_ isDue: Bool, of id: EndpointID) { entries.withLock { $0[id]?.isListDue = isDue } }
+
+    /// Returns whether the current launch has rejected a request for lack of a valid token.
+    func requiresToken(_ endpoint: Endpoint) -> Bool {
+        guard let launch = entries.withLock({ $0[endpoint.id]?.launchRequiringToken }) else { return false }
+        return launch == endpoint.launch
+    }
+
+    /// Records that the launch requires a token; nil clears the record.
+    func recordTokenNeed(of id: EndpointID, of endpoint: Endpoint?) {
+        entries.withLock { $0[id]?.launchRequiringToken = endpoint?.launch }
+    }
+
+    /// Returns whether an app may be asked for its description now, and records the attempt.
+    func beginDescriptionAttempt(of id: EndpointID) -> Bool {
+        let now = watch.elapsed
+        return entries.withLock { entries in
+            if let last = entries[id]?.lastDescriptionAttempt, now - last < Self.descriptionRetryPause { return false }
+            entries[id]?.lastDescriptionAttempt = now
+            return true
+        }
+    }
+}

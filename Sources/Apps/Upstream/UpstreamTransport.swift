@@ -1,0 +1,68 @@
+import AccessControl
+import Model
+
+/// Carries messages to an app's server, and the server's messages back.
+protocol UpstreamTransport: Sendable {
+    /// Sends a message and returns the response. The handler receives the server's own messages meanwhile.
+    ///
+    /// - Throws: `AppError`, `CancellationError`.
+    func exchange(
+        _ message: UpstreamMessage,
+        by routes: [AuthorizedRoute],
+        handler: UpstreamMessageHandler
+    ) async throws -> UpstreamResponse
+
+    /// Returns whether the transport can be used over one of the routes without a new handshake.
+    func isUsable(over routes: [AuthorizedRoute]) async -> Bool
+}
+
+/// One message to an app's server, with the properties of its delivery.
+struct UpstreamMessage: Sendable {
+    /// Nil opens the stream of the server's own messages.
+    let json: JSON?
+    /// The ID of a request; nil for a message without a response.
+    let id: RPCID?
+    /// The HTTP headers of the protocol: version, session, method and name.
+    var headers: [(name: String, value: String)] = []
+    var limits = ResponseLimits.handshake
+    /// The timeout that the caller asked for; nil without one.
+    var callerTimeout: Duration?
+    /// The permissions that are checked again with the last byte; nil for Patchbay's own messages.
+    var admission: DeliveryAuthorization?
+    /// Indicates whether a pooled connection may be used.
+    ///
+    /// The app may be closing a pooled connection at that moment, which makes the delivery uncertain. Messages that
+    /// must not be delivered twice therefore use a new connection.
+    var mayReuse = true
+    /// Indicates whether it is the DELETE that ends a session.
+    var isSessionDelete = false
+    /// Called when the server has opened its stream.
+    var opened: (@Sendable () -> Void)?
+    /// Receives the notifications that belong to this message.
+    var notify: (@Sendable (RPCNotification) -> Void)?
+
+    /// Creates a message of the handshake, before the server is known.
+    init(_ message: RPCMessage) {
+        json = message.json
+        id = message.requestID
+    }
+
+    /// Creates a message to a known server; nil opens the stream of the server's own messages.
+    init(_ message: RPCMessage?, to server: ServerInfo) {
+        json = message?.json
+        id = message?.requestID
+        headers =
+            switch message {
+            case .request(let request)?: server.headers(for: request.method, request.params ?? [:])
+            case .notification(let notification)?:
+                server.headers(for: notification.method, notification.params ?? [:])
+            case .response?, nil: server.headers(for: "", [:])
+            }
+    }
+}
+
+extension RPCMessage {
+    fileprivate var requestID: RPCID? {
+        if case .request(let request) = self { request.id } else { nil }
+    }
+}

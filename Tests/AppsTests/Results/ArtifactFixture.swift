@@ -1,0 +1,19 @@
+import AccessControl
+import FoundationEssentials
+import Logging
+import Apps
+import Model
+import TestSupport
+
+/// Stores of artifacts and their users.
+enum ArtifactFixture {
+    static let owner = Principal.sampleOwner
+
+    static func agent(_ grant: String) -> Principal {
+        .holder(of: grant, [.endpointCall])
+    }
+
+    static func store(in scratch: ScratchFolder) -> ArtifactStore {
+        ArtifactStore(in: "\(scratch.path)/artifacts", logger: Logger(label: "test"))
+    }
+}
