@@ -205,9 +205,7 @@ private struct Lists: Sendable {
         #expect(table.apply(.remove(Self.id("c"), of: Self.lab3)).isEmpty)
         #expect(table.refusals.count == 2)
 
-        #expect(
-            Self.text(table.apply(.remove(Self.id("a"), of: Self.lab2))) == ["removed a.lab2", "added a.lab3"]
-        )
+        #expect(Self.text(table.apply(.remove(Self.id("a"), of: Self.lab2))) == ["removed a.lab2", "added a.lab3"])
         #expect(
             Self.text(table.apply(.removeAll(of: Self.lab2))) == ["removed b.lab2", "removed c.lab2", "added b.lab3"]
         )

@@ -33,10 +33,7 @@ import Testing
     }
 
     /// Runs brokers of hosts that are members, until each has a lease in the registry.
-    private func withBrokers(
-        _ names: [String],
-        _ body: @Sendable ([Broker]) async throws -> Void
-    ) async throws {
+    private func withBrokers(_ names: [String], _ body: @Sendable ([Broker]) async throws -> Void) async throws {
         let brokers = try names.map { try makeBroker($0) }
         for name in names { try await TeamAuthority(store: inner).add(try Values.member(name)) }
         try await withRunning(brokers.flatMap { [$0.session, $0.claims] as [any Service] }) {

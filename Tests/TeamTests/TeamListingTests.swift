@@ -8,7 +8,8 @@ import Testing
 @testable import Team
 
 /// The registry with a host that writes more than one answer can have.
-@Suite(.timeLimit(.minutes(1))) struct TeamListingTests {
+@Suite(.timeLimit(.minutes(1)), .scratchFolder) struct TeamListingTests {
+    private let scratch = ScratchFolder.current
     private let clock = ManualClock()
     private let store: TestStore
 
@@ -41,24 +42,20 @@ import Testing
     private func withMirror(logger: Logger = Values.logger, _ body: @Sendable (TeamMirror) async throws -> Void)
         async throws
     {
-        try await withScratchFolder { scratch in
-            let mirror = TeamMirror(
-                host: try Values.host("lab1"),
-                team: Values.team,
-                store: store,
-                members: try await TeamMembers(in: scratch.path, logger: Values.logger),
-                clock: clock,
-                logger: logger
-            )
-            try await withRunning([mirror]) { try await body(mirror) }
-        }
+        let mirror = TeamMirror(
+            host: try Values.host("lab1"),
+            team: Values.team,
+            store: store,
+            members: try await TeamMembers(in: scratch.path, logger: Values.logger),
+            clock: clock,
+            logger: logger
+        )
+        try await withRunning([mirror]) { try await body(mirror) }
     }
 
     @Test(
         arguments: ["host/lab3x", "ep/lab3/x", "dev/lab3/x", "claim/x"],
-        [
-            TeamStoreError.tooLarge(bytes: 1), TestStore.unreachable,
-        ]
+        [TeamStoreError.tooLarge(bytes: 1), TestStore.unreachable]
     )
     func `a part that cannot be listed hides no other`(name: String, error: TeamStoreError) async throws {
         try await putTeam()
@@ -114,27 +111,25 @@ import Testing
     {
         try await putTeam()
         let changing = ChangingStore(store.inner, before: prefix) { try await rejoin($0) }
-        try await withScratchFolder { scratch in
-            let members = try await TeamMembers(in: scratch.path, logger: Values.logger)
-            let mirror = TeamMirror(
-                host: try Values.host("lab1"),
-                team: Values.team,
-                store: changing,
-                members: members,
-                clock: clock,
-                logger: Values.logger
-            )
-            try await withRunning([mirror]) {
-                var events = mirror.events.makeAsyncIterator()
-                while let event = await events.next(), event != .stale(since: nil) {}
-                let last = try Values.member("lab4")
-                try await TeamAuthority(store: store.inner).add(last)
-                while let event = await events.next(), event != .member(last) {}
+        let members = try await TeamMembers(in: scratch.path, logger: Values.logger)
+        let mirror = TeamMirror(
+            host: try Values.host("lab1"),
+            team: Values.team,
+            store: changing,
+            members: members,
+            clock: clock,
+            logger: Values.logger
+        )
+        try await withRunning([mirror]) {
+            var events = mirror.events.makeAsyncIterator()
+            while let event = await events.next(), event != .stale(since: nil) {}
+            let last = try Values.member("lab4")
+            try await TeamAuthority(store: store.inner).add(last)
+            while let event = await events.next(), event != .member(last) {}
 
-                let lab2 = try Values.member("lab2", key: 9)
-                #expect(members.accepts(lab2.name, key: lab2.key))
-                #expect(!members.removedKeys.contains(lab2.key))
-            }
+            let lab2 = try Values.member("lab2", key: 9)
+            #expect(members.accepts(lab2.name, key: lab2.key))
+            #expect(!members.removedKeys.contains(lab2.key))
         }
     }
 

@@ -7,7 +7,8 @@ import Testing
 
 @testable import Team
 
-@Suite(.timeLimit(.minutes(1))) struct TeamMirrorTests {
+@Suite(.timeLimit(.minutes(1)), .scratchFolder) struct TeamMirrorTests {
+    private let scratch = ScratchFolder.current
     private let clock = ManualClock()
     private let store: TestStore
 
@@ -30,22 +31,20 @@ import Testing
 
     /// Runs the mirror of lab1 in a team with lab2.
     private func withMirror(_ body: @Sendable (Running) async throws -> Void) async throws {
-        try await withScratchFolder { scratch in
-            let authority = TeamAuthority(store: store.inner)
-            try await authority.create(Values.team)
-            for name in ["lab1", "lab2"] { try await authority.add(try Values.member(name)) }
-            let members = try await TeamMembers(in: scratch.path, logger: Values.logger)
-            let mirror = TeamMirror(
-                host: try Values.host("lab1"),
-                team: Values.team,
-                store: store,
-                members: members,
-                clock: clock,
-                now: { Values.date },
-                logger: Values.logger
-            )
-            try await withRunning([mirror]) { try await body(Running(mirror: mirror, members: members)) }
-        }
+        let authority = TeamAuthority(store: store.inner)
+        try await authority.create(Values.team)
+        for name in ["lab1", "lab2"] { try await authority.add(try Values.member(name)) }
+        let members = try await TeamMembers(in: scratch.path, logger: Values.logger)
+        let mirror = TeamMirror(
+            host: try Values.host("lab1"),
+            team: Values.team,
+            store: store,
+            members: members,
+            clock: clock,
+            now: { Values.date },
+            logger: Values.logger
+        )
+        try await withRunning([mirror]) { try await body(Running(mirror: mirror, members: members)) }
     }
 
     private func put(_ id: String, state: Endpoint.State = .online) async throws {
@@ -144,22 +143,20 @@ import Testing
     @Test func `a compaction between list and stream marks nothing as stale`() async throws {
         let compacting = CompactingStore(store.inner)
         try await TeamAuthority(store: store.inner).create(Values.team)
-        try await withScratchFolder { scratch in
-            let mirror = TeamMirror(
-                host: try Values.host("lab1"),
-                team: Values.team,
-                store: compacting,
-                members: try await TeamMembers(in: scratch.path, logger: Values.logger),
-                clock: RecordingClock(isImmediate: true),
-                logger: Values.logger
-            )
-            try await withRunning([mirror]) {
-                var events = mirror.events.makeAsyncIterator()
-                #expect(await events.next() == .stale(since: nil))
-                try await TeamAuthority(store: store.inner).add(try Values.member("lab3"))
+        let mirror = TeamMirror(
+            host: try Values.host("lab1"),
+            team: Values.team,
+            store: compacting,
+            members: try await TeamMembers(in: scratch.path, logger: Values.logger),
+            clock: RecordingClock(isImmediate: true),
+            logger: Values.logger
+        )
+        try await withRunning([mirror]) {
+            var events = mirror.events.makeAsyncIterator()
+            #expect(await events.next() == .stale(since: nil))
+            try await TeamAuthority(store: store.inner).add(try Values.member("lab3"))
 
-                #expect(await events.next() == .member(try Values.member("lab3")))
-            }
+            #expect(await events.next() == .member(try Values.member("lab3")))
         }
     }
 
@@ -179,51 +176,47 @@ import Testing
 
     @Test func `ignored entries are logged once in a run`() async throws {
         let lines = LogLines()
-        try await withScratchFolder { scratch in
-            let authority = TeamAuthority(store: store.inner)
-            try await authority.create(Values.team)
-            try await authority.add(try Values.member("lab2"))
-            let mirror = TeamMirror(
-                host: try Values.host("lab1"),
-                team: Values.team,
-                store: store,
-                members: try await TeamMembers(in: scratch.path, logger: Values.logger),
-                clock: clock,
-                logger: Logger(label: "test") { _ in lines }
-            )
-            try await withRunning([mirror]) {
-                for number in 0..<3 {
-                    let key = TeamKey.endpoint(try Values.id("broken-\(number)"), on: try Values.host("lab2"))
-                    _ = try await store.inner.write([.put(key: key.text, value: [0], lease: nil)], if: nil)
-                }
-                try await eventually("three are counted") { mirror.snapshot.unreadableKeys.count == 3 }
+        let authority = TeamAuthority(store: store.inner)
+        try await authority.create(Values.team)
+        try await authority.add(try Values.member("lab2"))
+        let mirror = TeamMirror(
+            host: try Values.host("lab1"),
+            team: Values.team,
+            store: store,
+            members: try await TeamMembers(in: scratch.path, logger: Values.logger),
+            clock: clock,
+            logger: Logger(label: "test") { _ in lines }
+        )
+        try await withRunning([mirror]) {
+            for number in 0..<3 {
+                let key = TeamKey.endpoint(try Values.id("broken-\(number)"), on: try Values.host("lab2"))
+                _ = try await store.inner.write([.put(key: key.text, value: [0], lease: nil)], if: nil)
             }
-            #expect(lines.count == 1)
+            try await eventually("three are counted") { mirror.snapshot.unreadableKeys.count == 3 }
         }
+        #expect(lines.count == 1)
     }
 
     @Test func `the registry of another team is not used`() async throws {
-        try await withScratchFolder { scratch in
-            let authority = TeamAuthority(store: store.inner)
-            try await authority.create(SanitizedText("other"))
-            try await authority.add(try Values.member("lab9"))
-            let members = try await TeamMembers(in: scratch.path, logger: Values.logger)
-            await members.replace(with: [try Values.member("lab2")])
-            let mirror = TeamMirror(
-                host: try Values.host("lab1"),
-                team: Values.team,
-                store: store,
-                members: members,
-                clock: clock,
-                logger: Values.logger
-            )
-            try await withRunning([mirror]) {
-                await clock.waitForSleepers()
+        let authority = TeamAuthority(store: store.inner)
+        try await authority.create(SanitizedText("other"))
+        try await authority.add(try Values.member("lab9"))
+        let members = try await TeamMembers(in: scratch.path, logger: Values.logger)
+        await members.replace(with: [try Values.member("lab2")])
+        let mirror = TeamMirror(
+            host: try Values.host("lab1"),
+            team: Values.team,
+            store: store,
+            members: members,
+            clock: clock,
+            logger: Values.logger
+        )
+        try await withRunning([mirror]) {
+            await clock.waitForSleepers()
 
-                let saved = try Values.member("lab2")
-                #expect(members.all == [saved])
-                #expect(mirror.staleSince != nil)
-            }
+            let saved = try Values.member("lab2")
+            #expect(members.all == [saved])
+            #expect(mirror.staleSince != nil)
         }
     }
 

@@ -147,9 +147,7 @@ import TestSupport
 
     @Test func `250 endpoints are written in batches of 100`() async throws {
         let endpoints = try (0..<250).map { try Values.endpoint("app-\($0)") }
-        try await withPublished(endpoints) { _ in
-            #expect(store.record.writes.map(\.count) == [100, 100, 51])
-        }
+        try await withPublished(endpoints) { _ in #expect(store.record.writes.map(\.count) == [100, 100, 51]) }
     }
 
     @Test func `changes during a running write are in the next one, together`() async throws {

@@ -6,7 +6,8 @@ import Testing
 @testable import Team
 
 /// Several brokers with one registry.
-@Suite(.timeLimit(.minutes(1))) struct TeamRegistryTests {
+@Suite(.timeLimit(.minutes(1)), .scratchFolder) struct TeamRegistryTests {
+    private let scratch = ScratchFolder.current
     private let clock = ManualClock()
     private let inner: InMemoryTeamStore
 
@@ -55,13 +56,11 @@ import Testing
         return Broker(store: store, registry: registry)
     }
 
-    private func withTeam(_ body: @Sendable (ScratchFolder, TeamAuthority) async throws -> Void) async throws {
-        try await withScratchFolder { scratch in
-            let authority = TeamAuthority(store: inner)
-            try await authority.create(Values.team)
-            for name in ["lab1", "lab2"] { try await authority.add(try Values.member(name)) }
-            try await body(scratch, authority)
-        }
+    private func withTeam(_ body: @Sendable (TeamAuthority) async throws -> Void) async throws {
+        let authority = TeamAuthority(store: inner)
+        try await authority.create(Values.team)
+        for name in ["lab1", "lab2"] { try await authority.add(try Values.member(name)) }
+        try await body(authority)
     }
 
     private static func isEndpoint(_ id: String) -> (TeamEvent) -> Bool {
@@ -69,7 +68,7 @@ import Testing
     }
 
     @Test func `two brokers see the endpoints and phones of each other`() async throws {
-        try await withTeam { scratch, _ in
+        try await withTeam { _ in
             let lab1 = try await makeBroker("lab1", in: scratch)
             let lab2 = try await makeBroker("lab2", in: scratch)
             try await withRunning([lab1.registry, lab2.registry]) {
@@ -86,7 +85,7 @@ import Testing
     @Test func `the entries of a stopped broker disappear at once, those of a crashed one after 10 seconds`()
         async throws
     {
-        try await withTeam { scratch, _ in
+        try await withTeam { _ in
             let lab1 = try await makeBroker("lab1", in: scratch)
             let (host, bank) = (try Values.host("lab2"), try Values.id("bank.lab2"))
             try await withRunning([lab1.registry]) {
@@ -114,7 +113,7 @@ import Testing
     }
 
     @Test func `a removed host disappears, and is refused after a restart without the registry`() async throws {
-        try await withTeam { scratch, authority in
+        try await withTeam { authority in
             let (lab1, lab2) = (try await makeBroker("lab1", in: scratch), try await makeBroker("lab2", in: scratch))
             let member = try Values.member("lab2")
             try await withRunning([lab1.registry, lab2.registry]) {
@@ -136,7 +135,7 @@ import Testing
     }
 
     @Test func `a restarted broker's endpoints keep their IDs, and never disappear`() async throws {
-        try await withTeam { scratch, _ in
+        try await withTeam { _ in
             let lab1 = try await makeBroker("lab1", in: scratch)
             try await withRunning([lab1.registry]) {
                 let crashed = try await makeBroker("lab2", in: scratch)

@@ -133,9 +133,7 @@ import Testing
         let events = view.apply([.delete(key: try member("lab2").key)])
 
         #expect(
-            names(events) == [
-                "-claim shop.lab2", "-device lab2", "-endpoint shop.lab2", "-host lab2", "-member lab2",
-            ]
+            names(events) == ["-claim shop.lab2", "-device lab2", "-endpoint shop.lab2", "-host lab2", "-member lab2"]
         )
         #expect(view.apply([.put(try endpoint("late", on: "lab2"))]) == [])
         #expect(view.apply([.delete(key: try endpoint("shop", on: "lab2").key)]) == [])

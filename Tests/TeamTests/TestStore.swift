@@ -91,9 +91,7 @@ final class TestStore: TeamStore {
             // `fail` breaks only the streams that exist.
             if let failure = state.withLock({ $0.failure }) { throw failure }
             return changes
-        } catch {
-            return AsyncThrowingStream { $0.finish(throwing: error) }
-        }
+        } catch { return AsyncThrowingStream { $0.finish(throwing: error) } }
     }
 
     func write(_ writes: [TeamStoreWrite], if condition: TeamStoreCondition?) async throws(TeamStoreError) -> Bool {

@@ -6,7 +6,9 @@ import TestSupport
 import Testing
 
 /// The claims of several hosts on a real etcd.
-@Suite(.needs(.etcd), .timeLimit(.minutes(6))) struct EtcdClaimTests {
+@Suite(.needs(.etcd), .timeLimit(.minutes(6)), .scratchFolder) struct EtcdClaimTests {
+    private let scratch = ScratchFolder.current
+
     /// The part of one broker: its own client, session and claims.
     private struct Contender: Sendable {
         let host: HostName
@@ -94,40 +96,38 @@ import Testing
     }
 
     @Test func `of ten hosts that claim a phone at once exactly one succeeds, for each of 1,000 phones`() async throws {
-        try await withScratchFolder { scratch in
-            let cluster = try await EtcdCluster(in: scratch)
-            let store = try await cluster.store()
-            var contenders: [Contender] = []
-            for number in 0..<10 {
-                let contender = try await Contender("lab\(number)", cluster)
-                try await add(contender.host, to: store)
-                contenders.append(contender)
-            }
-            let hosts = contenders
-            try await running(hosts) {
-                let winners = try await withThrowingTaskGroup(of: [(TeamClaimTarget, [HostName])].self) { group in
-                    for lane in 0..<Self.laneCount {
-                        group.addTask {
-                            var winners: [(TeamClaimTarget, [HostName])] = []
-                            for number in stride(from: lane, to: Self.phoneCount, by: Self.laneCount) {
-                                let phone = try phone(number)
-                                winners.append((phone, try await self.winners(of: phone, among: hosts)))
-                            }
-                            return winners
+        let cluster = try await EtcdCluster(in: scratch)
+        let store = try await cluster.store()
+        var contenders: [Contender] = []
+        for number in 0..<10 {
+            let contender = try await Contender("lab\(number)", cluster)
+            try await add(contender.host, to: store)
+            contenders.append(contender)
+        }
+        let hosts = contenders
+        try await running(hosts) {
+            let winners = try await withThrowingTaskGroup(of: [(TeamClaimTarget, [HostName])].self) { group in
+                for lane in 0..<Self.laneCount {
+                    group.addTask {
+                        var winners: [(TeamClaimTarget, [HostName])] = []
+                        for number in stride(from: lane, to: Self.phoneCount, by: Self.laneCount) {
+                            let phone = try phone(number)
+                            winners.append((phone, try await self.winners(of: phone, among: hosts)))
                         }
+                        return winners
                     }
-                    return try await group.reduce(into: []) { $0 += $1 }
                 }
-                var owners: [String: HostName] = [:]
-                for entry in try await store.list(TeamKey.claims).entries {
-                    owners[entry.key] = TeamCoding.value(TeamClaim.self, from: entry.value)?.host
-                }
+                return try await group.reduce(into: []) { $0 += $1 }
+            }
+            var owners: [String: HostName] = [:]
+            for entry in try await store.list(TeamKey.claims).entries {
+                owners[entry.key] = TeamCoding.value(TeamClaim.self, from: entry.value)?.host
+            }
 
-                #expect(winners.count == Self.phoneCount && owners.count == Self.phoneCount)
-                for (phone, hosts) in winners {
-                    #expect(hosts.count == 1, "\(phone)")
-                    #expect(hosts.first == owners[TeamKey.claim(phone).text], "\(phone)")
-                }
+            #expect(winners.count == Self.phoneCount && owners.count == Self.phoneCount)
+            for (phone, hosts) in winners {
+                #expect(hosts.count == 1, "\(phone)")
+                #expect(hosts.first == owners[TeamKey.claim(phone).text], "\(phone)")
             }
         }
     }

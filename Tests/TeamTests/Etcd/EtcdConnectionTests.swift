@@ -5,7 +5,9 @@ import TestSupport
 import Testing
 
 /// The HTTP/2 connection to a server that is no etcd.
-@Suite(.timeLimit(.minutes(1))) struct EtcdConnectionTests {
+@Suite(.timeLimit(.minutes(1)), .scratchFolder) struct EtcdConnectionTests {
+    private let scratch = ScratchFolder.current
+
     /// A server of HTTP/2 over TLS for one connection. It sends 1000 PINGs before each answer, an empty message.
     ///
     /// The arguments are the port, the certificate and the key.
@@ -44,19 +46,17 @@ import Testing
         """#
 
     @Test(.needs(.openssl, .python)) func `a server may send 1000 PINGs with each answer`() async throws {
-        try await withScratchFolder { scratch in
-            let certificates = try await EtcdCertificates(in: scratch)
-            let etcd = try await certificates.issue("etcd1", addresses: ["127.0.0.1"])
-            let port = try FreePorts.take()[0]
-            let program = try await Program(
-                "python3",
-                ["-c", Self.server, "\(port)", etcd.certificatePath, etcd.keyPath],
-                in: scratch
-            )
-            try await program.waitForLine("ready")
-            let store = EtcdStore(try await client(of: "https://127.0.0.1:\(port)", certificates))
-            for _ in 0..<3 { #expect(try await store.list("/").entries.isEmpty) }
-        }
+        let certificates = try await EtcdCertificates(in: scratch)
+        let etcd = try await certificates.issue("etcd1", addresses: ["127.0.0.1"])
+        let port = try FreePorts.take()[0]
+        let program = try await Program(
+            "python3",
+            ["-c", Self.server, "\(port)", etcd.certificatePath, etcd.keyPath],
+            in: scratch
+        )
+        try await program.waitForLine("ready")
+        let store = EtcdStore(try await client(of: "https://127.0.0.1:\(port)", certificates))
+        for _ in 0..<3 { #expect(try await store.list("/").entries.isEmpty) }
     }
 
     private func client(of server: String, _ certificates: EtcdCertificates) async throws -> EtcdClient {
@@ -71,60 +71,52 @@ import Testing
     }
 
     @Test(.needs(.openssl)) func `the error of a call names every server that does not answer`() async throws {
-        try await withScratchFolder { scratch in
-            let certificates = try await EtcdCertificates(in: scratch)
-            let host = try await certificates.issue("lab1")
-            let ports = try FreePorts.take(3)
-            let configuration = try EtcdConfiguration(
-                endpoints: ports.map { EtcdEndpoint(host: "127.0.0.1", port: $0) },
-                authority: certificates.authority,
-                certificate: host.certificate,
-                key: host.key
-            )
-            let client = EtcdClient(configuration, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        let certificates = try await EtcdCertificates(in: scratch)
+        let host = try await certificates.issue("lab1")
+        let ports = try FreePorts.take(3)
+        let configuration = try EtcdConfiguration(
+            endpoints: ports.map { EtcdEndpoint(host: "127.0.0.1", port: $0) },
+            authority: certificates.authority,
+            certificate: host.certificate,
+            key: host.key
+        )
+        let client = EtcdClient(configuration, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
 
-            let error = await #expect(throws: TeamStoreError.self) { try await EtcdStore(client).list("/") }
+        let error = await #expect(throws: TeamStoreError.self) { try await EtcdStore(client).list("/") }
 
-            guard case .unreachable(let reason)? = error else { throw TestSupportError("\(error as Any)") }
-            for port in ports { #expect(reason.contains("https://127.0.0.1:\(port): Connection refused"), "\(reason)") }
-            #expect(reason.matches(of: /Connection refused/).count == 3)
-        }
+        guard case .unreachable(let reason)? = error else { throw TestSupportError("\(error as Any)") }
+        for port in ports { #expect(reason.contains("https://127.0.0.1:\(port): Connection refused"), "\(reason)") }
+        #expect(reason.matches(of: /Connection refused/).count == 3)
     }
 
     @Test(.needs(.openssl, .python)) func `a call that is cancelled while it waits for the answer ends at once`()
         async throws
     {
-        try await withScratchFolder { scratch in
-            let certificates = try await EtcdCertificates(in: scratch)
-            let server = try await OtherServer(answering: nil, certificates, in: scratch)
-            let client = try await client(of: server.endpoint, certificates)
-            let connection = try await client.connection(to: client.currentEndpoint).get()
-            // The limit of the attempt is longer than that of the test.
-            let call = Task { try await connection.call("/etcdserverpb.KV/Range", [], limit: .hours(1)) }
-            try await server.waitForRequest()
+        let certificates = try await EtcdCertificates(in: scratch)
+        let server = try await OtherServer(answering: nil, certificates, in: scratch)
+        let client = try await client(of: server.endpoint, certificates)
+        let connection = try await client.connection(to: client.currentEndpoint).get()
+        // The limit of the attempt is longer than that of the test.
+        let call = Task { try await connection.call("/etcdserverpb.KV/Range", [], limit: .hours(1)) }
+        try await server.waitForRequest()
 
-            call.cancel()
+        call.cancel()
 
-            await #expect(throws: CancellationError.self) { try await call.value }
-        }
+        await #expect(throws: CancellationError.self) { try await call.value }
     }
 
     @Test(.needs(.openssl, .python)) func `a cancelled call of the store has no second attempt, and says why`()
         async throws
     {
-        try await withScratchFolder { scratch in
-            let certificates = try await EtcdCertificates(in: scratch)
-            let server = try await OtherServer(answering: nil, certificates, in: scratch)
-            let store = EtcdStore(try await client(of: server.endpoint, certificates))
-            let call = Task { try await store.list("/") }
-            try await server.waitForRequest()
+        let certificates = try await EtcdCertificates(in: scratch)
+        let server = try await OtherServer(answering: nil, certificates, in: scratch)
+        let store = EtcdStore(try await client(of: server.endpoint, certificates))
+        let call = Task { try await store.list("/") }
+        try await server.waitForRequest()
 
-            call.cancel()
+        call.cancel()
 
-            await #expect(throws: TeamStoreError.unreachable(reason: "the call was cancelled")) {
-                try await call.value
-            }
-            #expect(server.requests == 1)
-        }
+        await #expect(throws: TeamStoreError.unreachable(reason: "the call was cancelled")) { try await call.value }
+        #expect(server.requests == 1)
     }
 }

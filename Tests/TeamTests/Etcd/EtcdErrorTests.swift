@@ -2,9 +2,7 @@
 import Testing
 
 @Suite struct EtcdErrorTests {
-    private static let noLeader = EtcdError.status(
-        GRPCStatus(code: .unavailable, message: "etcdserver: no leader")
-    )
+    private static let noLeader = EtcdError.status(GRPCStatus(code: .unavailable, message: "etcdserver: no leader"))
     private static let interrupted = EtcdError.interrupted(reason: "lost")
     private static let notConnected = EtcdError.notConnected(reason: "refused")
     private static let refused = EtcdError.refused(reason: "no")
@@ -95,9 +93,7 @@ import Testing
         "http://a:1", "https://", "https://a:0", "https://a:x", "https://a/b", "https://:1", "a:2379", "https://u@a",
         "https://[::1", "https://a b",
     ])
-    func `other text is not an endpoint`(text: String) {
-        #expect(EtcdEndpoint(text) == nil)
-    }
+    func `other text is not an endpoint`(text: String) { #expect(EtcdEndpoint(text) == nil) }
 
     @Test func `an endpoint with an IPv6 address has brackets in its text`() {
         #expect(EtcdEndpoint(host: "fd00::1", port: 1).description == "https://[fd00::1]:1")

@@ -32,13 +32,9 @@ import Testing
 
     @Test func `the events of a response are grouped by revision`() throws {
         var watch = EtcdWatch(prefix: "/", after: 4)
-        let changes = try watch.receive(
-            Self.response(Self.put("/a", 5), Self.delete("/b", 5), Self.put("/c", 7))
-        )
+        let changes = try watch.receive(Self.response(Self.put("/a", 5), Self.delete("/b", 5), Self.put("/c", 7)))
         #expect(changes.map(\.revision) == [5, 7])
-        #expect(
-            changes[0].changes == [.put(TeamStoreEntry(key: "/a", value: [1])), .delete(key: "/b")]
-        )
+        #expect(changes[0].changes == [.put(TeamStoreEntry(key: "/a", value: [1])), .delete(key: "/b")])
     }
 
     @Test func `a revision is passed on once`() throws {

@@ -66,9 +66,7 @@ import Testing
 
     @Test func `a response of another server than gRPC is an error`() {
         var reader = GRPCResponseReader()
-        #expect(throws: EtcdError.httpStatus("404")) {
-            try reader.receive([":status": "404"], isLast: false)
-        }
+        #expect(throws: EtcdError.httpStatus("404")) { try reader.receive([":status": "404"], isLast: false) }
     }
 
     @Test(arguments: [("a%20b", "a b"), ("50%", "50%"), ("%zz", "%zz"), ("%C3%A9", "é"), ("", "")])
