@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Model
+import Samples
 import Testing
 
 @testable import patchbayd
@@ -8,13 +9,8 @@ import Testing
     private let now = Date(timeIntervalSince1970: 1_000_000)
 
     private func endpoint(seen seconds: Double?, sources: [Sighting.Source] = []) throws -> Endpoint {
-        Endpoint(
-            id: try #require(EndpointID("shop")),
-            kind: .appreveal,
-            app: SanitizedText("com.example.shop"),
-            name: SanitizedText("Shop"),
+        Endpoint.sample(
             state: .offline,
-            approval: .approved,
             sources: sources,
             firstSeenAt: now.addingTimeInterval(-200_000),
             lastSeenAt: seconds.map { now.addingTimeInterval(-$0) }

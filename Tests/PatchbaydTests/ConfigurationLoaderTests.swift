@@ -6,35 +6,33 @@ import Testing
 @testable import patchbayd
 
 /// The files that the configuration is read from.
-@Suite struct ConfigurationLoaderTests {
+@Suite(.scratchFolder) struct ConfigurationLoaderTests {
+    private let scratch = ScratchFolder.current
+
     @Test func `errors of profiles and of the configuration are reported together`() async throws {
-        try await withScratchFolder { scratch in
-            let file = try scratch.write(
-                "[api]\nport = 0\n[[endpoint]]\nname = \"x\"\nkind = \"lab\"\n",
-                to: "patchbay.toml"
-            )
-            try scratch.makeFolder("profiles")
-            try scratch.write("titel = 1\n", to: "profiles/a.toml")
+        let file = try scratch.write(
+            "[api]\nport = 0\n[[endpoint]]\nname = \"x\"\nkind = \"lab\"\n",
+            to: "patchbay.toml"
+        )
+        try scratch.makeFolder("profiles")
+        try scratch.write("titel = 1\n", to: "profiles/a.toml")
 
-            let error = #expect(throws: ConfigurationError.self) {
-                try ConfigurationLoader(environment: [:]).load(file, installedProfiles: nil)
-            }
-
-            let lines = (error?.description ?? "").split(separator: "\n")
-            #expect(lines.contains { $0.contains("a.toml:1:1: titel") }, "\(lines)")
-            #expect(lines.contains { $0.contains("patchbay.toml:2:1: api.port") }, "\(lines)")
-            // The kind may belong to the profile that cannot be read.
-            #expect(!lines.contains { $0.contains("there is no kind") }, "\(lines)")
+        let error = #expect(throws: ConfigurationError.self) {
+            try ConfigurationLoader(environment: [:]).load(file, installedProfiles: nil)
         }
+
+        let lines = (error?.description ?? "").split(separator: "\n")
+        #expect(lines.contains { $0.contains("a.toml:1:1: titel") }, "\(lines)")
+        #expect(lines.contains { $0.contains("patchbay.toml:2:1: api.port") }, "\(lines)")
+        // The kind may belong to the profile that cannot be read.
+        #expect(!lines.contains { $0.contains("there is no kind") }, "\(lines)")
     }
 
     @Test func `the error for an unreadable file has the reason`() throws {
         func errorMessage(_ path: String) -> String {
             do {
                 return "\(try ConfigurationLoader(environment: [:]).load(path))"
-            } catch {
-                return "\(error)"
-            }
+            } catch { return "\(error)" }
         }
         let binary = FileManager.default.temporaryDirectory.appending(path: "patchbay-\(getpid()).toml")
         try Data([0xFF, 0xFE, 0]).write(to: binary)

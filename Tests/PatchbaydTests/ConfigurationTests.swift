@@ -8,7 +8,9 @@ import Testing
 
 @testable import patchbayd
 
-@Suite struct ConfigurationTests {
+@Suite(.scratchFolder) struct ConfigurationTests {
+    private let scratch = ScratchFolder.current
+
     private func parse(_ text: String) throws -> Configuration {
         let table = TOMLTable(try TOMLDocument(parsing: text, file: "patchbay.toml"))
         var errors = TOMLErrorCollector()
@@ -22,17 +24,13 @@ import Testing
         do {
             _ = try parse(text)
             return "no error"
-        } catch {
-            return "\(error)"
-        }
+        } catch { return "\(error)" }
     }
 
     private static let example = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().appending(path: "config/patchbay.example.toml").path
 
-    @Test func `an empty file gives the default configuration`() throws {
-        #expect(try parse("") == Configuration())
-    }
+    @Test func `an empty file gives the default configuration`() throws { #expect(try parse("") == Configuration()) }
 
     @Test func `the example file is made from the table of keys, and equals the default configuration`() throws {
         let data = try #require(FileManager.default.contents(atPath: Self.example))
@@ -84,9 +82,7 @@ import Testing
     func `an address of a team has the port of its listener, unless it names another one`(
         text: String,
         dialled: String
-    ) throws {
-        #expect(try #require(TeamAddress(text)).description(defaultPort: 7_284) == dialled)
-    }
+    ) throws { #expect(try #require(TeamAddress(text)).description(defaultPort: 7_284) == dialled) }
 
     @Test(arguments: ["", ":7284", "a b", "10.0.0.7:0", "10.0.0.7:x", "[fd00::7", "10.0.0.7:70000"])
     func `any other text is no address of a team`(text: String) { #expect(TeamAddress(text) == nil) }
@@ -227,9 +223,7 @@ import Testing
     func `a character in place of a key or value is a syntax error, although TOMLKit stops the process`(
         text: String,
         column: Int
-    ) {
-        #expect(errorMessage(text).contains(":\(column): expected a key or a value"), "\(errorMessage(text))")
-    }
+    ) { #expect(errorMessage(text).contains(":\(column): expected a key or a value"), "\(errorMessage(text))") }
 
     @Test(arguments: [
         ("[devices]\nprobe_ports = \"9876\"", "probe_ports"),
@@ -330,10 +324,7 @@ import Testing
             "api.allowed_origins, item 2 must be an origin as browsers send it"
         ),
     ])
-    func `values that would fail at startup are rejected when the file is loaded`(
-        text: String,
-        sentence: String
-    ) {
+    func `values that would fail at startup are rejected when the file is loaded`(text: String, sentence: String) {
         #expect(errorMessage(text).contains(sentence), "\(errorMessage(text))")
     }
 
@@ -350,21 +341,19 @@ import Testing
     }
 
     @Test func `a value that this machine cannot use has its line`() async throws {
-        try await withScratchFolder { scratch in
-            let file = try scratch.write("\n[discovery]\nreadvertise_user = \"no such user\"", to: "patchbay.toml")
+        let file = try scratch.write("\n[discovery]\nreadvertise_user = \"no such user\"", to: "patchbay.toml")
 
-            #expect(
-                throws: ConfigurationError.several([
+        #expect(
+            throws: ConfigurationError.several([
+                .invalid(
                     .invalid(
-                        .invalid(
-                            file: file,
-                            at: FilePosition(line: 3, column: 1),
-                            reason: "discovery.readvertise_user is \"no such user\"; this machine has no such user"
-                        )
+                        file: file,
+                        at: FilePosition(line: 3, column: 1),
+                        reason: "discovery.readvertise_user is \"no such user\"; this machine has no such user"
                     )
-                ])
-            ) { try ConfigurationLoader(environment: [:]).load(file) }
-        }
+                )
+            ])
+        ) { try ConfigurationLoader(environment: [:]).load(file) }
     }
 
     @Test func `an endpoint without a kind is tcp, as in patchbay add`() throws {

@@ -1,4 +1,5 @@
 import Model
+import Samples
 import Synchronization
 import SystemIO
 import TestSupport
@@ -13,8 +14,8 @@ import Testing
     private let lab3: HostName
 
     init() throws {
-        lab2 = try #require(HostName("lab2"))
-        lab3 = try #require(HostName("lab3"))
+        lab2 = HostName("lab2")
+        lab3 = HostName("lab3")
     }
 
     @Test func `a request that waits for a host ends when the entries of that host do`() async throws {
@@ -49,7 +50,7 @@ import Testing
 
     @Test func `a phone keeps the host that listed it last`() throws {
         let phones = LastPhoneHosts()
-        let udid = try #require(UDID("00008101-000123456789ABCD"))
+        let udid: UDID = "00008101-000123456789ABCD"
         #expect(phones.host(of: udid) == nil)
 
         phones.record(udid, on: lab2)

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Logging
 import Model
+import Samples
 import ServiceLifecycle
 import Synchronization
 import SystemIO
@@ -43,13 +44,12 @@ import Testing
         let registry = EndpointRegistry()
         let lines = LogLines()
         let endpointLogger = EndpointLogger(of: registry, logger: lines.logger, window: .milliseconds(300))
-        let sighting = Sighting(
-            id: Sighting.ID(source: .config, key: "lab"),
+        let sighting = Sighting.sample(
+            "lab",
+            source: .config,
             kind: .debug,
-            app: SanitizedText("lab"),
-            appIsBundleID: false,
-            name: SanitizedText("lab"),
-            routes: [.network(NetworkRoute(address: "192.0.2.1", port: 4_000))]
+            isBundleID: false,
+            routes: [.network("192.0.2.1", port: 4_000)]
         )
         await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await endpointLogger.run() }

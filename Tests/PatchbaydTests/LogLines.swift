@@ -17,8 +17,6 @@ final class LogLines: Sendable {
             set { metadata[key] = newValue }
         }
 
-        func log(event: LogEvent) {
-            lines.texts.withLock { $0.append("\(event.message) \(event.metadata ?? [:])") }
-        }
+        func log(event: LogEvent) { lines.texts.withLock { $0.append("\(event.message) \(event.metadata ?? [:])") } }
     }
 }

@@ -4,6 +4,7 @@ import Glibc
 import Model
 import NIOCore
 import NIOPosix
+import Samples
 import Synchronization
 import SystemIO
 import Transport
@@ -132,7 +133,7 @@ import Testing
 
         await #expect(throws: expected) { _ = try await client.send(request, to: address) }
         await #expect(throws: expected) {
-            let shop = try #require(EndpointID("shop"))
+            let shop: EndpointID = "shop"
             _ = try await client.openStream(to: .endpoint(shop), at: address, headers: [])
         }
 
@@ -166,7 +167,7 @@ import Testing
             Received(),
             answering: "HTTP/1.1 101 Switching Protocols\r\n\(upgrade)"
         )
-        let shop = try #require(EndpointID("shop"))
+        let shop: EndpointID = "shop"
         let connection = try await client().openStream(to: .endpoint(shop), at: address(listener), headers: [])
         let stream = SocketStream(owning: Descriptor(owning: connection.release().number))
         #expect(connections.count == 1)
@@ -189,7 +190,7 @@ import Testing
 
         await #expect(throws: expected) { _ = try await client.send(request, to: address) }
         await #expect(throws: expected) {
-            let shop = try #require(EndpointID("shop"))
+            let shop: EndpointID = "shop"
             _ = try await client.openStream(to: .endpoint(shop), at: address, headers: [])
         }
 

@@ -6,7 +6,8 @@ import Testing
 
 @testable import patchbayd
 
-@Suite struct ProfileCatalogTests {
+@Suite(.scratchFolder) struct ProfileCatalogTests {
+    private let scratch = ScratchFolder.current
     private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().path
     private static let shipped = ["app-debug", "debugbridge", "devicekit", "webdriveragent"]
@@ -48,17 +49,15 @@ import Testing
     }
 
     @Test func `a user's profile is added, and replaces an installed one with the same name`() async throws {
-        try await withScratchFolder { scratch in
-            let files = [
-                "shop.toml": Self.text("shop"), "mine.toml": Self.text("app-debug", title: "Mine"), "notes.txt": "no",
-                ".hidden.toml": "no",
-            ]
-            let catalog = try Self.load(files, in: scratch).get()
+        let files = [
+            "shop.toml": Self.text("shop"), "mine.toml": Self.text("app-debug", title: "Mine"), "notes.txt": "no",
+            ".hidden.toml": "no",
+        ]
+        let catalog = try Self.load(files, in: scratch).get()
 
-            #expect(catalog.profiles.map(\.name) == (Self.shipped + ["shop"]).sorted())
-            #expect(catalog.profiles.first?.title == "Mine")
-            #expect(catalog.entries[0].file.hasSuffix("/profiles/mine.toml"))
-        }
+        #expect(catalog.profiles.map(\.name) == (Self.shipped + ["shop"]).sorted())
+        #expect(catalog.profiles.first?.title == "Mine")
+        #expect(catalog.entries[0].file.hasSuffix("/profiles/mine.toml"))
     }
 
     @Test(
@@ -78,25 +77,21 @@ import Testing
         files: [String: String],
         message: String
     ) async throws {
-        try await withScratchFolder { scratch in
-            guard case .failure(let error) = try Self.load(files, in: scratch) else {
-                Issue.record("the files are accepted")
-                return
-            }
-            #expect(error.description.contains(message), "\(error)")
+        guard case .failure(let error) = try Self.load(files, in: scratch) else {
+            Issue.record("the files are accepted")
+            return
         }
+        #expect(error.description.contains(message), "\(error)")
     }
 
     @Test func `every invalid file has its own line`() async throws {
-        try await withScratchFolder { scratch in
-            let files = ["a.toml": "titel = 1", "b.toml": Self.text("shop"), "c.toml": "[!]"]
-            guard case .failure(let error) = try Self.load(files, in: scratch) else {
-                Issue.record("the files are accepted")
-                return
-            }
-            let lines = error.description.split(separator: "\n")
-            #expect(lines.count == 2 && lines[0].contains("a.toml:1:1: titel") && lines[1].contains("c.toml:1:2: "))
+        let files = ["a.toml": "titel = 1", "b.toml": Self.text("shop"), "c.toml": "[!]"]
+        guard case .failure(let error) = try Self.load(files, in: scratch) else {
+            Issue.record("the files are accepted")
+            return
         }
+        let lines = error.description.split(separator: "\n")
+        #expect(lines.count == 2 && lines[0].contains("a.toml:1:1: titel") && lines[1].contains("c.toml:1:2: "))
     }
 
     @Test func `the example of docs/profiles.md is valid`() throws {
@@ -114,31 +109,27 @@ import Testing
     @Test func `the installed profiles are found beside the folder of the executable, or in the source tree`()
         async throws
     {
-        try await withScratchFolder { scratch in
-            _ = try scratch.makeFolder("usr/share/patchbay/profiles")
-            _ = try scratch.makeFolder("tree/config/profiles")
-            let path = scratch.path
+        _ = try scratch.makeFolder("usr/share/patchbay/profiles")
+        _ = try scratch.makeFolder("tree/config/profiles")
+        let path = scratch.path
 
-            #expect(
-                ProfileCatalog.installedFolder(executable: "\(path)/usr/bin/patchbayd")
-                    == "\(path)/usr/share/patchbay/profiles"
-            )
-            #expect(
-                ProfileCatalog.installedFolder(executable: "\(path)/tree/.build/x/debug/patchbayd")
-                    == "\(path)/tree/config/profiles"
-            )
-            #expect(ProfileCatalog.installedFolder(executable: "\(path)/opt/bin/patchbayd") == nil)
-        }
+        #expect(
+            ProfileCatalog.installedFolder(executable: "\(path)/usr/bin/patchbayd")
+                == "\(path)/usr/share/patchbay/profiles"
+        )
+        #expect(
+            ProfileCatalog.installedFolder(executable: "\(path)/tree/.build/x/debug/patchbayd")
+                == "\(path)/tree/config/profiles"
+        )
+        #expect(ProfileCatalog.installedFolder(executable: "\(path)/opt/bin/patchbayd") == nil)
     }
 
     @Test func `the user's profiles are next to the configuration file`() async throws {
-        try await withScratchFolder { scratch in
-            let folder = try scratch.makeFolder("etc/profiles")
-            let file = "\(scratch.path)/etc/patchbay.toml"
+        let folder = try scratch.makeFolder("etc/profiles")
+        let file = "\(scratch.path)/etc/patchbay.toml"
 
-            #expect(ProfileCatalog.userFolder(file: file, searchPaths: []) == folder)
-            #expect(ProfileCatalog.userFolder(file: nil, searchPaths: ["/none/patchbay.toml", file]) == folder)
-            #expect(ProfileCatalog.userFolder(file: "/none/patchbay.toml", searchPaths: [file]) == nil)
-        }
+        #expect(ProfileCatalog.userFolder(file: file, searchPaths: []) == folder)
+        #expect(ProfileCatalog.userFolder(file: nil, searchPaths: ["/none/patchbay.toml", file]) == folder)
+        #expect(ProfileCatalog.userFolder(file: "/none/patchbay.toml", searchPaths: [file]) == nil)
     }
 }

@@ -1,14 +1,13 @@
 import FoundationEssentials
 import Model
+import Samples
 import Testing
 
 @testable import patchbayd
 
 @Suite struct ReadvertisementTests {
-    private let phone: UDID
+    private let phone = UDID("00008030-001A2B3C4D5E6F70")
     private let date = Date(timeIntervalSince1970: 1_000)
-
-    init() throws { phone = try #require(UDID("00008030-001A2B3C4D5E6F70")) }
 
     private func endpoint(
         _ app: String = "com.example.shop",

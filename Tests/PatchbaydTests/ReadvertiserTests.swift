@@ -1,8 +1,8 @@
 import API
 import FoundationEssentials
-import Logging
 import Model
 import Registry
+import Samples
 import Synchronization
 import SystemIO
 import TestSupport
@@ -75,39 +75,30 @@ private final class FakePublisher: AdvertisementPublisher {
     }
 
     private let registry = EndpointRegistry()
-    private let phone: UDID
-
-    init() throws { phone = try #require(UDID("00008030-001A2B3C4D5E6F70")) }
+    private let phone = UDID("00008030-001A2B3C4D5E6F70")
 
     private func sighting(launchID: String = "b1") -> Sighting {
-        Sighting(
-            id: Sighting.ID(source: .usbmuxd, key: "shop"),
-            kind: .appreveal,
-            app: SanitizedText("com.example.shop"),
-            appIsBundleID: true,
-            name: SanitizedText("com.example.shop"),
+        Sighting.sample(
+            source: .usbmuxd,
+            key: "shop",
             device: phone,
-            routes: [.usb(USBRoute(udid: phone, port: 9_876))],
-            launchID: SanitizedText(launchID)
+            routes: [.usb(phone, port: 9_876)],
+            launchID: launchID
         )
     }
 
     /// Runs a readvertiser during the body.
-    private func withReadvertiser(
-        _ publisher: FakePublisher,
-        _ body: (TunnelTable) async throws -> Void
-    ) async throws {
-        let logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+    private func withReadvertiser(_ publisher: FakePublisher, _ body: (TunnelTable) async throws -> Void) async throws {
         let tunnels = try await TunnelTable(
             planner: RoutePlanner(resolver: NoRoutes(), planner: FakeDialer.silent()),
-            logger: logger
+            logger: .quiet
         )
         let readvertiser = Readvertiser(
             registry: registry,
             tunnels: tunnels,
             publisher: publisher,
             owner: 1_234,
-            logger: logger
+            logger: .quiet
         )
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await tunnels.run() }

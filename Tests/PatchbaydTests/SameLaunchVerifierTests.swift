@@ -1,9 +1,9 @@
 import AccessControl
 import FoundationEssentials
-import Logging
 import Apps
 import Model
 import Registry
+import Samples
 import Synchronization
 import TestSupport
 import Testing
@@ -11,7 +11,8 @@ import Testing
 @testable import patchbayd
 
 /// AppReveal on a cable and at an approved address, and the tokens that the broker holds for both.
-@Suite struct SameLaunchVerifierTests {
+@Suite(.scratchFolder) struct SameLaunchVerifierTests {
+    private let scratch = ScratchFolder.current
     private static let token = String(repeating: "5e", count: 32)
 
     /// The servers behind the routes. Each accepts one token, or every token if it has none.
@@ -64,11 +65,8 @@ import Testing
         let wifi: Route
 
         init(in scratch: ScratchFolder) async throws {
-            let phone = try #require(UDID("00008030-001A2B3C4D5E6F70"))
-            accessStore = try AccessStore(
-                in: scratch.path,
-                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-            )
+            let phone: UDID = "00008030-001A2B3C4D5E6F70"
+            accessStore = try AccessStore(in: scratch.path, logger: .quiet)
             usb = .usb(USBRoute(udid: phone, port: 9_876))
             wifi = Self.route("192.168.1.20", host: "iphone.local")
             verifier = SameLaunchVerifier(registry: registry, accessStore: accessStore, probe: servers.probe)
@@ -136,11 +134,9 @@ import Testing
     }
 
     private func withFixture(_ body: (Fixture) async throws -> Void) async throws {
-        try await withScratchFolder { scratch in
-            let fixture = try await Fixture(in: scratch)
-            try await body(fixture)
-            try await fixture.accessStore.close()
-        }
+        let fixture = try await Fixture(in: scratch)
+        try await body(fixture)
+        try await fixture.accessStore.close()
     }
 
     @Test func `two approved endpoints whose servers accept one token are shown as one`() async throws {

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Model
+import Samples
 import Testing
 
 @testable import Registry
@@ -12,14 +13,14 @@ import Testing
     private let devices: TeamDevices
 
     init() throws {
-        hosts = TeamHosts(own: try #require(HostName("lab1")))
+        hosts = TeamHosts(own: "lab1")
         devices = TeamDevices(local: local, hosts: hosts)
     }
 
     private func host(_ name: String) throws -> HostName { try #require(HostName(name)) }
 
     private func phone(_ transport: Device.Transport = .usb) throws -> Device {
-        let udid = try #require(UDID("00008030-001A2B3C4D5E6F70"))
+        let udid: UDID = "00008030-001A2B3C4D5E6F70"
         return Device(udid: udid, transport: transport, attachedAt: Date(timeIntervalSince1970: 0))
     }
 

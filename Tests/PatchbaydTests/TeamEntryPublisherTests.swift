@@ -1,7 +1,7 @@
 import FoundationEssentials
-import Logging
 import Model
 import Registry
+import Samples
 import ServiceLifecycle
 import Synchronization
 import TestSupport
@@ -25,16 +25,15 @@ import Testing
     private let store = InMemoryTeamStore()
     private let clock = ManualClock()
     private let addresses = Addresses()
-    private let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     private let host: HostName
     private let session: TeamSession
     private let publisher: TeamPublisher
     private let entries: TeamEntryPublisher
 
     init() throws {
-        let host = try #require(HostName("lab1"))
+        let host: HostName = "lab1"
         self.host = host
-        session = TeamSession(store: store, logger: logger)
+        session = TeamSession(store: store, logger: .quiet)
         publisher = TeamPublisher(host: host, session: session)
         entries = TeamEntryPublisher(
             publisher: publisher,
@@ -54,24 +53,17 @@ import Testing
     }
 
     private func endpoint(_ id: String) throws -> Endpoint {
-        Endpoint(
-            id: try #require(EndpointID(id)),
-            kind: .appreveal,
-            app: SanitizedText("com.example.shop"),
-            name: SanitizedText("Shop"),
+        Endpoint.sample(
+            try #require(EndpointID(id)),
             location: Endpoint.Location(host: SanitizedText("iphone.local")),
-            state: .online,
-            approval: .approved,
-            routes: [EndpointRoute(.network(NetworkRoute(address: "192.168.1.20", port: 8080)))],
-            sources: [.bonjour],
-            firstSeenAt: Date(timeIntervalSince1970: 0),
-            lastSeenAt: nil
+            routes: [.network("192.168.1.20", port: 8080)],
+            sources: [.bonjour]
         )
     }
 
     /// Runs services during the body.
     private func withRunning(_ services: [any Service], _ body: @Sendable () async throws -> Void) async throws {
-        let group = ServiceGroup(configuration: ServiceGroupConfiguration(services: services, logger: logger))
+        let group = ServiceGroup(configuration: ServiceGroupConfiguration(services: services, logger: .quiet))
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try await group.run() }
             let result: Result<Void, any Error>

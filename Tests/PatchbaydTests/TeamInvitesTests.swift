@@ -1,14 +1,16 @@
 import AccessControl
 import FoundationEssentials
-import Logging
 import Model
+import Samples
 import Synchronization
 import TestSupport
 import Testing
 
 @testable import patchbayd
 
-@Suite struct TeamInvitesTests {
+@Suite(.scratchFolder) struct TeamInvitesTests {
+    private let scratch = ScratchFolder.current
+
     /// A wall clock that tests set.
     private final class WallClock: Sendable {
         private let time = Mutex(Date(timeIntervalSince1970: 1_700_000_000))
@@ -17,22 +19,18 @@ import Testing
         func advance(by seconds: TimeInterval) { time.withLock { $0 += seconds } }
     }
 
-    private static func withInvites(
-        _ body: (_ start: () -> TeamInvites, WallClock) async throws -> Void
-    ) async throws {
-        try await withScratchFolder { scratch in
-            let folder = TeamFolder(in: scratch.file("."))
-            try folder.prepare()
-            let clock = WallClock()
-            let start = {
-                TeamInvites(
-                    in: folder,
-                    now: { clock.now },
-                    logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-                )
-            }
-            try await body(start, clock)
+    private func withInvites(_ body: (_ start: () -> TeamInvites, WallClock) async throws -> Void) async throws {
+        let folder = TeamFolder(in: scratch.file("."))
+        try folder.prepare()
+        let clock = WallClock()
+        let start = {
+            TeamInvites(
+                in: folder,
+                now: { clock.now },
+                logger: .quiet
+            )
         }
+        try await body(start, clock)
     }
 
     /// A token with the ID of another one and another secret.
@@ -42,7 +40,7 @@ import Testing
     }
 
     @Test func `an invite is spent once, also after a restart of the broker`() async throws {
-        try await Self.withInvites { start, _ in
+        try await withInvites { start, _ in
             let token = try await start().create().token
             let invites = start()
 
@@ -54,7 +52,7 @@ import Testing
 
     @Test func `an invite ends after 10 minutes, and when the clock is set back`() async throws {
         for seconds in [600, -61] {
-            try await Self.withInvites { start, clock in
+            try await withInvites { start, clock in
                 let invites = start()
                 let (token, expiresAt) = try await invites.create()
                 #expect(expiresAt == clock.now.addingTimeInterval(600))
@@ -66,7 +64,7 @@ import Testing
     }
 
     @Test func `the fifth wrong secret ends an invite, also with restarts between them`() async throws {
-        try await Self.withInvites { start, _ in
+        try await withInvites { start, _ in
             let token = try await start().create().token
             for _ in 1..<TeamInvites.wrongLimit { #expect(try await start().spend(Self.wrong(token)) == nil) }
             let record = try #require(try await start().spend(token))
@@ -79,7 +77,7 @@ import Testing
     }
 
     @Test func `only one of two attempts at the same time spends an invite`() async throws {
-        try await Self.withInvites { start, _ in
+        try await withInvites { start, _ in
             let invites = start()
             let token = try await invites.create().token
             async let first = invites.spend(token)
@@ -90,16 +88,14 @@ import Testing
     }
 
     @Test func `the file has no secret`() async throws {
-        try await withScratchFolder { scratch in
-            let folder = TeamFolder(in: scratch.file("."))
-            try folder.prepare()
-            let invites = TeamInvites(in: folder, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-            let token = try await invites.create().token
-            let text = try String(contentsOfFile: "\(folder.path)/invites.json", encoding: .utf8)
+        let folder = TeamFolder(in: scratch.file("."))
+        try folder.prepare()
+        let invites = TeamInvites(in: folder, logger: .quiet)
+        let token = try await invites.create().token
+        let text = try String(contentsOfFile: "\(folder.path)/invites.json", encoding: .utf8)
 
-            #expect(text.contains(token.id))
-            let secret = token.reveal().split(separator: "_")[2]
-            #expect(!text.contains(secret))
-        }
+        #expect(text.contains(token.id))
+        let secret = token.reveal().split(separator: "_")[2]
+        #expect(!text.contains(secret))
     }
 }

@@ -1,6 +1,6 @@
 import FoundationEssentials
-import Logging
 import Model
+import Samples
 import TestSupport
 import Testing
 
@@ -15,8 +15,8 @@ import Testing
     private let claims: TeamLeaseClaims
 
     init() throws {
-        let host = try #require(HostName("lab1"))
-        session = TeamSession(store: store, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        let host: HostName = "lab1"
+        session = TeamSession(store: store, logger: .quiet)
         teamClaims = TeamClaims(host: host, session: session)
         claims = TeamLeaseClaims(teamClaims, of: host)
     }
@@ -68,22 +68,11 @@ import Testing
         async throws
     {
         let clock = ManualClock()
-        let host = try #require(HostName("lab1"))
-        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        let session = TeamSession(store: store, clock: clock, logger: logger)
+        let host: HostName = "lab1"
+        let session = TeamSession(store: store, clock: clock, logger: .quiet)
         let teamClaims = TeamClaims(host: host, session: session)
         let leases = LeaseService(claims: TeamLeaseClaims(teamClaims, of: host))
-        let phone = Endpoint(
-            id: try #require(EndpointID("shop")),
-            kind: .mcp,
-            app: SanitizedText("com.example.shop"),
-            name: SanitizedText("Shop"),
-            location: Endpoint.Location(udid: UDID("00008101-000123456789ABCD")),
-            state: .online,
-            approval: .approved,
-            firstSeenAt: .distantPast,
-            lastSeenAt: nil
-        )
+        let phone = Endpoint.sample(kind: .mcp, location: Endpoint.Location(udid: UDID("00008101-000123456789ABCD")))
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await session.run() }
             group.addTask { try await teamClaims.run() }

@@ -1,10 +1,10 @@
 import AccessControl
 import Client
 import FoundationEssentials
-import Logging
 import Model
 import NIOCore
 import Registry
+import Samples
 import SystemIO
 import TestSupport
 import Testing
@@ -14,7 +14,9 @@ import Testing
 @testable import patchbayd
 
 /// The ways to phones of other hosts.
-@Suite(.timeLimit(.minutes(1))) struct TeamPlannerTests {
+@Suite(.timeLimit(.minutes(1)), .scratchFolder) struct TeamPlannerTests {
+    private let scratch = ScratchFolder.current
+
     /// A broker without phones of its own.
     private struct NoPhones: RouteResolver {
         func resolve(_ target: TunnelTarget) throws(DialError) -> ResolvedTarget {
@@ -32,10 +34,7 @@ import Testing
     private static let date = Date(timeIntervalSince1970: 1_700_000_000)
 
     private let store = InMemoryTeamStore()
-    private let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-    private let udid: UDID
-
-    init() throws { udid = try #require(UDID("00008030-001A2B3C4D5E6F70")) }
+    private let udid = UDID("00008030-001A2B3C4D5E6F70")
 
     private func host(_ name: String) throws -> HostName { try #require(HostName(name)) }
 
@@ -60,31 +59,29 @@ import Testing
 
     /// Runs the body with the planner of gamma, which knows the team.
     private func withPlanner(_ body: (TeamPlanner) async throws -> Void) async throws {
-        try await withScratchFolder { scratch in
-            let members = try await TeamMembers(in: scratch.path, logger: logger)
-            let mirror = TeamMirror(
-                host: try host("gamma"),
-                team: Self.team,
-                store: store,
+        let members = try await TeamMembers(in: scratch.path, logger: .quiet)
+        let mirror = TeamMirror(
+            host: try host("gamma"),
+            team: Self.team,
+            store: store,
+            members: members,
+            logger: .quiet
+        )
+        let planner = TeamPlanner(
+            local: RoutePlanner(resolver: NoPhones(), planner: FakeDialer.silent()),
+            endpoints: EndpointRegistry(),
+            brokers: HostBrokers(
                 members: members,
-                logger: logger
-            )
-            let planner = TeamPlanner(
-                local: RoutePlanner(resolver: NoPhones(), planner: FakeDialer.silent()),
-                endpoints: EndpointRegistry(),
-                brokers: HostBrokers(
-                    members: members,
-                    mirror: mirror,
-                    client: HostClient(security: NoSecurity(), addressRefusal: { _ in nil })
-                ),
-                callers: CallerDirectory(accessStore: try AccessStore(in: scratch.path, logger: logger))
-            )
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { try await mirror.run() }
-                for await event in mirror.events where event == .stale(since: nil) { break }
-                try await body(planner)
-                group.cancelAll()
-            }
+                mirror: mirror,
+                client: HostClient(security: NoSecurity(), addressRefusal: { _ in nil })
+            ),
+            callers: CallerDirectory(accessStore: try AccessStore(in: scratch.path, logger: .quiet))
+        )
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await mirror.run() }
+            for await event in mirror.events where event == .stale(since: nil) { break }
+            try await body(planner)
+            group.cancelAll()
         }
     }
 
@@ -102,7 +99,7 @@ import Testing
     @Test func `a phone whose host is offline is named with that host, and not with the local usbmuxd`() async throws {
         try await createTeam()
         try await withPlanner { planner in
-            let lost = try #require(UDID("00008101-0001234567890000"))
+            let lost: UDID = "00008101-0001234567890000"
             planner.brokers.phones.record(lost, on: try host("delta"))
 
             let error = await #expect(throws: DialError.self) {
@@ -125,7 +122,7 @@ import Testing
         if let leasing {
             let claim = TeamClaim(
                 host: try host(leasing),
-                endpoint: try #require(EndpointID("shop.\(leasing)")),
+                endpoint: EndpointID("shop.\(leasing)"),
                 device: udid,
                 holder: SanitizedText("user 1000"),
                 note: nil,
@@ -146,7 +143,7 @@ import Testing
 
     @Test func `a phone that no host has, and a client of another host, get the error of this broker`() async throws {
         try await createTeam()
-        let other = try #require(UDID("00008030-001A2B3C4D5E6F71"))
+        let other: UDID = "00008030-001A2B3C4D5E6F71"
         try await withPlanner { planner in
             for (phone, holder) in [(other, nil), (udid, "host:alpha/uid:1000")] as [(UDID, String?)] {
                 let owner = TunnelOwner(user: nil, holder: holder)

@@ -1,7 +1,7 @@
 import Discovery
 import FoundationEssentials
-import Logging
 import Model
+import Samples
 import Synchronization
 import Transport
 import Team
@@ -38,9 +38,7 @@ final class InMemoryRegistry: TeamRegistryConnector, TeamRegistryAdministration 
         }
     }
 
-    func administration(
-        _ connection: TeamRegistryConnection
-    ) throws(TeamStoreError) -> any TeamRegistryAdministration {
+    func administration(_ connection: TeamRegistryConnection) throws(TeamStoreError) -> any TeamRegistryAdministration {
         connections.withLock { $0.append(connection) }
         return self
     }
@@ -88,9 +86,7 @@ final class InMemoryRegistry: TeamRegistryConnector, TeamRegistryAdministration 
     }
 
     /// The members in the registry.
-    func members() async throws -> [String] {
-        try await TeamAuthority(store: memory).members().map(\.name.text)
-    }
+    func members() async throws -> [String] { try await TeamAuthority(store: memory).members().map(\.name.text) }
 }
 
 /// The registry as the administrator uses it.
@@ -142,7 +138,6 @@ final class TeamFixture: Sendable {
     let registry = InMemoryRegistry()
     /// What happens once after an admission, before its response arrives.
     let duringResponse = Mutex<(@Sendable () async -> Void)?>(nil)
-    let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     private let scratch: String
     private let authority = Mutex<TeamSetup?>(nil)
     private let loses = Mutex(false)
@@ -172,7 +167,7 @@ final class TeamFixture: Sendable {
                 interfaces: InterfaceFilter(allowed: ["*"], denied: [])
             ),
             connector: registry,
-            logger: logger
+            logger: .quiet
         )
     }
 
@@ -202,9 +197,7 @@ final class TeamFixture: Sendable {
                     key: loaded.pin,
                     certificate: loaded.certificatePEM,
                     snapshot: { TeamSnapshot(staleSince: nil) },
-                    own: {
-                        TeamHost(name: membership.host, version: "1", addresses: [], since: Date(), generation: 1)
-                    }
+                    own: { TeamHost(name: membership.host, version: "1", addresses: [], since: Date(), generation: 1) }
                 )
             }
         )
