@@ -1,6 +1,6 @@
-import Logging
 import NIOCore
 import NIOEmbedded
+import Samples
 import Testing
 
 @testable import API
@@ -74,7 +74,7 @@ import Testing
         let listeners = (0..<20).map { _ in EmbeddedChannel() }
         for listener in listeners {
             let handler = AcceptThrottleHandler(
-                logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
+                logger: .quiet,
                 limiter: limiter,
                 share: .grantSockets,
                 unauthenticated: nil,

@@ -10,9 +10,7 @@ import Testing
         let bytes = Array(text.utf8)
         do {
             _ = try JSONCoding.decoder().decode(type, from: Data(bytes))
-        } catch let error as DecodingError {
-            return error.userMessage(for: bytes)
-        }
+        } catch let error as DecodingError { return error.userMessage(for: bytes) }
         return "decoded"
     }
 

@@ -30,9 +30,7 @@ import Testing
         try channel.writeInbound(HTTPServerRequestPart.end(nil))
     }
 
-    private func acceptBody() {
-        channel.triggerUserOutboundEvent(RequestProgressHandler.ContinueEvent(), promise: nil)
-    }
+    private func acceptBody() { channel.triggerUserOutboundEvent(RequestProgressHandler.ContinueEvent(), promise: nil) }
 
     /// Writes a response, and returns the heads of all responses.
     private func respond() throws -> [HTTPResponseHead] {

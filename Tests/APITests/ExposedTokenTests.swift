@@ -20,9 +20,7 @@ import Testing
 
         for path in [
             "/v1/\(text)", "/v1/endpoints?token=\(text)&x=1", "/v1/endpoints?a=pb&t=x\(text)y", "/?\(escaped)",
-        ] {
-            #expect(found(path)?.map(\.id) == [token.id], "\(path.count)")
-        }
+        ] { #expect(found(path)?.map(\.id) == [token.id], "\(path.count)") }
         #expect(found("/", cookie: "a=b; t=\(text)")?.map(\.id) == [token.id])
     }
 

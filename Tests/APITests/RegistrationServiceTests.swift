@@ -1,7 +1,7 @@
 import AccessControl
-import Logging
 import Model
 import Registry
+import Samples
 import SystemIO
 import TestSupport
 import Testing
@@ -42,8 +42,7 @@ import Tunnels
 
     private func withService(_ body: (Fixture) async throws -> Void) async throws {
         try await withScratchFolder { scratch in
-            let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-            let accessStore = try AccessStore(in: scratch.path, logger: logger)
+            let accessStore = try AccessStore(in: scratch.path, logger: .quiet)
             let invite = InviteSpec(Permissions([.endpointRegister], on: .all), use: .device)
             let (_, token) = try await accessStore.invites.create(invite, by: .broker, from: .broker)
             let client = RedemptionSpec(
@@ -123,9 +122,7 @@ import Tunnels
                 try await fixture.service.end(registration.id, by: principal)
                 fixture.clock.advance(by: .seconds(10))
             }
-            await #expect(throws: RegistrationError.tooManyDifferent(limit: 32)) {
-                try await fixture.register("app33")
-            }
+            await #expect(throws: RegistrationError.tooManyDifferent(limit: 32)) { try await fixture.register("app33") }
             try await fixture.register("app1")
             #expect(await fixture.registry.endpoints.count == 32)
         }

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Model
 import AccessControl
+import Samples
 import Testing
 
 @testable import API
@@ -12,18 +13,11 @@ import Testing
         from source: RequestSource = .tcp(address: "127.0.0.1"),
         tools: ToolFilter = .all
     ) -> Principal {
-        let grant = Grant(
-            id: "abcdefgh",
-            name: SanitizedText("test"),
-            permissions: Permissions(scopes, on: .all, tools: tools),
-            binding: binding,
-            parent: nil,
-            invite: nil,
-            createdAt: Date(),
-            expiresAt: Date(),
-            lastUsedAt: Date(),
-            idleSeconds: 1,
-            endReason: nil
+        let grant = Grant.sample(
+            "abcdefgh",
+            name: "test",
+            Permissions(scopes, on: .all, tools: tools),
+            binding: binding
         )
         return Principal(.grant(grant), source: source, actor: .grant(grant.id), user: 1_000)
     }
@@ -120,21 +114,10 @@ import Testing
 
     @Test func `a tunnel to OpenAgents needs the scope shell, and other tunnels do not`() throws {
         func endpoint(_ kind: EndpointKind) throws -> Endpoint {
-            Endpoint(
-                id: try #require(EndpointID("lab")),
-                kind: kind,
-                app: SanitizedText("lab"),
-                name: SanitizedText("lab"),
-                state: .online,
-                approval: .approved,
-                firstSeenAt: Date(),
-                lastSeenAt: nil
-            )
+            Endpoint.sample("lab", kind: kind, app: "lab", name: "lab")
         }
 
-        #expect(throws: Problem.self) {
-            try principal([.tunnelOpen]).requireTunnelScopes(for: endpoint(.openagents))
-        }
+        #expect(throws: Problem.self) { try principal([.tunnelOpen]).requireTunnelScopes(for: endpoint(.openagents)) }
         #expect(throws: Problem.self) { try principal([.shell]).requireTunnelScopes(for: endpoint(.openagents)) }
         try principal([.tunnelOpen, .shell]).requireTunnelScopes(for: endpoint(.openagents))
         try principal([.tunnelOpen]).requireTunnelScopes(for: endpoint(.mcp))

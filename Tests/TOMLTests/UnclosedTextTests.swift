@@ -7,16 +7,11 @@ import Testing
         do {
             _ = try TOMLDocument(parsing: text, file: "a.toml")
             return "no error"
-        } catch {
-            return error.description
-        }
+        } catch { return error.description }
     }
 
     @Test(arguments: [
-        (
-            "[a]\nports = [1, 2\n[b]\nc = 3\n",
-            "a.toml:3:1: expected , or ] of the list that begins in line 2, column 9"
-        ),
+        ("[a]\nports = [1, 2\n[b]\nc = 3\n", "a.toml:3:1: expected , or ] of the list that begins in line 2, column 9"),
         (
             "ports = [1,\n  2,\n\nname = 3\n",
             "a.toml:5:1: there is no ] at the end of the list that begins in line 1, column 9"
@@ -37,7 +32,5 @@ import Testing
     @Test(arguments: [
         "a = [1, 2,] # ]\n", "a = [ # [\n  1\n  , 2\n]\n", "a = [[], [{ b = '[' }]]\n", "a = {}\nb = [1979-05-27]\n",
         "a = \"\"\"\nx\"y\"\"\"\"\nb = ''\n", "a = [\"\"\"x\n\"\"\", 'y']\n",
-    ]) func `valid text has no such error`(text: String) {
-        #expect(!Self.message(text).contains("begins"))
-    }
+    ]) func `valid text has no such error`(text: String) { #expect(!Self.message(text).contains("begins")) }
 }

@@ -1,5 +1,5 @@
-import Logging
 import Model
+import Samples
 import SystemIO
 import Transport
 import TestSupport
@@ -8,8 +8,6 @@ import Testing
 @testable import API
 
 @Suite struct RemoteListenerTests {
-    private static let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-
     private static func withListener(
         configured: SocketAddress? = nil,
         _ body: (RemoteListener, () async throws -> RemoteListener) async throws -> Void
@@ -28,7 +26,7 @@ import Testing
                 reachable: { [] }
             ),
             identityFile: TLSIdentityFile(scratch.file("remote.pem")),
-            file: StateFile("remote", in: scratch.path, logger: Self.quiet),
+            file: StateFile("remote", in: scratch.path, logger: .quiet),
             limiter: ConnectionLimiter()
         )
     }
@@ -95,9 +93,7 @@ import Testing
     @Test func `a command cannot change what the configuration sets`() async throws {
         let address = try #require(SocketAddress(numeric: "127.0.0.1", port: try FreePorts.take()[0]))
         try await Self.withListener(configured: address) { listener, _ in
-            let problem = await #expect(throws: Problem.self) {
-                try await listener.set(RemoteSpec(enabled: false))
-            }
+            let problem = await #expect(throws: Problem.self) { try await listener.set(RemoteSpec(enabled: false)) }
             #expect(problem?.detail.contains("/etc/patchbay/patchbay.toml sets api.remote") == true)
         }
     }

@@ -4,6 +4,7 @@ import HTTPTypes
 import Model
 import NIOCore
 import NIOEmbedded
+import Samples
 import Synchronization
 import Testing
 
@@ -38,7 +39,7 @@ import Testing
     private let connections = MemberConnections()
 
     init() throws {
-        lab1 = try #require(HostName("lab1"))
+        lab1 = HostName("lab1")
         key = try #require(KeyPin(String(repeating: "A", count: 52)))
         otherKey = try #require(KeyPin("B" + String(repeating: "A", count: 51)))
         members = Members([lab1: key])
@@ -129,7 +130,7 @@ import Testing
     }
 
     @Test func `a lease of a third host is not forwarded for a client of another host`() async throws {
-        let (lab2, lab3) = (try #require(HostName("lab2")), try #require(HostName("lab3")))
+        let (lab2, lab3): (HostName, HostName) = ("lab2", "lab3")
         var member = try await authenticator((lab1, key)).authenticate(
             request(try header(Set(Scope.allCases))),
             on: NIOAsyncTestingChannel()
@@ -144,7 +145,7 @@ import Testing
     }
 
     @Test func `a host with another key, or of another name, is refused`() async throws {
-        let lab3 = try #require(HostName("lab3"))
+        let lab3: HostName = "lab3"
         for peer in [(lab1, otherKey), (lab3, key)] {
             let problem = await #expect(throws: Problem.self) {
                 try await authenticator(peer).authenticate(
@@ -174,7 +175,7 @@ import Testing
     }
 
     @Test func `connections from and to a removed host are closed, and those of other hosts stay`() async throws {
-        let lab3 = try #require(HostName("lab3"))
+        let lab3: HostName = "lab3"
         let members = Members([lab1: key, lab3: otherKey])
         let channels = [NIOAsyncTestingChannel(), NIOAsyncTestingChannel(), NIOAsyncTestingChannel()]
         for channel in channels { try await channel.connect(to: SocketAddress(ipAddress: "10.0.0.1", port: 1)) }
@@ -210,8 +211,8 @@ import Testing
             request(try header([.registryRead])),
             on: NIOAsyncTestingChannel()
         )
-        #expect(principal.canSee(try #require(EndpointID("shop")), approvedApp: nil))
-        #expect(!principal.canSee(try #require(EndpointID("shop.lab3")), approvedApp: nil))
+        #expect(principal.canSee("shop", approvedApp: nil))
+        #expect(!principal.canSee("shop.lab3", approvedApp: nil))
     }
 
     @Test func `a client of another host uses no route of owners, processes and grants`() async throws {
@@ -265,7 +266,7 @@ import Testing
     }
 
     @Test func `a status that is none of HTTP is a problem that names the host`() throws {
-        let host = try #require(HostName("lab2"))
+        let host: HostName = "lab2"
         for status in [-1, 0, 99, 100, 101, 199, 600, 999, 1_000, Int.max] {
             let answer = Answer(status)
             let problem = #expect(throws: Problem.self) { try TeamProxy.requireStatus(of: answer, from: host) }
@@ -276,7 +277,7 @@ import Testing
     }
 
     @Test func `the texts of another broker have no characters with an effect, and a limited length`() async throws {
-        let host = try #require(HostName("lab2"))
+        let host: HostName = "lab2"
         let bad = Problem(.conflict, "a\u{1B}[2J\n" + String(repeating: "x", count: 5_000), hint: "\u{202E}b")
         let text = String(decoding: try JSONCoding.encoder().encode(bad), as: UTF8.self)
 

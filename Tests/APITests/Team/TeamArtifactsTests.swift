@@ -2,6 +2,7 @@ import AccessControl
 import Apps
 import Model
 import NIOCore
+import Samples
 import Synchronization
 import SystemIO
 import TestSupport
@@ -69,7 +70,7 @@ import Testing
     init() throws {
         proxy = TeamProxy(hosts)
         artifacts = TeamArtifacts(NoArtifacts(), proxy: proxy, clock: clock)
-        (lab2, lab3) = (try #require(HostName("lab2")), try #require(HostName("lab3")))
+        (lab2, lab3) = ("lab2", "lab3")
     }
 
     private func client(_ uid: UInt32) -> Principal {
@@ -100,7 +101,7 @@ import Testing
     }
 
     @Test func `bytes of a host that are not the requested artifact are refused`() async throws {
-        let forger = try #require(HostName("forger"))
+        let forger: HostName = "forger"
         use(forger, by: client(7))
 
         #expect(await artifacts.artifact(Self.sha, for: client(7)) == nil)
@@ -112,19 +113,19 @@ import Testing
     }
 
     @Test func `a media type that an app cannot choose is replaced`() async throws {
-        use(try #require(HostName("lab4")), by: client(7))
+        use("lab4", by: client(7))
 
         #expect(await artifacts.artifact(Self.sha, for: client(7))?.mimeType == "application/octet-stream")
     }
 
     @Test func `a host that never answers does not delay the artifact of another host`() async throws {
-        use(lab2, try #require(HostName("silent")), by: client(7))
+        use(lab2, "silent", by: client(7))
 
         #expect(await artifacts.artifact(Self.sha, for: client(7)) != nil)
     }
 
     @Test func `the wait for a host ends after 30 seconds, also if several clients used it`() async throws {
-        let silent = try #require(HostName("silent"))
+        let silent: HostName = "silent"
         for uid in 7...9 { use(silent, by: client(UInt32(uid))) }
 
         async let artifact = artifacts.artifact(Self.sha, for: .broker)

@@ -3,6 +3,7 @@ import FoundationEssentials
 import Apps
 import Model
 import NIOCore
+import Samples
 import Synchronization
 import Testing
 
@@ -56,18 +57,9 @@ import Testing
     private let leases = LeaseService()
 
     init() throws {
-        let lab1 = try #require(HostName("lab1"))
-        lab3 = try #require(HostName("lab3"))
-        shop = Endpoint(
-            id: try #require(EndpointID("shop")),
-            kind: .mcp,
-            app: SanitizedText("com.example.shop"),
-            name: SanitizedText("Shop"),
-            state: .online,
-            approval: .approved,
-            firstSeenAt: Date(timeIntervalSince1970: 0),
-            lastSeenAt: nil
-        )
+        let lab1: HostName = "lab1"
+        lab3 = HostName("lab3")
+        shop = Endpoint.sample(kind: .mcp)
         let caller = TeamCaller(
             holder: "uid:0",
             name: SanitizedText("user 0"),
@@ -147,9 +139,7 @@ import Testing
     func `only an ID that brokers give is sent to another host`(id: String) async throws {
         let host = try Host(200, ListResponse<Lease>([]))
 
-        await #expect(throws: Problem.self) {
-            try await TeamLeases(TeamProxy(host)).end(id, on: lab3, for: .broker)
-        }
+        await #expect(throws: Problem.self) { try await TeamLeases(TeamProxy(host)).end(id, on: lab3, for: .broker) }
 
         #expect(host.targets.isEmpty)
     }

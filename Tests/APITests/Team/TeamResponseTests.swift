@@ -2,6 +2,7 @@ import AccessControl
 import FoundationEssentials
 import Model
 import NIOCore
+import Samples
 import Synchronization
 import Testing
 
@@ -46,8 +47,8 @@ import Testing
     private let shop: EndpointID
 
     init() throws {
-        lab3 = try #require(HostName("lab3"))
-        shop = try #require(EndpointID("shop.lab3"))
+        lab3 = HostName("lab3")
+        shop = EndpointID("shop.lab3")
     }
 
     private func isSafe(_ endpoint: Endpoint) throws -> Bool {
@@ -93,7 +94,7 @@ import Testing
     @Test func `texts and lists of a probed endpoint are limited as those of a listed one`() throws {
         let long = String(repeating: "x", count: 5_000)
         var endpoint = Endpoint(
-            id: try #require(EndpointID("shop")),
+            id: "shop",
             kind: .mcp,
             app: SanitizedText(long, limit: .max),
             name: SanitizedText(long, limit: .max),

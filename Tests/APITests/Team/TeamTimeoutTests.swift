@@ -2,6 +2,7 @@ import AccessControl
 import FoundationEssentials
 import Model
 import Apps
+import Samples
 import Synchronization
 import Testing
 
@@ -45,17 +46,8 @@ import Testing
     private let apps: TeamAppCaller
 
     init() throws {
-        lab2 = try #require(HostName("lab2"))
-        shop = Endpoint(
-            id: try #require(EndpointID("shop.lab2")),
-            kind: .mcp,
-            app: SanitizedText("com.example.shop"),
-            name: SanitizedText("Shop"),
-            state: .online,
-            approval: .approved,
-            firstSeenAt: Date(timeIntervalSince1970: 0),
-            lastSeenAt: nil
-        )
+        lab2 = HostName("lab2")
+        shop = Endpoint.sample("shop.lab2", kind: .mcp)
         proxy = TeamProxy(host)
         apps = TeamAppCaller(NoApps(), proxy: proxy)
     }

@@ -2,6 +2,7 @@ import FoundationEssentials
 import Model
 import AccessControl
 import Registry
+import Samples
 import Team
 import TestSupport
 import Synchronization
@@ -35,9 +36,7 @@ final class FakeAppCaller: AppCaller {
 
     func disconnect(_ id: EndpointID) async {}
 
-    func toolCount(of endpoint: Endpoint) async -> Int? {
-        lists.withLock { try? $0[endpoint.id]?.get().tools.count }
-    }
+    func toolCount(of endpoint: Endpoint) async -> Int? { lists.withLock { try? $0[endpoint.id]?.get().tools.count } }
 
     func accepts(_ secret: EndpointSecret, at endpoint: Endpoint, for principal: Principal) async -> Bool? {
         self.secret.withLock { $0 }.map { $0 == secret.reveal() }
@@ -125,14 +124,7 @@ final class FakeTunnels: TunnelProvider {
     }
 
     private static func tunnel(_ spec: TunnelSpec) -> Tunnel {
-        Tunnel(
-            id: "t1",
-            spec: spec,
-            owner: 7,
-            state: .active,
-            listenAddresses: [.tcp(host: "127.0.0.1", port: 43_211)],
-            createdAt: Date(timeIntervalSince1970: 0)
-        )
+        Tunnel.sample(spec: spec, owner: 7, listenAddresses: [.tcp(host: "127.0.0.1", port: 43_211)])
     }
 }
 
@@ -225,20 +217,14 @@ struct BrokerFixture: Sendable {
         port: UInt16,
         txt: [String] = []
     ) -> Sighting {
-        Sighting(
-            id: Sighting.ID(source: .bonjour, key: "\(app)/\(host)"),
-            kind: .appreveal,
-            app: SanitizedText(app),
-            appIsBundleID: true,
-            name: SanitizedText("AppReveal-\(app)"),
-            host: SanitizedText(host),
-            version: SanitizedText("3.2.0"),
-            txt: TXTRecord(items: txt.map { Array($0.utf8) }),
-            routes: [
-                .network(
-                    NetworkRoute(address: address, port: port, interface: "eth0", host: SanitizedText(host))
-                )
-            ]
+        Sighting.sample(
+            app,
+            key: "\(app)/\(host)",
+            name: "AppReveal-\(app)",
+            host: host,
+            version: "3.2.0",
+            txt: txt,
+            routes: [.network(address, port: port, interface: "eth0", host: host)]
         )
     }
 

@@ -1,6 +1,7 @@
 import AccessControl
 import Model
 import Registry
+import Samples
 import Synchronization
 import Testing
 
@@ -65,7 +66,7 @@ import Testing
 
     @Test func `two endpoints with one launch are one row, and a grant for one sees only that one`() async throws {
         let fixture = BrokerFixture()
-        let phone = try #require(UDID("00008030-001A2B3C4D5E6F70"))
+        let phone: UDID = "00008030-001A2B3C4D5E6F70"
         let host = SanitizedText("test-iphone.local")
         let routes: [Sighting.Source: Route] = [
             .usbmuxd: .usb(USBRoute(udid: phone, port: 9_876)),
@@ -119,7 +120,7 @@ import Testing
     {
         let fixture = BrokerFixture()
         var sightings: [Sighting] = []
-        let phone = try #require(UDID("00008030-001A2B3C4D5E6F70"))
+        let phone: UDID = "00008030-001A2B3C4D5E6F70"
         for (source, host) in [(Sighting.Source.usbmuxd, nil), (.bonjour, SanitizedText("test-iphone.local"))] {
             sightings.append(
                 Sighting(
@@ -173,13 +174,12 @@ import Testing
         let fixture = BrokerFixture()
         let id = try await fixture.addEndpoint(txt: [])
         await fixture.registry.setCapabilities(["tools", "resources"], of: id)
-        let port = Sighting(
-            id: Sighting.ID(source: .config, key: "port"),
+        let port = Sighting.sample(
+            "port",
+            source: .config,
             kind: .tcp,
-            app: SanitizedText("port"),
-            appIsBundleID: false,
-            name: SanitizedText("port"),
-            routes: [.network(NetworkRoute(address: "127.0.0.1", port: 4_001))]
+            isBundleID: false,
+            routes: [.network("127.0.0.1", port: 4_001)]
         )
         await fixture.registry.apply(.seen(port))
 

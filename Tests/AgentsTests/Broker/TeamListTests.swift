@@ -2,6 +2,7 @@ import AccessControl
 import FoundationEssentials
 import Model
 import Registry
+import Samples
 import Synchronization
 import Team
 import Testing
@@ -15,7 +16,7 @@ import Testing
 
     private let remote: RemoteEndpoints
 
-    init() throws { remote = RemoteEndpoints(besides: try #require(HostName("lab1"))) }
+    init() throws { remote = RemoteEndpoints(besides: "lab1") }
 
     /// Returns a broker of lab1 with one endpoint, and with the same endpoint of lab2.
     private func team() async throws -> BrokerFixture {
@@ -38,9 +39,7 @@ import Testing
         try await alone.addEndpoint()
         #expect(try await alone.call("endpoint_list").structure?["endpoints"]?.array?.first?["host"] == nil)
 
-        let endpoints = try #require(
-            try await team().call("endpoint_list").structure?["endpoints"]?.array
-        )
+        let endpoints = try #require(try await team().call("endpoint_list").structure?["endpoints"]?.array)
 
         #expect(endpoints.map { $0["id"]?.string } == ["shop-iphone", "shop-iphone.lab2"])
         #expect(endpoints.map { $0["host"]?.string } == ["lab1", "lab2"])
@@ -90,7 +89,7 @@ import Testing
 
     @Test func `a grant for the endpoints of this host sees no other`() async throws {
         let fixture = try await team()
-        let id = try #require(EndpointID("shop-iphone"))
+        let id: EndpointID = "shop-iphone"
         let principal = BrokerFixture.grant([.registryRead], on: .endpoints([id]))
 
         let result = try await fixture.call("endpoint_list", of: principal)

@@ -45,9 +45,7 @@ import Testing
         `a missing, repeated, extra or contradictory header is rejected with 400, and no tool is called`(
             changes: [String: [String]]
         ) async throws
-    {
-        #expect(try await Self.ask(changes) == (400, -32_020, 0))
-    }
+    { #expect(try await Self.ask(changes) == (400, -32_020, 0)) }
 
     @Test func `a stdio client needs no headers`() async throws {
         let none = ["mcp-param-region": [String](), "Mcp-Param-Level": [], "Patchbay-Transport": ["stdio"]]

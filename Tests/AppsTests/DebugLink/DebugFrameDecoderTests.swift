@@ -20,9 +20,7 @@ import Testing
         do {
             _ = try frames(of: [bytes], &decoder)
             return nil
-        } catch {
-            return error as? DebugLinkError
-        }
+        } catch { return error as? DebugLinkError }
     }
 
     @Test(arguments: DebugFraming.allCases)

@@ -37,9 +37,7 @@ enum DebugLinkFixture {
 struct Changes {
     private var iterator: AsyncStream<DebugLinkChange>.Iterator
 
-    init(of server: DebugLinkServer) async {
-        iterator = await server.apps.subscribe().changes.makeAsyncIterator()
-    }
+    init(of server: DebugLinkServer) async { iterator = await server.apps.subscribe().changes.makeAsyncIterator() }
 
     /// Waits until an app has this many states.
     mutating func waitForState(_ number: Int, of app: Int) async throws {

@@ -212,7 +212,5 @@ private struct WarningLog: LogHandler {
         set { metadata[key] = newValue }
     }
 
-    func log(event: LogEvent) {
-        collected.texts.withLock { $0.append("\(event.message) \(event.metadata ?? [:])") }
-    }
+    func log(event: LogEvent) { collected.texts.withLock { $0.append("\(event.message) \(event.metadata ?? [:])") } }
 }

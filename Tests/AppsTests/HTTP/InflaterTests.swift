@@ -48,9 +48,7 @@ import Testing
     }
 
     @Test(arguments: ["", "{", #"{"a":1}"#])
-    func `a body that is declared as gzip and is not compressed passes unchanged`(
-        _ text: String
-    ) throws {
+    func `a body that is declared as gzip and is not compressed passes unchanged`(_ text: String) throws {
         #expect(try Self.decode(Array(text.utf8), as: .gzip) == Array(text.utf8))
     }
 

@@ -19,11 +19,7 @@ enum SampleImages {
         }
     }
 
-    static func bitmap(
-        width: Int,
-        height: Int,
-        _ pixel: (Int, Int) -> (UInt8, UInt8, UInt8, UInt8)
-    ) -> Bitmap {
+    static func bitmap(width: Int, height: Int, _ pixel: (Int, Int) -> (UInt8, UInt8, UInt8, UInt8)) -> Bitmap {
         var pixels: [UInt8] = []
         pixels.reserveCapacity(width * height * 4)
         for y in 0..<height {

@@ -1,14 +1,12 @@
-import Logging
 import Model
+import Samples
 import TestSupport
 import Testing
 
 @testable import Apps
 
 @Suite struct DevicePortScannerTests {
-    private let udid: UDID
-
-    init() throws { udid = try #require(UDID("00008030-001A2B3C4D5E6F70")) }
+    private let udid = UDID("00008030-001A2B3C4D5E6F70")
 
     @Test func `a port with an unanswered dial has no listener`() async throws {
         let detector = ServiceDetector(dialer: FakeDialer.silent(), timeout: .milliseconds(100))
@@ -27,12 +25,11 @@ import Testing
     @Test(.timeLimit(.minutes(1)))
     func `a device that answers no dial has no endpoints`() async throws {
         let dialer = FakeDialer.silent()
-        let logger = Logger(label: "test")
         let ports = DevicePortScanner(
             ports: ProbePorts([9_876]),
             dialer: dialer,
             timeout: .milliseconds(100),
-            logger: logger
+            logger: .quiet
         )
         ports.set(devices: [udid])
         await withThrowingTaskGroup(of: Void.self) { group in
@@ -59,7 +56,7 @@ import Testing
                 continuation.yield($0.port)
                 return $0.port == 9_876
             },
-            logger: Logger(label: "test")
+            logger: .quiet
         )
         ports.set(devices: [udid])
         await withThrowingTaskGroup(of: Void.self) { group in

@@ -21,9 +21,7 @@ import Testing
             return nil
         } catch .invalid(let reason) {
             return reason
-        } catch {
-            return "\(error)"
-        }
+        } catch { return "\(error)" }
     }
 
     @Test func `the request is JSON-RPC with snake_case members`() {

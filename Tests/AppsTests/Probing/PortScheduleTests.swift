@@ -1,4 +1,5 @@
 import Model
+import Samples
 import Testing
 
 @testable import Apps
@@ -8,7 +9,7 @@ import Testing
     private let start = ContinuousClock.now
     private var schedule = PortSchedule()
 
-    init() throws { port = USBRoute(udid: try #require(UDID("00008030-001A2B3C4D5E6F70")), port: 9_876) }
+    init() throws { port = USBRoute(udid: "00008030-001A2B3C4D5E6F70", port: 9_876) }
 
     /// Returns true if the port is tried this many seconds after the start.
     private mutating func isTried(at seconds: Int, isUrgent: Bool = false, isFound: Bool = false) -> Bool {

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Model
+import Samples
 import TestSupport
 import Testing
 
@@ -49,7 +50,7 @@ import Testing
     @Test mutating func `an unwatched endpoint is probed every minute`() {
         var schedule = ProbeSchedule()
         schedule.update([endpoint("app"), endpoint("tunnelled")])
-        let watched = WatchedEndpoints.only([EndpointID("tunnelled")!])
+        let watched = WatchedEndpoints.only(["tunnelled"])
         _ = take(from: &schedule, at: 0, watched: watched)
 
         #expect(take(from: &schedule, at: 15, watched: watched) == ["tunnelled"])
@@ -107,7 +108,7 @@ import Testing
 
     @Test mutating func `an endpoint that must not be dialled is not probed`() throws {
         var schedule = ProbeSchedule()
-        let phone = USBRoute(udid: try #require(UDID("00008030-001A2B3C4D5E6F70")), port: 1)
+        let phone = USBRoute(udid: "00008030-001A2B3C4D5E6F70", port: 1)
         schedule.update([
             endpoint("gone", routes: []), endpoint("phone", routes: [.usb(phone)]), endpoint("no", state: .blocked),
         ])

@@ -8,7 +8,8 @@ import Synchronization
 import Testing
 
 /// The detection result for servers that behave like real ones.
-@Suite struct ServiceDetectorTests {
+@Suite(.scratchFolder) struct ServiceDetectorTests {
+    private let scratch = ScratchFolder.current
     private static let server =
         #"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{},"#
         + #""serverInfo":{"name":"Shop","version":"3"}}}"#
@@ -32,28 +33,26 @@ import Testing
         _ answer: @escaping Answer
     ) async throws -> (service: ServerIdentity, connections: Int) {
         let profiles = try profiles.map(ShippedProfile.load)
-        return try await withScratchFolder { scratch in
-            let count = Mutex(0)
-            let server = try LoopbackServer(in: scratch) { connection in
-                count.withLock { $0 += 1 }
-                guard let text = Self.request(connection) else { return }
-                let words = text.prefix { !$0.isNewline }.split(separator: " ")
-                guard let reply = answer(words.first ?? "", words.dropFirst().first ?? "", text) else {
-                    // Silent until the client closes the connection.
-                    _ = Self.read(connection)
-                    return
-                }
-                _ = reply.withCString { send(connection, $0, strlen($0), CInt(MSG_NOSIGNAL)) }
-                if text.hasPrefix("{") || reply.contains("keep-open") { _ = Self.read(connection) }
+        let count = Mutex(0)
+        let server = try LoopbackServer(in: scratch) { connection in
+            count.withLock { $0 += 1 }
+            guard let text = Self.request(connection) else { return }
+            let words = text.prefix { !$0.isNewline }.split(separator: " ")
+            guard let reply = answer(words.first ?? "", words.dropFirst().first ?? "", text) else {
+                // Silent until the client closes the connection.
+                _ = Self.read(connection)
+                return
             }
-            let route = Route.network(NetworkRoute(address: "127.0.0.1", port: server.port))
-            let detector = ServiceDetector(
-                dialer: NetworkPlanner(),
-                ports: ProbePorts([server.port], profiles: profiles),
-                timeout: .seconds(1)
-            )
-            return (try await detector.detect(route), count.withLock { $0 })
+            _ = reply.withCString { send(connection, $0, strlen($0), CInt(MSG_NOSIGNAL)) }
+            if text.hasPrefix("{") || reply.contains("keep-open") { _ = Self.read(connection) }
         }
+        let route = Route.network(NetworkRoute(address: "127.0.0.1", port: server.port))
+        let detector = ServiceDetector(
+            dialer: NetworkPlanner(),
+            ports: ProbePorts([server.port], profiles: profiles),
+            timeout: .seconds(1)
+        )
+        return (try await detector.detect(route), count.withLock { $0 })
     }
 
     private static func read(_ connection: CInt) -> String? {
@@ -139,22 +138,20 @@ import Testing
     }
 
     @Test func `a detection ends when a stream is opened to the port`() async throws {
-        try await withScratchFolder { scratch in
-            let count = Mutex(0)
-            let server = try LoopbackServer(in: scratch) { connection in
-                count.withLock { $0 += 1 }
-                guard Self.request(connection) != nil else { return }
-                let reply = Self.http(404, "")
-                _ = reply.withCString { send(connection, $0, strlen($0), CInt(MSG_NOSIGNAL)) }
-            }
-            let detector = ServiceDetector(dialer: NetworkPlanner(), timeout: .seconds(1)) { _ in
-                count.withLock { $0 } == 2
-            }
-            let route = Route.network(NetworkRoute(address: "127.0.0.1", port: server.port))
-
-            await #expect(throws: PortInUse.self) { try await detector.detect(route) }
-            #expect(count.withLock { $0 } == 2)
+        let count = Mutex(0)
+        let server = try LoopbackServer(in: scratch) { connection in
+            count.withLock { $0 += 1 }
+            guard Self.request(connection) != nil else { return }
+            let reply = Self.http(404, "")
+            _ = reply.withCString { send(connection, $0, strlen($0), CInt(MSG_NOSIGNAL)) }
         }
+        let detector = ServiceDetector(dialer: NetworkPlanner(), timeout: .seconds(1)) { _ in
+            count.withLock { $0 } == 2
+        }
+        let route = Route.network(NetworkRoute(address: "127.0.0.1", port: server.port))
+
+        await #expect(throws: PortInUse.self) { try await detector.detect(route) }
+        #expect(count.withLock { $0 } == 2)
     }
 
     @Test(arguments: ["/mcp", "/"]) func `an MCP server is found at its path, with the Accept that it requires`(
@@ -176,22 +173,20 @@ import Testing
 
     /// The server closes the connection while the client is still sending its request.
     @Test func `a response counts even if the server closes the connection at once`() async throws {
-        try await withScratchFolder { scratch in
-            let server = try LoopbackServer(in: scratch) { connection in
-                guard Self.read(connection) != nil else { return }
-                let reply = Self.http(200, #"{"status":"ok"}"#)
-                _ = reply.withCString { send(connection, $0, strlen($0), CInt(MSG_NOSIGNAL)) }
-            }
-            let route = Route.network(NetworkRoute(address: "127.0.0.1", port: server.port))
-            for _ in 0..<300 {
-                var exchange = HTTPExchange(
-                    ServiceProbe.health,
-                    over: AppConnection(over: route, try await NetworkPlanner().dial(route)),
-                    limits: ResponseLimits(),
-                    clock: PollerClock()
-                )
-                #expect(try await exchange.response().status == 200)
-            }
+        let server = try LoopbackServer(in: scratch) { connection in
+            guard Self.read(connection) != nil else { return }
+            let reply = Self.http(200, #"{"status":"ok"}"#)
+            _ = reply.withCString { send(connection, $0, strlen($0), CInt(MSG_NOSIGNAL)) }
+        }
+        let route = Route.network(NetworkRoute(address: "127.0.0.1", port: server.port))
+        for _ in 0..<300 {
+            var exchange = HTTPExchange(
+                ServiceProbe.health,
+                over: AppConnection(over: route, try await NetworkPlanner().dial(route)),
+                limits: ResponseLimits(),
+                clock: PollerClock()
+            )
+            #expect(try await exchange.response().status == 200)
         }
     }
 
@@ -207,9 +202,7 @@ import Testing
     }
 
     /// The reactions of servers with a line protocol to an HTTP request: nothing, an error per line, or a close.
-    @Test(arguments: [
-        nil, #"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}"# + "\n", "",
-    ])
+    @Test(arguments: [nil, #"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}"# + "\n", ""])
     func `a server with a line protocol is identified, however it reacts to HTTP`(toHTTP: String?) async throws {
         let found = try await detect { _, _, text in text.hasPrefix("{") ? Self.server + "\n" : toHTTP }
 

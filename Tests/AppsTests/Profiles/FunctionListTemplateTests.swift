@@ -83,18 +83,14 @@ import Testing
 
         #expect {
             _ = try profile.tool(named: "resett", functions: tools)
-        } throws: {
-            "\($0)" == "there is no tool \"resett\": functions does not have it; did you mean \"reset\"?"
-        }
+        } throws: { "\($0)" == "there is no tool \"resett\": functions does not have it; did you mean \"reset\"?" }
     }
 
     @Test(arguments: [("{}", 200), ("[", 200), (#"{"error":"x"}"#, 401)])
     func `a response without a list is an error`(body: String, status: Int) {
         #expect {
             _ = try functions.tools(in: .json(body, status: status))
-        } throws: {
-            "\($0)" == "it answers with status \(status) and no list of functions at \"/functions\""
-        }
+        } throws: { "\($0)" == "it answers with status \(status) and no list of functions at \"/functions\"" }
     }
 
     @Test mutating func `a rejected token is reported`() throws {

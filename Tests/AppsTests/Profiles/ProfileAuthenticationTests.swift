@@ -77,11 +77,7 @@ import Testing
 
         let call = try profile.request(for: tap, arguments: ["x": 1, "y": 2], with: authentication)
         #expect(call.text().contains("\r\nX-Session-Id: S-1\r\n"))
-        let read = try profile.request(
-            for: profile.tool(named: "elements"),
-            arguments: [:],
-            with: authentication
-        )
+        let read = try profile.request(for: profile.tool(named: "elements"), arguments: [:], with: authentication)
         #expect(!read.text().contains("X-Session-Id"))
     }
 

@@ -23,9 +23,7 @@ import Testing
         do {
             _ = try Profile(parsing: text, file: "sample.toml")
             return "no error"
-        } catch {
-            return error.description
-        }
+        } catch { return error.description }
     }
 
     @Test(arguments: ShippedProfile.names)
@@ -83,15 +81,9 @@ import Testing
             after: "timeout = '11m'\n",
             #"11: [[tool]] number 1: timeout must be a time in quotes such as "90s" or "10m", from 1s to 10m, but is "11m""#
         ),
-        Mistake(
-            before: "ports = [9876, 0]\n",
-            "1: ports, item 2 must be a number from 1 to 65535, but is 0"
-        ),
+        Mistake(before: "ports = [9876, 0]\n", "1: ports, item 2 must be a number from 1 to 65535, but is 0"),
         Mistake(before: "ports = 9876\n", "1: ports must be a list of values in [], but is 9876"),
-        Mistake(
-            before: "ports = [1, 2, 3, 4, 5, 6, 7, 8, 9]\n",
-            "1: ports has 9 ports; at most 8 are possible"
-        ),
+        Mistake(before: "ports = [1, 2, 3, 4, 5, 6, 7, 8, 9]\n", "1: ports has 9 ports; at most 8 are possible"),
         Mistake(before: "title = 1979-05-27\n", "1: title must not be a date"),
         Mistake(
             "name = 'sample'\n[[recognition]]\npath = '/'\njson = {}\n[[tool]]\nname = 'x'\ndescription = 'x'\n",
@@ -106,22 +98,13 @@ import Testing
             "name = 'sample'\n[[recognition]]\npath = '/'\njson = {}\n",
             "1: tool is missing; a profile needs a [[tool]] or [functions]"
         ),
-        Mistake(
-            "name = 'mcp'\n",
-            "1: name is \"mcp\", which is one of Patchbay's own kinds; use another name"
-        ),
+        Mistake("name = 'mcp'\n", "1: name is \"mcp\", which is one of Patchbay's own kinds; use another name"),
         Mistake(
             after: "body = '{\"a\": '\nmethod = 'POST'\n",
             "11: [[tool]] number 1: body must be JSON; it is invalid at byte 6"
         ),
-        Mistake(
-            after: "body = '1'\n",
-            "11: [[tool]] number 1: body is not possible with the method GET"
-        ),
-        Mistake(
-            after: "session = true\n",
-            "11: [[tool]] number 1: session is true, but the profile has no [session]"
-        ),
+        Mistake(after: "body = '1'\n", "11: [[tool]] number 1: body is not possible with the method GET"),
+        Mistake(after: "session = true\n", "11: [[tool]] number 1: session is true, but the profile has no [session]"),
         Mistake(
             after: "required = ['x']\n",
             "11: [[tool]] number 1: required has \"x\", which is not an argument; there are no arguments"

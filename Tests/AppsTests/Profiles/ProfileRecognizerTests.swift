@@ -42,10 +42,7 @@ import Testing
         #expect(recognizer.nextRequest?.description == "GET /patchbay-recognition")
         recognizer.receive(.json("", status: 404))
 
-        #expect(
-            recognizer.outcome
-                == .match(ServerIdentity(kind: .appDebug))
-        )
+        #expect(recognizer.outcome == .match(ServerIdentity(kind: .appDebug)))
         #expect(recognizer.nextRequest == nil)
     }
 
@@ -62,9 +59,7 @@ import Testing
     func `a server that is not app-debug is rejected with the reason`(
         responses: [AppResponse?],
         reason: String
-    ) throws {
-        #expect(try Self.outcome("app-debug", responses).outcome == .mismatch(reason))
-    }
+    ) throws { #expect(try Self.outcome("app-debug", responses).outcome == .mismatch(reason)) }
 
     @Test func `a server that closes the connection for an unknown path can be app-debug`() throws {
         let recognizer = try Self.outcome("app-debug", [.json("[]"), nil])

@@ -38,9 +38,7 @@ import Testing
         method: String,
         path: String,
         body: String?
-    ) throws {
-        #expect(try Self.request("app-debug", tool, arguments) == Self.message(method, path, body))
-    }
+    ) throws { #expect(try Self.request("app-debug", tool, arguments) == Self.message(method, path, body)) }
 
     @Test(
         arguments: [
@@ -107,10 +105,7 @@ import Testing
                     + #"but is "power""#
             ),
             ("devicekit", "swipe", ["x1": 1, "y1": 1, "x2": 1], #"swipe was not called: "y2" is missing"#),
-            (
-                "devicekit", "tap", ["x": 1, "y": 10001],
-                #"tap was not called: "y" is 10001; it must be at most 10000"#
-            ),
+            ("devicekit", "tap", ["x": 1, "y": 10001], #"tap was not called: "y" is 10001; it must be at most 10000"#),
         ] as [(String, String, JSONObject, String)]
     )
     func `invalid arguments are refused with the reason`(
@@ -118,9 +113,7 @@ import Testing
         tool: String,
         arguments: JSONObject,
         reason: String
-    ) {
-        #expect(Self.refusal(profile, tool, arguments) == reason)
-    }
+    ) { #expect(Self.refusal(profile, tool, arguments) == reason) }
 
     @Test(arguments: [
         "../auth/rotate", "..", ".", "", "a/b", "//evil.example", "http://evil.example/", "a\r\nHost: evil.example",
@@ -184,9 +177,7 @@ import Testing
                 "additionalProperties":false},"annotations":{"readOnlyHint":false,"idempotentHint":false}}
                 """
         )
-        #expect(
-            profile.tools.filter(\.isReadOnly).map(\.name) == ["screenshot", "list_actions", "app_state"]
-        )
+        #expect(profile.tools.filter(\.isReadOnly).map(\.name) == ["screenshot", "list_actions", "app_state"])
     }
 
     @Test func `a printed request shows no token`() throws {

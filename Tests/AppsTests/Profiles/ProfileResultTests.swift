@@ -28,9 +28,7 @@ import Testing
         do { return try result(profile, tool, response) } catch { return "\(error)" }
     }
 
-    private static func bytes(_ body: [UInt8]) -> AppResponse {
-        AppResponse(status: 200, contentType: nil, body: body)
-    }
+    private static func bytes(_ body: [UInt8]) -> AppResponse { AppResponse(status: 200, contentType: nil, body: body) }
 
     @Test func `each tool of app-debug returns the documented response`() throws {
         let base64 = Data(Self.png).base64EncodedString()
@@ -135,9 +133,7 @@ import Testing
         tool: String,
         body: String,
         expected: String
-    ) {
-        #expect(Self.error(profile, tool, .json(body)) == expected)
-    }
+    ) { #expect(Self.error(profile, tool, .json(body)) == expected) }
 
     @Test func `an error of the server is a result with its message`() throws {
         #expect(

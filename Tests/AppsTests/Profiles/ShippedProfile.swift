@@ -14,9 +14,7 @@ enum ShippedProfile {
         return String(decoding: data, as: UTF8.self)
     }
 
-    static func load(_ name: String) throws -> Profile {
-        try Profile(parsing: try text(name), file: "\(name).toml")
-    }
+    static func load(_ name: String) throws -> Profile { try Profile(parsing: try text(name), file: "\(name).toml") }
 }
 
 extension AppResponse {

@@ -17,7 +17,5 @@ import Testing
     }
 
     @Test(arguments: ["=?base64?SGk?=", "=?base64?SGl=?=", "=?base64?/w==?=", "=?base64?SG k=?=", "tést", "a\u{1}b"])
-    func `an invalid encoding is rejected`(header: String) {
-        #expect(HeaderEncoding.decode(header) == nil)
-    }
+    func `an invalid encoding is rejected`(header: String) { #expect(HeaderEncoding.decode(header) == nil) }
 }

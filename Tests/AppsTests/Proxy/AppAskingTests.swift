@@ -1,6 +1,7 @@
 import AccessControl
 import Glibc
 import Model
+import Samples
 import TestSupport
 import Synchronization
 import Testing

@@ -8,7 +8,8 @@ import TestSupport
 import Testing
 
 /// Calls to an app with app-debug, which speaks plain HTTP and no MCP.
-@Suite struct AppDebugTests {
+@Suite(.scratchFolder) struct AppDebugTests {
+    private let scratch = ScratchFolder.current
     private static let common = "Host: 127.0.0.1:5000\r\nAccept: */*\r\nUser-Agent: patchbay/VERSION\r\n"
     private static let recognition = ["GET /actions", "GET /patchbay-recognition"]
 
@@ -153,27 +154,25 @@ import Testing
     }
 
     @Test func `a recording is stored, and the result has a link with its size`() async throws {
-        try await withScratchFolder { scratch in
-            let store = ArtifactFixture.store(in: scratch)
-            let fixture = AppProxyFixture(
-                PlainServer.appDebug(),
-                profiles: try Profile.allShipped(),
-                sizeLimiter: ResultSizeLimiter(images: ImageResizer(), artifacts: store)
-            )
-            let app = try #require(await fixture.appear(kind: .appDebug))
-            let agent = ArtifactFixture.agent("a")
+        let store = ArtifactFixture.store(in: scratch)
+        let fixture = AppProxyFixture(
+            PlainServer.appDebug(),
+            profiles: try Profile.allShipped(),
+            sizeLimiter: ResultSizeLimiter(images: ImageResizer(), artifacts: store)
+        )
+        let app = try #require(await fixture.appear(kind: .appDebug))
+        let agent = ArtifactFixture.agent("a")
 
-            let result = await fixture.call(ToolCall("record_stop", of: app), of: agent)
+        let result = await fixture.call(ToolCall("record_stop", of: app), of: agent)
 
-            let link = try #require(result["content"]?.array?.first)
-            #expect(link["type"] == "resource_link" && link["mimeType"] == "video/mp4")
-            #expect(link["size"]?.int == PlainServer.video.count)
-            #expect(link["name"]?.string?.hasSuffix(".mp4") == true)
-            #expect(JSON.object(result).bytes.count < 1_000)
-            let sha = try #require(link["uri"]?.string).dropFirst(ArtifactStore.scheme.count)
-            #expect(await store.artifact(String(sha), for: agent)?.bytes == PlainServer.video)
-            #expect(await store.artifact(String(sha), for: ArtifactFixture.agent("b")) == nil)
-        }
+        let link = try #require(result["content"]?.array?.first)
+        #expect(link["type"] == "resource_link" && link["mimeType"] == "video/mp4")
+        #expect(link["size"]?.int == PlainServer.video.count)
+        #expect(link["name"]?.string?.hasSuffix(".mp4") == true)
+        #expect(JSON.object(result).bytes.count < 1_000)
+        let sha = try #require(link["uri"]?.string).dropFirst(ArtifactStore.scheme.count)
+        #expect(await store.artifact(String(sha), for: agent)?.bytes == PlainServer.video)
+        #expect(await store.artifact(String(sha), for: ArtifactFixture.agent("b")) == nil)
     }
 
     @Test func `a recording that is no MP4 file is reported as such`() async throws {

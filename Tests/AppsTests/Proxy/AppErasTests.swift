@@ -212,9 +212,7 @@ import Testing
         let debug = try #require(await fixture.appear("debug", kind: .appDebug))
 
         #expect(
-            await fixture.call(ToolCall("tap", of: shop), of: fixture.owner)["_meta"] == [
-                "patchbay/failure": "not-mcp"
-            ]
+            await fixture.call(ToolCall("tap", of: shop), of: fixture.owner)["_meta"] == ["patchbay/failure": "not-mcp"]
         )
         let dials = app.dials.count
         #expect(

@@ -1,4 +1,5 @@
 import Model
+import Samples
 import Testing
 
 @testable import Apps
@@ -16,7 +17,7 @@ import Testing
     @Test(arguments: all) func `each message has the error and a next step that its audience can take`(
         failure: AppError
     ) throws {
-        let id = try #require(Self.id)
+        let id = Self.id
         for audience in AppError.Audience.allCases {
             let message = failure.message(for: audience, at: id)
             #expect(message.hasPrefix("\(failure.description(at: id)): ") && message.contains("shop"))
@@ -27,7 +28,7 @@ import Testing
     }
 
     @Test func `a hint for a person is a command`() throws {
-        let id = try #require(Self.id)
+        let id = Self.id
         func hint(_ error: AppError, _ audience: AppError.Audience) -> String { error.hint(for: audience, at: id) }
 
         #expect(hint(.tokenRequired(.rejected), .human) == "patchbay secret set shop")
@@ -38,7 +39,7 @@ import Testing
     }
 
     @Test func `an unreachable app is described by the reason of its route`() throws {
-        let id = try #require(Self.id)
+        let id = Self.id
         let refused = DialError(.refused, "nothing listens on 127.0.0.1:9; start the app there, or check the port")
         let absent = DialError(.deviceAbsent, "phone X is not plugged in; connect it by cable")
 
@@ -59,11 +60,9 @@ import Testing
 
     @Test(arguments: AppError.Audience.allCases)
     func `a timeout is explained by the profile of the server, if it has one`(audience: AppError.Audience) throws {
-        let id = try #require(Self.id)
+        let id = Self.id
         for error in [AppError.timedOut(seconds: 15, cause: "it sleeps"), .noHandshake(seconds: 5, cause: "it sleeps")]
-        {
-            #expect(error.message(for: audience, at: id) == "\(error.description(at: id)): it sleeps")
-        }
+        { #expect(error.message(for: audience, at: id) == "\(error.description(at: id)): it sleeps") }
     }
 
     @Test func `only errors after delivery count as delivered`() {

@@ -112,9 +112,7 @@ import Testing
     }
 
     @Test func `a cancelled reader hands over reading to another request`() async throws {
-        let app = ScriptedLines.legacy { message in
-            Self.argument(message) == "last" ? Self.says("there") : .silence
-        }
+        let app = ScriptedLines.legacy { message in Self.argument(message) == "last" ? Self.says("there") : .silence }
         let fixture = AppProxyFixture(app)
         let shop = try #require(await fixture.appear(kind: .mcp, source: .bonjour))
         try await fixture.run {

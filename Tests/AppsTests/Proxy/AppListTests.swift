@@ -1,4 +1,5 @@
 import Model
+import Samples
 import Testing
 
 @testable import Apps
@@ -93,7 +94,7 @@ import Testing
             "lists": ["tools/list": ["tools": [["name": "tap"], ["name": "tap"], "x", ["name": 5]]]],
         ]
         let storage = FakeCacheStorage()
-        await storage.save(kept.text, of: try #require(EndpointID("shop")))
+        await storage.save(kept.text, of: "shop")
         let app = Self.app { _ in [:] }
         app.set(isUp: false)
         let fixture = AppProxyFixture(app, storage: storage)

@@ -1,9 +1,9 @@
 import FoundationEssentials
 @testable import Apps
 import Model
-import Logging
 import AccessControl
 import Registry
+import Samples
 import SystemIO
 import Synchronization
 
@@ -36,7 +36,7 @@ final class AppProxyFixture: Sendable {
             storage: storage,
             sizeLimiter: sizeLimiter,
             timeouts: timeouts,
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+            logger: .quiet
         )
     }
 
@@ -65,13 +65,13 @@ final class AppProxyFixture: Sendable {
         kind: EndpointKind = .appreveal,
         source: Sighting.Source = .config
     ) async -> Endpoint? {
-        let sighting = Sighting(
-            id: Sighting.ID(source: source, key: name),
+        let sighting = Sighting.sample(
+            "com.example.\(name)",
+            source: source,
+            key: name,
             kind: kind,
-            app: SanitizedText("com.example.\(name)"),
-            appIsBundleID: true,
-            name: SanitizedText(name),
-            routes: [.network(NetworkRoute(address: "127.0.0.1", port: port))]
+            name: name,
+            routes: [.network("127.0.0.1", port: port)]
         )
         await registry.apply(.seen(sighting))
         return await registry.endpoint(seenAs: sighting.id)
@@ -86,7 +86,7 @@ extension ResultSizeLimiter {
     /// A limiter that can store no artifacts.
     static let sample = ResultSizeLimiter(
         images: ImageResizer(),
-        artifacts: ArtifactStore(in: "/dev/null/artifacts", logger: Logger(label: "test"))
+        artifacts: ArtifactStore(in: "/dev/null/artifacts", logger: .quiet)
     )
 }
 

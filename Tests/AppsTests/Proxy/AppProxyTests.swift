@@ -1,6 +1,7 @@
 import Model
 import AccessControl
 import Registry
+import Samples
 import TestSupport
 import Synchronization
 import Testing
@@ -22,9 +23,7 @@ import Testing
 
         #expect(Self.text(result) == "did tap")
         #expect(
-            app.requests.map(\.method) == [
-                "server/discover", "initialize", "notifications/initialized", "tools/call",
-            ]
+            app.requests.map(\.method) == ["server/discover", "initialize", "notifications/initialized", "tools/call"]
         )
         let call = try #require(app.calls.first)
         #expect(call.body["params"] == ["name": "tap", "arguments": ["x": 1]])
@@ -211,9 +210,7 @@ import Testing
         let fixture = AppProxyFixture(app)
         let shop = try #require(await fixture.appear())
         try fixture.authorizer.set(secret: "secret", of: shop.id)
-        func principal(_ scopes: Set<Scope>) -> Principal {
-            .holder(of: "x", scopes)
-        }
+        func principal(_ scopes: Set<Scope>) -> Principal { .holder(of: "x", scopes) }
 
         let reader = await fixture.call(ToolCall("tap", of: shop), of: principal([.registryRead]))
         #expect(reader["_meta"] == ["patchbay/failure": "not-permitted"])
@@ -280,9 +277,7 @@ import Testing
 
             #expect(result["_meta"] == ["patchbay/failure": "timeout"])
             let id = try #require(app.calls.first?.body["id"])
-            try await eventually("the call is cancelled") {
-                app.requests.last?.method == "notifications/cancelled"
-            }
+            try await eventually("the call is cancelled") { app.requests.last?.method == "notifications/cancelled" }
             #expect(app.requests.last?.body["params"]?["requestId"] == id)
         }
     }
@@ -297,9 +292,7 @@ import Testing
             call.cancel()
             _ = await call.value
 
-            try await eventually("the call is cancelled") {
-                app.requests.last?.method == "notifications/cancelled"
-            }
+            try await eventually("the call is cancelled") { app.requests.last?.method == "notifications/cancelled" }
             #expect(fixture.authorizer.events.map(\.outcome) == ["cancelled"])
         }
     }

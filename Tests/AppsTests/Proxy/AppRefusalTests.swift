@@ -5,9 +5,7 @@ import Testing
 
 /// Error texts of failed calls.
 @Suite struct AppRefusalTests {
-    private static func text(_ result: JSONObject) -> String {
-        result["content"]?.array?.first?["text"]?.string ?? ""
-    }
+    private static func text(_ result: JSONObject) -> String { result["content"]?.array?.first?["text"]?.string ?? "" }
 
     @Test(arguments: [-32_601, -32_602]) func `the error for an unknown tool says that the app has no such tool`(
         code: Int

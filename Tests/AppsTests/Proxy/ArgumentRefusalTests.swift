@@ -1,5 +1,6 @@
 import AccessControl
 import Model
+import Samples
 import Synchronization
 import Testing
 
@@ -23,9 +24,7 @@ import Testing
         }
     }
 
-    private static func text(_ result: JSONObject) -> String {
-        result["content"]?.array?.first?["text"]?.string ?? ""
-    }
+    private static func text(_ result: JSONObject) -> String { result["content"]?.array?.first?["text"]?.string ?? "" }
 
     @Test(
         arguments: [

@@ -1,4 +1,5 @@
 import Model
+import Samples
 import Synchronization
 import SystemIO
 import TestSupport
@@ -19,7 +20,7 @@ import Testing
         let tasks = BackgroundTasks()
         let (waiting, isReleased) = (Promise<Void>(), Promise<Void>())
         let sent = Atomic(0)
-        let app = try #require(EndpointID("silent"))
+        let app: EndpointID = "silent"
         let request: @Sendable () async throws -> Void = {
             sent.add(1, ordering: .sequentiallyConsistent)
             while !isReleased.isCompleted { try await Task.sleep(for: .milliseconds(1)) }
@@ -43,7 +44,7 @@ import Testing
         let running = Atomic(0)
         let isReleased = Promise<Void>()
         let counts = Replay<Int>()
-        let (silent, other) = (try #require(EndpointID("silent")), try #require(EndpointID("other")))
+        let (silent, other): (EndpointID, EndpointID) = ("silent", "other")
         for _ in 1...20 {
             tasks.scheduleRequest(of: silent) {
                 counts.say(running.add(1, ordering: .sequentiallyConsistent).newValue)

@@ -81,9 +81,7 @@ import Testing
     }
 
     @Test(arguments: ["", "[]", "{", "null"])
-    func `an invalid text makes no record`(text: String) {
-        #expect(CachedApp(text) == nil)
-    }
+    func `an invalid text makes no record`(text: String) { #expect(CachedApp(text) == nil) }
 
     @Test func `a list over the size limit is not cached`() {
         var record = CachedApp()

@@ -1,4 +1,5 @@
 import Model
+import Samples
 import SystemIO
 import Testing
 
@@ -7,9 +8,7 @@ import Testing
 @Suite struct ClientSessionPoolTests {
     private let fixture = AppProxyFixture(ScriptedApp.appReveal())
 
-    private let shop: EndpointID
-
-    init() throws { shop = try #require(EndpointID("shop")) }
+    private let shop = EndpointID("shop")
 
     private func key(_ client: Int, at endpoint: EndpointID? = nil) -> ClientSessionPool.Key {
         ClientSessionPool.Key(endpoint: endpoint ?? shop, holder: "uid:0", client: "\(client)")
@@ -97,7 +96,7 @@ import Testing
             // One holder has two sessions, which are the newest.
             let holder = number < ClientSessionPool.limit - 2 ? "grant:\(number)" : "busy"
             let app = EndpointID("app-\(number)")
-            let key = ClientSessionPool.Key(endpoint: app ?? shop, holder: holder, client: "1")
+            let key = ClientSessionPool.Key(endpoint: app, holder: holder, client: "1")
             let session = try pool.checkOut(key, at: .seconds(number)) { newSession() }.session
             pool.checkIn(key, session, at: .seconds(number))
         }

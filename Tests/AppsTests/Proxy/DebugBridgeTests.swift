@@ -1,6 +1,7 @@
 import AccessControl
 import Model
 import Registry
+import Samples
 import SystemIO
 import Testing
 

@@ -1,4 +1,5 @@
 import Model
+import Samples
 import SystemIO
 import Synchronization
 import Testing
@@ -15,8 +16,8 @@ import Testing
     }
 
     init() throws {
-        shop = try #require(EndpointID("shop"))
-        bank = try #require(EndpointID("bank"))
+        shop = EndpointID("shop")
+        bank = EndpointID("bank")
     }
 
     @Test func `the end of the access ends the calls of this endpoint before it returns, and no other call`()

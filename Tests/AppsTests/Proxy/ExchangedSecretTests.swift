@@ -1,17 +1,17 @@
 import AccessControl
 import FoundationEssentials
 import Model
-import Logging
 import Registry
+import Samples
 import TestSupport
 import Testing
 
 @testable import Apps
 
 /// The storage of a boot token's successor, with the real access control.
-@Suite struct ExchangedSecretTests {
+@Suite(.scratchFolder) struct ExchangedSecretTests {
+    private let scratch = ScratchFolder.current
     private static let owner = AuditActor.process(uid: 0, pid: 1, executable: SanitizedText("test"))
-    private static let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
     private static func call(
         _ app: Endpoint,
@@ -26,7 +26,7 @@ import Testing
             authorizer: AccessStoreAuthorizer(store),
             storage: FakeCacheStorage(),
             sizeLimiter: .sample,
-            logger: quiet
+            logger: .quiet
         )
         return try await proxy.call(ToolCall("elements", of: app), of: .sampleOwner)
     }
@@ -34,44 +34,31 @@ import Testing
     @Test func `the new token replaces the boot token with an entry in the audit log, and outlives a restart`()
         async throws
     {
-        try await withScratchFolder { scratch in
-            let server = PlainServer.debugBridge(boot: "BOOT-TOKEN-1")
-            let store = try AccessStore(in: scratch.path, logger: Self.quiet)
-            let registry = EndpointRegistry()
-            let sighting = Sighting(
-                id: Sighting.ID(source: .bonjour, key: "shop"),
-                kind: EndpointKind("debugbridge"),
-                app: SanitizedText("com.example.shop"),
-                appIsBundleID: true,
-                name: SanitizedText("shop"),
-                routes: [
-                    .network(
-                        NetworkRoute(
-                            address: "192.168.1.20",
-                            port: 5_000,
-                            interface: "lo",
-                            host: SanitizedText("phone.local")
-                        )
-                    )
-                ]
-            )
-            await registry.apply(.seen(sighting))
-            let app = try #require(await registry.endpoint(seenAs: sighting.id))
-            try await store.approvals.approve(app, by: Self.owner, from: .unix(uid: 0))
-            try await store.secrets.set(EndpointSecret("BOOT-TOKEN-1"), of: app, by: Self.owner, from: .unix(uid: 0))
+        let server = PlainServer.debugBridge(boot: "BOOT-TOKEN-1")
+        let store = try AccessStore(in: scratch.path, logger: .quiet)
+        let registry = EndpointRegistry()
+        let sighting = Sighting.sample(
+            key: "shop",
+            kind: EndpointKind("debugbridge"),
+            name: "shop",
+            routes: [.network("192.168.1.20", port: 5_000, interface: "lo", host: "phone.local")]
+        )
+        await registry.apply(.seen(sighting))
+        let app = try #require(await registry.endpoint(seenAs: sighting.id))
+        try await store.approvals.approve(app, by: Self.owner, from: .unix(uid: 0))
+        try await store.secrets.set(EndpointSecret("BOOT-TOKEN-1"), of: app, by: Self.owner, from: .unix(uid: 0))
 
-            let first = try await Self.call(app, on: registry, server, store)
+        let first = try await Self.call(app, on: registry, server, store)
 
-            #expect(first["content"]?.array?.first?["text"] == #"{"elements":[]}"#)
-            let secret = try #require(store.secrets.access(to: app).routes.first?.secret).reveal()
-            #expect(secret != "BOOT-TOKEN-1" && secret.utf8.count >= 16)
-            let audit = try await store.auditLines(after: nil, limit: 100).map { String(decoding: $0, as: UTF8.self) }
-            #expect(audit.contains { $0.contains("secret") && $0.contains("broker") }, "\(audit)")
-            #expect(!audit.contains { $0.contains(secret) || $0.contains("BOOT-TOKEN-1") })
+        #expect(first["content"]?.array?.first?["text"] == #"{"elements":[]}"#)
+        let secret = try #require(store.secrets.access(to: app).routes.first?.secret).reveal()
+        #expect(secret != "BOOT-TOKEN-1" && secret.utf8.count >= 16)
+        let audit = try await store.auditLines(after: nil, limit: 100).map { String(decoding: $0, as: UTF8.self) }
+        #expect(audit.contains { $0.contains("secret") && $0.contains("broker") }, "\(audit)")
+        #expect(!audit.contains { $0.contains(secret) || $0.contains("BOOT-TOKEN-1") })
 
-            let second = try await Self.call(app, on: registry, server, store)
-            #expect(second["content"]?.array?.first?["text"] == #"{"elements":[]}"#)
-            #expect(store.secrets.access(to: app).routes.first?.secret?.reveal() == secret)
-        }
+        let second = try await Self.call(app, on: registry, server, store)
+        #expect(second["content"]?.array?.first?["text"] == #"{"elements":[]}"#)
+        #expect(store.secrets.access(to: app).routes.first?.secret?.reveal() == secret)
     }
 }

@@ -1,5 +1,6 @@
 import AccessControl
 import Model
+import Samples
 import Testing
 
 @testable import Apps
@@ -13,19 +14,14 @@ import Testing
         (list["tools"]?.array ?? []).compactMap { $0["name"]?.string }
     }
 
-    private static func text(_ result: JSONObject) -> String {
-        result["content"]?.array?.first?["text"]?.string ?? ""
-    }
+    private static func text(_ result: JSONObject) -> String { result["content"]?.array?.first?["text"]?.string ?? "" }
 
     private static func call(_ tool: String) -> MCPRequest {
         MCPRequest("tools/call", ["name": .string(tool), "arguments": [:]])
     }
 
     /// An app with an endpoint of this kind, which lists `tap` and the read-only `get_screen`.
-    private func appear(
-        _ app: ScriptedApp,
-        kind: EndpointKind = .mcp
-    ) async throws -> (AppProxyFixture, Endpoint) {
+    private func appear(_ app: ScriptedApp, kind: EndpointKind = .mcp) async throws -> (AppProxyFixture, Endpoint) {
         let fixture = AppProxyFixture(app) { $0.wait = .milliseconds(50) }
         return (fixture, try #require(await fixture.appear(kind: kind)))
     }
@@ -101,9 +97,7 @@ import Testing
                     "serverInfo": ["name": "x", "version": "1"],
                 ])
             case "tools/list":
-                .result([
-                    "tools": [["name": "get", "annotations": ["readOnlyHint": .bool(declared.enter() == 1)]]]
-                ])
+                .result(["tools": [["name": "get", "annotations": ["readOnlyHint": .bool(declared.enter() == 1)]]]])
             case "tools/call": .result(["content": []])
             case let method where method.hasPrefix("notifications/"): .http(204, [], "")
             default: .error(-32_601, "Method not found")

@@ -14,13 +14,9 @@ import Testing
         sinceArrival: Duration?
     )
         -> RetryPolicy.Decision
-    {
-        policy.decision(after: failure, at: elapsed, sinceArrival: sinceArrival)
-    }
+    { policy.decision(after: failure, at: elapsed, sinceArrival: sinceArrival) }
 
-    private func policy(mayRepeat: Bool = false) -> RetryPolicy {
-        RetryPolicy(for: .seconds(10), mayRepeat: mayRepeat)
-    }
+    private func policy(mayRepeat: Bool = false) -> RetryPolicy { RetryPolicy(for: .seconds(10), mayRepeat: mayRepeat) }
 
     @Test func `an app without a route is waited for until the time limit`() {
         var policy = policy()
@@ -29,9 +25,7 @@ import Testing
         #expect(
             decision(&policy, after: Self.noRoute, at: .seconds(7), sinceArrival: nil) == .wait(atMost: .seconds(3))
         )
-        #expect(
-            decision(&policy, after: Self.noRoute, at: .seconds(10), sinceArrival: nil) == .giveUp
-        )
+        #expect(decision(&policy, after: Self.noRoute, at: .seconds(10), sinceArrival: nil) == .giveUp)
     }
 
     @Test func `an app that has a route and does not answer is polled four times a second`() {
@@ -45,9 +39,7 @@ import Testing
             policy.decision(after: Self.refused, at: .milliseconds(9_900), sinceArrival: nil)
                 == .wait(atMost: .milliseconds(100))
         )
-        #expect(
-            decision(&policy, after: Self.refused, at: .seconds(10), sinceArrival: nil) == .giveUp
-        )
+        #expect(decision(&policy, after: Self.refused, at: .seconds(10), sinceArrival: nil) == .giveUp)
     }
 
     @Test func `a call without wait time fails at once`() {
@@ -70,9 +62,7 @@ import Testing
             decision(&policy, after: Self.refused, at: .seconds(1), sinceArrival: nil)
                 == .wait(atMost: .milliseconds(250))
         )
-        #expect(
-            decision(&policy, after: .responseLost, at: .seconds(2), sinceArrival: nil) == .giveUp
-        )
+        #expect(decision(&policy, after: .responseLost, at: .seconds(2), sinceArrival: nil) == .giveUp)
     }
 
     @Test func `a call waits for the next token of an app that was relaunched within 5 s`() {
@@ -97,14 +87,8 @@ import Testing
         var policy = policy(mayRepeat: true)
 
         #expect(decision(&policy, after: .notApproved, at: .zero, sinceArrival: nil) == .giveUp)
-        #expect(
-            decision(&policy, after: .timedOut(seconds: 15), at: .zero, sinceArrival: nil)
-                == .giveUp
-        )
-        #expect(
-            decision(&policy, after: .invalidResponse("x"), at: .zero, sinceArrival: nil)
-                == .giveUp
-        )
+        #expect(decision(&policy, after: .timedOut(seconds: 15), at: .zero, sinceArrival: nil) == .giveUp)
+        #expect(decision(&policy, after: .invalidResponse("x"), at: .zero, sinceArrival: nil) == .giveUp)
         #expect(decision(&policy, after: .notMCP, at: .zero, sinceArrival: nil) == .giveUp)
         #expect(decision(&policy, after: .busy, at: .zero, sinceArrival: nil) == .giveUp)
     }

@@ -1,9 +1,9 @@
 import FoundationEssentials
 import Glibc
-import Logging
 import Model
 import AccessControl
 import Registry
+import Samples
 import TestSupport
 import SystemIO
 import Synchronization
@@ -12,12 +12,12 @@ import Testing
 @testable import Apps
 
 /// Queued calls and the end of their permission.
-@Suite struct RevocationRaceTests {
+@Suite(.scratchFolder) struct RevocationRaceTests {
+    private let scratch = ScratchFolder.current
     private static let rounds = ProcessInfo.processInfo.environment["PATCHBAY_SOAK"] == "1" ? 1_000 : 60
     private static let calls = 8
     private static let owner = AuditActor.process(uid: 0, pid: 1, executable: SanitizedText("test"))
     private static let origin = RequestSource.unix(uid: 0)
-    private static let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
     enum End: CaseIterable {
         case revocation, withdrawal
@@ -25,30 +25,21 @@ import Testing
 
     @Test(.timeLimit(.minutes(10)), arguments: End.allCases)
     func `no call is delivered after the end of its grant or of its app's approval`(end: End) async throws {
-        try await withScratchFolder { scratch in
-            let store = try AccessStore(in: scratch.path, logger: Self.quiet)
-            let race = try await Self.race(end, store, AccessStoreAuthorizer(store), seed: 7)
+        let store = try AccessStore(in: scratch.path, logger: .quiet)
+        let race = try await Self.race(end, store, AccessStoreAuthorizer(store), seed: 7)
 
-            #expect(race.late == 0)
-            // Without calls on both sides of the end, the test would prove nothing.
-            #expect(race.delivered > 0 && race.delivered < Self.rounds * Self.calls, "\(race)")
-        }
+        #expect(race.late == 0)
+        // Without calls on both sides of the end, the test would prove nothing.
+        #expect(race.delivered > 0 && race.delivered < Self.rounds * Self.calls, "\(race)")
     }
 
     @Test(.timeLimit(.minutes(10)), arguments: End.allCases)
     func `the same race detects an authorizer that checks only when a call arrives`(end: End) async throws {
-        try await withScratchFolder { scratch in
-            let store = try AccessStore(in: scratch.path, logger: Self.quiet)
+        let store = try AccessStore(in: scratch.path, logger: .quiet)
 
-            let race = try await Self.race(
-                end,
-                store,
-                EarlyAuthorizer(authorizer: AccessStoreAuthorizer(store)),
-                seed: 7
-            )
+        let race = try await Self.race(end, store, EarlyAuthorizer(authorizer: AccessStoreAuthorizer(store)), seed: 7)
 
-            #expect(race.late > 0)
-        }
+        #expect(race.late > 0)
     }
 
     /// Returns the number of delivered calls and the number delivered after the end.
@@ -66,7 +57,7 @@ import Testing
             authorizer: authorizer,
             storage: FakeCacheStorage(),
             sizeLimiter: .sample,
-            logger: quiet
+            logger: .quiet
         )
         let lan = NetworkRoute(
             address: "192.168.1.20",
@@ -74,14 +65,7 @@ import Testing
             interface: "lo",
             host: SanitizedText("phone.local")
         )
-        let sighting = Sighting(
-            id: Sighting.ID(source: .bonjour, key: "shop"),
-            kind: .appreveal,
-            app: SanitizedText("com.example.shop"),
-            appIsBundleID: true,
-            name: SanitizedText("shop"),
-            routes: [.network(lan)]
-        )
+        let sighting = Sighting.sample(key: "shop", name: "shop", routes: [.network(lan)])
         await registry.apply(.seen(sighting))
         let shop = try #require(await registry.endpoint(seenAs: sighting.id))
         try await store.approvals.approve(shop, by: owner, from: origin)

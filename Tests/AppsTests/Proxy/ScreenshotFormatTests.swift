@@ -16,10 +16,7 @@ import Testing
             case "tools/list":
                 .result([
                     "tools": [
-                        [
-                            "name": .string(name),
-                            "inputSchema": ["type": "object", "properties": ["format": format]],
-                        ]
+                        ["name": .string(name), "inputSchema": ["type": "object", "properties": ["format": format]]]
                     ]
                 ])
             case "tools/call": .result(["content": []])

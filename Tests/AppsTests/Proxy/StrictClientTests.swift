@@ -93,9 +93,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [
-        ("tools/list", 16), ("prompts/list", 3), ("resources/list", 3), ("resources/templates/list", 2),
-    ])
+    @Test(arguments: [("tools/list", 16), ("prompts/list", 3), ("resources/list", 3), ("resources/templates/list", 2)])
     func `a list of an app keeps every rule after its repair, and loses only what cannot be repaired`(
         method: String,
         count: Int

@@ -1,5 +1,6 @@
 import AccessControl
 import Model
+import Samples
 import TestSupport
 import Testing
 
@@ -10,7 +11,7 @@ import Testing
         _ principal: Principal = .holder(of: "one", []),
         params: JSONObject = [:]
     ) throws -> SuspendedRequestStore.Key {
-        let shop = try #require(EndpointID("shop"))
+        let shop: EndpointID = "shop"
         return SuspendedRequestStore.Key(MCPRequest("tools/call", params), at: shop, of: principal)
     }
 

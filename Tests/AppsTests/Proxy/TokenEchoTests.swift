@@ -92,9 +92,7 @@ import Testing
 
     @Test func `a token is removed from the messages of a line-based server`() async throws {
         let app = ScriptedLines.legacy { _ in
-            .lines([
-                #"{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"it is \#(Self.token)"}]}}"#
-            ])
+            .lines([#"{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"it is \#(Self.token)"}]}}"#])
         }
         let fixture = AppProxyFixture(app)
         let shop = try #require(await fixture.appear(kind: .mcp, source: .bonjour))

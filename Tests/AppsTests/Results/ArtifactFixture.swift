@@ -1,19 +1,17 @@
 import AccessControl
 import FoundationEssentials
-import Logging
 import Apps
 import Model
+import Samples
 import TestSupport
 
 /// Stores of artifacts and their users.
 enum ArtifactFixture {
     static let owner = Principal.sampleOwner
 
-    static func agent(_ grant: String) -> Principal {
-        .holder(of: grant, [.endpointCall])
-    }
+    static func agent(_ grant: String) -> Principal { .holder(of: grant, [.endpointCall]) }
 
     static func store(in scratch: ScratchFolder) -> ArtifactStore {
-        ArtifactStore(in: "\(scratch.path)/artifacts", logger: Logger(label: "test"))
+        ArtifactStore(in: "\(scratch.path)/artifacts", logger: .quiet)
     }
 }

@@ -9,9 +9,7 @@ import Testing
         _ size: Int,
         for holder: String = "grant:a",
         at seconds: Int = 0
-    ) -> [String] {
-        index.put(sha, mimeType: "text/plain", size: size, for: holder, at: .seconds(seconds))
-    }
+    ) -> [String] { index.put(sha, mimeType: "text/plain", size: size, for: holder, at: .seconds(seconds)) }
 
     @Test func `the oldest entries are removed at the byte limit and at the entry limit`() {
         var index = ArtifactIndex(maxEntries: 3, maxBytes: 100)

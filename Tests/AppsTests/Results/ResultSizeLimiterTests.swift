@@ -4,20 +4,20 @@ import Model
 import TestSupport
 import Testing
 
-@Suite struct ResultSizeLimiterTests {
+@Suite(.scratchFolder) struct ResultSizeLimiterTests {
+    private let scratch = ScratchFolder.current
+
     private func limited(
         _ result: JSONObject,
         maxPixels: Int = 1_568,
         _ body: (JSONObject, ArtifactStore) async throws -> Void
     ) async throws {
-        try await withScratchFolder { scratch in
-            let store = ArtifactFixture.store(in: scratch)
-            let limiter = ResultSizeLimiter(images: ImageResizer(), artifacts: store)
-            try await body(
-                await limiter.limitSize(of: result, maxPixels: maxPixels, for: ArtifactFixture.agent("a")),
-                store
-            )
-        }
+        let store = ArtifactFixture.store(in: scratch)
+        let limiter = ResultSizeLimiter(images: ImageResizer(), artifacts: store)
+        try await body(
+            await limiter.limitSize(of: result, maxPixels: maxPixels, for: ArtifactFixture.agent("a")),
+            store
+        )
     }
 
     private func content(_ result: JSONObject) -> [JSON] { result["content"]?.array ?? [] }
@@ -56,9 +56,7 @@ import Testing
             #expect(image["mimeType"]?.string == ImageFormat(of: bytes)?.mimeType)
             #expect(image["annotations"] == ["priority": 1])
             // Taps need coordinates in the screen's own pixels.
-            #expect(
-                content(limited).last == ["type": "text", "text": "[scaled from 2000x2000 to 500x500 pixels]"]
-            )
+            #expect(content(limited).last == ["type": "text", "text": "[scaled from 2000x2000 to 500x500 pixels]"])
             #expect(bytes.count < Screenshot.large.utf8.count / 2)
             let uri = try #require(limited["structuredContent"]?["image"]?.string)
             #expect(limited["structuredContent"]?["width"] == 2_000)
@@ -142,9 +140,7 @@ import Testing
     ])
     func `an image that cannot be resized is a link with its true type`(data: String, type: String) async throws {
         for name in [type, "image/png", "image/jpeg"] {
-            let result: JSONObject = [
-                "content": [["type": "image", "data": .string(data), "mimeType": .string(name)]]
-            ]
+            let result: JSONObject = ["content": [["type": "image", "data": .string(data), "mimeType": .string(name)]]]
 
             try await limited(result) { limited, store in
                 let link = content(limited).first

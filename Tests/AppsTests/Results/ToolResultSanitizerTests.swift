@@ -19,9 +19,7 @@ import Testing
             ["resultType": "input_required", "inputRequests": [:]],
         ] as [JSONObject]
     )
-    func `a valid result is not changed`(result: JSONObject) {
-        #expect(ToolResultSanitizer.repaired(result) == nil)
-    }
+    func `a valid result is not changed`(result: JSONObject) { #expect(ToolResultSanitizer.repaired(result) == nil) }
 
     @Test(
         arguments: [

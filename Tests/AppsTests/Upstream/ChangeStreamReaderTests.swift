@@ -63,9 +63,7 @@ import Testing
 
     @Test func `an idle stream is not an error, and is cancelled at a server with lines`() async throws {
         for (transport, cancelled) in [(ServerInfo.Transport.http(path: "/"), 0), (.lines, 1)] {
-            let result = try await Self.read(Self.stateless(transport)) { _ in
-                throw AppError.timedOut(seconds: 300)
-            }
+            let result = try await Self.read(Self.stateless(transport)) { _ in throw AppError.timedOut(seconds: 300) }
 
             #expect(result.status == nil)
             #expect(result.cancelled.count == cancelled)

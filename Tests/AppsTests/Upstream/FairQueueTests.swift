@@ -1,5 +1,6 @@
 import AccessControl
 import Model
+import Samples
 import SystemIO
 import Testing
 
@@ -79,9 +80,7 @@ import Testing
 
         try await admission.wait(for: granted, clock: PollerClock())
 
-        await #expect(throws: CancellationError.self) {
-            try await admission.wait(for: queued, clock: PollerClock())
-        }
+        await #expect(throws: CancellationError.self) { try await admission.wait(for: queued, clock: PollerClock()) }
         // The queue skips the turn of a request that has given up.
         #expect(!queued.complete(.success(())))
     }

@@ -1,5 +1,6 @@
 import AccessControl
 import Model
+import Samples
 import SystemIO
 import Testing
 
@@ -11,7 +12,7 @@ import Testing
     private let app = ScriptedApp { _ in .result(["content": []]) }
 
     private func makeTransport() throws -> HTTPTransport {
-        let id = try #require(EndpointID("shop"))
+        let id: EndpointID = "shop"
         let clock = PollerClock()
         let watch = ElapsedTimer(clock)
         let pool = ConnectionPool(to: id, dialer: app, clock: clock, watch: watch, tasks: BackgroundTasks())
@@ -49,9 +50,7 @@ import Testing
         app.set(isUp: false)
         let transport = try makeTransport()
 
-        await #expect(
-            throws: AppError.unreachable(DialError(.refused, "nothing listens on \(Self.routes[0].route)"))
-        ) {
+        await #expect(throws: AppError.unreachable(DialError(.refused, "nothing listens on \(Self.routes[0].route)"))) {
             try await Self.send("one", over: transport)
         }
         app.set(isUp: true)

@@ -37,19 +37,14 @@ import Testing
             try await verify(ServerIdentity(kind: .appreveal, app: other))
         }
         await #expect(throws: AppError.mismatch(route, found: other)) {
-            try await verify(
-                ServerIdentity(kind: .appreveal),
-                launch: ServerIdentity(kind: .appreveal, app: other)
-            )
+            try await verify(ServerIdentity(kind: .appreveal), launch: ServerIdentity(kind: .appreveal, app: other))
         }
     }
 
     @Test func `a token is not sent to a server that is not AppReveal`() async throws {
         let secret = try EndpointSecret("the-token-of-shop")
 
-        await #expect(throws: AppError.self) {
-            try await verify(ServerIdentity(kind: .mcp), secret: secret)
-        }
+        await #expect(throws: AppError.self) { try await verify(ServerIdentity(kind: .mcp), secret: secret) }
         #expect(try await verify(ServerIdentity(kind: .mcp)) == nil)
     }
 

@@ -96,11 +96,7 @@ import Testing
             return request.method == "initialize" && version != "2025-06-18"
                 ? .http(400, [], "Bad Request: Unsupported protocol version") : nil
         },
-        Behavior(
-            "answers without a version",
-            version: "2024-11-05",
-            [.unknownVersion]
-        ) { request in
+        Behavior("answers without a version", version: "2024-11-05", [.unknownVersion]) { request in
             guard request.method == "initialize", let id = request.body["id"]?.int else { return nil }
             return .http(
                 200,

@@ -61,10 +61,7 @@ import Testing
         (["Content-Type: text/event-stream"], "data: \u{FEFF}\(message)\n\n", [.byteOrderMark]),
         (["Content-Type: text/event-stream"], "data: \(message)\n", []),
         (["Content-Type: text/event-stream"], "data: starting\n\ndata: \(message)\n\n", [.foreignText]),
-        (
-            ["Content-Type: application/json"], message.replacing(#""id":1"#, with: #""id":"1""#),
-            [.textIDs]
-        ),
+        (["Content-Type: application/json"], message.replacing(#""id":1"#, with: #""id":"1""#), [.textIDs]),
         (["Content-Type: application/json"], message.replacing(#""jsonrpc":"2.0","#, with: ""), [.invalidRPC]),
         (["Content-Type: application/json"], message.replacing(#""id":1"#, with: #""id":1.0"#), [.invalidRPC]),
     ])

@@ -1,4 +1,5 @@
 import Model
+import Samples
 import SystemIO
 import Testing
 
@@ -15,7 +16,7 @@ import Testing
         budget: LargeResponseBudget = LargeResponseBudget()
     ) async throws -> UpstreamResponse {
         let app = ScriptedApp { _ in reply }
-        let (shop, clock) = (try #require(EndpointID("shop")), PollerClock())
+        let (shop, clock): (EndpointID, PollerClock) = ("shop", PollerClock())
         let pool = ConnectionPool(
             to: shop,
             dialer: app,
@@ -116,9 +117,7 @@ import Testing
         let answer = #"data: {"jsonrpc":"2.0","id":1,"result":{"x":1}}"# + "\n\n"
 
         #expect(try await Self.answer(.raw(stream + pings + answer)).outcome == .success(["x": 1]))
-        await #expect(throws: AppError.self) {
-            _ = try await Self.answer(.raw(stream + "data: {\"id\":\n\n" + answer))
-        }
+        await #expect(throws: AppError.self) { _ = try await Self.answer(.raw(stream + "data: {\"id\":\n\n" + answer)) }
     }
 
     @Test func `an error status keeps its text and the time of the next attempt`() async throws {
@@ -127,9 +126,7 @@ import Testing
             try plain.validate(by: [])
         }
         let json = try await Self.answer(.http(403, [], #"{"error":"boom"}"#))
-        #expect(throws: AppError.invalidResponse("status 403, \"{\"error\":\"boom\"}\"")) {
-            try json.validate(by: [])
-        }
+        #expect(throws: AppError.invalidResponse("status 403, \"{\"error\":\"boom\"}\"")) { try json.validate(by: []) }
         await #expect(throws: AppError.invalidResponse("status 503, Retry-After: 30 s")) {
             _ = try await Self.answer(.http(503, ["Retry-After: 30"], ""))
         }

@@ -7,6 +7,7 @@ import Testing
 /// An app with app-debug on the cable, used by agents and by `patchbay call`.
 @Suite(.needs(.usbmuxd, .python), .timeLimit(.minutes(3)), .scratchFolder) struct AppDebugTests {
     private let scratch = ScratchFolder.current
+
     /// A phone with an app on port 9876, where app-debug listens.
     private struct Rig {
         let broker: RunningBroker

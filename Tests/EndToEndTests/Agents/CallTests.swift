@@ -6,6 +6,7 @@ import Testing
 /// `patchbay tools` and `patchbay call`.
 @Suite(.needs(.python), .scratchFolder) struct CallTests {
     private let scratch = ScratchFolder.current
+
     @Test func `an app's tools are listed, called with typed values, and their errors are reported`() async throws {
         let (broker, id, app) = try await startApp()
         let list = try await broker.ask("tools", id)

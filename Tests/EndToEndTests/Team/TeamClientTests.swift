@@ -5,6 +5,7 @@ import Testing
 /// Clients of one host: what they see of the endpoints of another host, and what their grants allow there.
 @Suite(.needs(.etcd, .python), .timeLimit(.minutes(5)), .scratchFolder) struct TeamClientTests {
     private let scratch = ScratchFolder.current
+
     /// Creates a socket of `lab1` for one grant. Returns a function that runs `patchbay` with it.
     private func grant(
         _ options: [String],

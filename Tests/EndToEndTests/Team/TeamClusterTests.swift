@@ -5,6 +5,7 @@ import Testing
 /// A team on a cluster of three etcd servers, each in a network namespace of its own, as are the hosts.
 @Suite(.needs(.root, .namespaces, .etcd, .python), .timeLimit(.minutes(5)), .scratchFolder) struct TeamClusterTests {
     private let scratch = ScratchFolder.current
+
     /// Runs the body with a team whose second host lists the endpoint `shop`.
     private func startTeam() async throws -> RunningTeam {
         let team = try await RunningTeam(in: scratch, network: try await TeamNetwork(in: scratch))

@@ -1,5 +1,6 @@
 import Glibc
 import Model
+import Samples
 import Synchronization
 import SystemIO
 import TestSupport
@@ -10,9 +11,7 @@ import Testing
 /// The watcher with real connections to a server on loopback.
 @Suite(.timeLimit(.minutes(1)), .scratchFolder) struct LaunchWatcherTests {
     private let scratch = ScratchFolder.current
-    private let id: EndpointID
-
-    init() throws { id = try #require(EndpointID("shop-phone")) }
+    private let id = EndpointID("shop-phone")
 
     /// A server that answers HTTP requests on any number of connections, and keeps idle ones open.
     private static func server(port: UInt16 = 0, in scratch: ScratchFolder) throws -> LoopbackServer {
@@ -23,9 +22,7 @@ import Testing
         .network(NetworkRoute(address: "127.0.0.1", port: server.port))
     }
 
-    private static func running(
-        _ body: @Sendable (LaunchWatcher, ObservedLaunches) async throws -> Void
-    ) async throws {
+    private static func running(_ body: @Sendable (LaunchWatcher, ObservedLaunches) async throws -> Void) async throws {
         let launches = ObservedLaunches()
         let watcher = LaunchWatcher(launches: launches, dialer: NetworkPlanner())
         try await withThrowingTaskGroup(of: Void.self) { group in

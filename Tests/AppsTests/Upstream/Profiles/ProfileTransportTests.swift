@@ -1,5 +1,6 @@
 import AccessControl
 import Model
+import Samples
 import SystemIO
 import TestSupport
 import Testing
@@ -14,16 +15,10 @@ import Testing
 
     private func transport(_ profile: Profile, to server: PlainServer, secret: String? = nil) throws -> ProfileTransport
     {
-        let id = try #require(EndpointID("shop"))
+        let id: EndpointID = "shop"
         let authorizer = PermissiveAuthorizer()
         let routes = try Self.routes(secret)
-        let pool = ConnectionPool(
-            to: id,
-            dialer: server,
-            clock: clock,
-            watch: ElapsedTimer(clock),
-            tasks: tasks
-        )
+        let pool = ConnectionPool(to: id, dialer: server, clock: clock, watch: ElapsedTimer(clock), tasks: tasks)
         let access = ProfileAccess(
             admit: { DeliveryAuthorization(routes, of: .broker, by: authorizer, since: 0, limit: .seconds(5)) },
             store: { _ in }
@@ -114,9 +109,7 @@ import Testing
         let transport = try transport(.shipped("app-debug"), to: server)
 
         await #expect(
-            throws: AppError.invalidResponse(
-                "invalid JSON (unexpected end, at byte 1) to list_actions (GET /actions)"
-            )
+            throws: AppError.invalidResponse("invalid JSON (unexpected end, at byte 1) to list_actions (GET /actions)")
         ) { try await Self.ask(transport, "tools/call", ["name": "list_actions"]) }
     }
 
