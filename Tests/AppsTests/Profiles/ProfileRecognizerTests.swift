@@ -84,7 +84,7 @@ import Testing
                         kind: EndpointKind("debugbridge"),
                         app: SanitizedText("com.example.shop"),
                         version: SanitizedText("42"),
-                        launchID: nil
+                        wantsToken: true
                     )
                 )
         )
