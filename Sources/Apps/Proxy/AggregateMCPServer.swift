@@ -53,7 +53,7 @@ package struct AggregateMCPServer: MCPServer {
 
     private func endpoints(for principal: Principal) async -> [(alias: String, endpoint: Endpoint)] {
         var taken: Set<String> = []
-        return await proxy.registry.endpoints.compactMap { endpoint in
+        return await proxy.context.registry.endpoints.compactMap { endpoint in
             guard proxy.pool.mayHaveTools(endpoint), principal.may(.endpointCall, on: endpoint) else { return nil }
             let alias = ToolNamespace.alias(of: endpoint.id)
             // The endpoints are sorted by ID, so the same one always wins an alias that two share.
@@ -115,7 +115,7 @@ extension ToolCatalog {
     /// Returns the app's tools that the principal may call: live if the app answers within `timeouts.aggregatedList`,
     /// otherwise from the cache. Empty if the app has never been listed.
     func toolsWithinLimit(of endpoint: Endpoint, for principal: Principal) async -> [JSON] {
-        let fresh = try? await withTimeout(timeouts.aggregatedList, clock: clock) {
+        let fresh = try? await withTimeout(context.timeouts.aggregatedList, clock: context.clock) {
             try await freshList(CachedApp.tools, of: endpoint.id, for: principal, wait: .zero)
         }
         var list = fresh ?? nil
@@ -125,8 +125,10 @@ extension ToolCatalog {
 
     /// Returns the app's own name of an aggregated tool; nil if the app does not list the tool.
     func tool(listedAs name: String, alias: String, of id: EndpointID) async -> String? {
-        await cache.record(of: id).list(of: CachedApp.tools)?["tools"]?.array?.lazy.compactMap { $0["name"]?.string }
-            .first { ToolNamespace.name(of: $0, alias: alias) == name }
+        await context.cache.record(of: id).list(of: CachedApp.tools)?["tools"]?.array?.lazy.compactMap {
+            $0["name"]?.string
+        }
+        .first { ToolNamespace.name(of: $0, alias: alias) == name }
     }
 }
 

@@ -22,7 +22,7 @@ package struct AppMCPServer: MCPServer {
     }
 
     package func description(for principal: Principal) async -> ServerDescription {
-        await proxy.descriptionReader.description(of: id, for: principal)
+        await proxy.description(of: id, for: principal)
     }
 
     package func answer(_ request: MCPRequest, of principal: Principal) async throws(RPCError) -> JSONObject {
@@ -47,7 +47,8 @@ package struct AppMCPServer: MCPServer {
             return try await list(method, principal)
         case "resources/subscribe": return try await subscribe(request, principal)
         default:
-            return try await proxy.sender.send(request, at: id, for: principal, wait: proxy.timeouts.wait).result()
+            return try await proxy.sender.send(request, at: id, for: principal, wait: proxy.context.timeouts.wait)
+                .result()
         }
     }
 
@@ -59,7 +60,8 @@ package struct AppMCPServer: MCPServer {
         let subscriptions = mayCall ? proxy.pool.session(to: endpoint).subscriptions : nil
         if let uri = request.params["uri"]?.string { subscriptions?.add(uri, for: principal.holder) }
         do {
-            return try await proxy.sender.send(request, at: id, for: principal, wait: proxy.timeouts.wait).result()
+            return try await proxy.sender.send(request, at: id, for: principal, wait: proxy.context.timeouts.wait)
+                .result()
         } catch let error as RPCError {
             if let uri = request.params["uri"]?.string { subscriptions?.remove(uri, for: principal.holder) }
             throw error
@@ -87,16 +89,16 @@ package struct AppMCPServer: MCPServer {
             try await proxy.catalog.listIfFilterNeedsIt(id, for: principal)
             // The client has its own timeout and cancels the request.
             let call = try await proxy.catalog.validated(
-                request.withArgumentsAsObject.with(timeout: proxy.timeouts.response.total),
+                request.withArgumentsAsObject.with(timeout: proxy.context.timeouts.response.total),
                 at: id,
                 for: principal,
-                wait: proxy.timeouts.wait
+                wait: proxy.context.timeouts.wait
             )
             var result = try await proxy.sender.call(
                 call.request,
                 at: id,
                 for: principal,
-                wait: proxy.timeouts.wait,
+                wait: proxy.context.timeouts.wait,
                 maxPixels: Self.maxPixels,
                 imageFormat: nil
             )
@@ -129,18 +131,14 @@ package struct AppMCPServer: MCPServer {
 }
 
 /// The descriptions of apps' servers.
-struct ServerDescriptionProvider: Sendable {
-    /// The timeout for asking an unknown app for its description, in seconds.
-    private static let timeout = Duration.seconds(2)
-
-    let pool: UpstreamSessionPool
-    let cache: AppCache
-    let clock: any Clock<Duration>
+extension AppProxy {
+    /// The timeout for asking an unknown app for its description.
+    private static let descriptionTimeout = Duration.seconds(2)
 
     /// Returns the app's last known description. If there is none and the app is online, connects to the app now.
     func description(of id: EndpointID, for principal: Principal) async -> ServerDescription {
-        if await cache.record(of: id).info == nil { await fetchDescription(of: id, for: principal) }
-        let record = await cache.record(of: id)
+        if await context.cache.record(of: id).info == nil { await fetchDescription(of: id, for: principal) }
+        let record = await context.cache.record(of: id)
         guard var info = record.info else {
             return ServerDescription(
                 info: ["name": .string(id.text), "version": "0"],
@@ -167,7 +165,7 @@ struct ServerDescriptionProvider: Sendable {
             let (session, access) = try? await pool.authorize(principal, to: endpoint),
             pool.beginDescriptionAttempt(of: id)
         else { return }
-        _ = try? await withTimeout(Self.timeout, clock: clock) {
+        _ = try? await withTimeout(Self.descriptionTimeout, clock: context.clock) {
             try await session.connect(endpoint, by: access.routes)
         }
     }

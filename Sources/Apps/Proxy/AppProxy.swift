@@ -10,24 +10,13 @@ package import SystemIO
 /// `RequestSender` sends requests over the sessions of `UpstreamSessionPool`. `ToolCatalog` has the apps' lists, cached in
 /// `AppCache`. Changes in the registry and of approvals wake the calls that wait for an app.
 package final class AppProxy: AppCaller, Service {
-    let registry: EndpointRegistry
-    let timeouts: UpstreamTimeouts
+    let context: ProxyContext
+    let pool: UpstreamSessionPool
     let sender: RequestSender
     let catalog: ToolCatalog
-    let descriptionReader: ServerDescriptionProvider
     let changeMonitor: ChangeMonitor
     let suspendedRequests: SuspendedRequests
-    private let authorizer: any EndpointAuthorizer
-    let pool: UpstreamSessionPool
     private let clientSessions: ClientSessions
-    private let tokenTester: TokenTester
-    private let clock: any Clock<Duration>
-    private let cache: AppCache
-    private let tasks = BackgroundTasks()
-    /// Notifies of changes of an endpoint's routes, state, approval or token.
-    private let stateNotifier = EndpointNotifier<Void>()
-    /// Notifies of changes that apps announce and of changed lists.
-    private let changeNotifier = EndpointNotifier<ServerChange>()
 
     /// Creates a proxy.
     ///
@@ -58,69 +47,33 @@ package final class AppProxy: AppCaller, Service {
         clock: any Clock<Duration> = PollerClock(),
         logger: Logger
     ) {
-        self.registry = registry
-        self.authorizer = authorizer
-        self.clock = clock
-        self.timeouts = timeouts
-        cache = AppCache(storage)
-        pool = UpstreamSessionPool(
+        context = ProxyContext(
             registry: registry,
             authorizer: authorizer,
-            dialer: dialer,
-            probe: probe,
-            profiles: ProfileIndex(profiles),
-            artifacts: sizeLimiter.artifacts,
-            cache: cache,
-            timeouts: timeouts,
-            clock: clock,
-            tasks: tasks
-        )
-        clientSessions = ClientSessions(over: pool, tasks: tasks, clock: clock)
-        suspendedRequests = SuspendedRequests(over: pool, tasks: tasks, clock: clock)
-        tokenTester = TokenTester(pool: pool, clock: clock)
-        descriptionReader = ServerDescriptionProvider(pool: pool, cache: cache, clock: clock)
-        sender = RequestSender(
-            registry: registry,
-            authorizer: authorizer,
-            leases: leases,
-            pool: pool,
-            clientSessions: clientSessions,
-            cache: cache,
-            sizeLimiter: sizeLimiter,
-            resourceLinks: resourceLinks,
-            stateNotifier: stateNotifier,
-            timeouts: timeouts,
-            clock: clock
-        )
-        catalog = ToolCatalog(
-            sender: sender,
-            pool: pool,
-            cache: cache,
-            changeNotifier: changeNotifier,
+            cache: AppCache(storage),
             timeouts: timeouts,
             clock: clock,
             logger: logger
         )
-        changeMonitor = ChangeMonitor(
-            of: pool,
-            catalog: catalog,
-            follower: ChangeFollower(
-                of: pool,
-                tasks: tasks,
-                clock: clock,
-                stateNotifier: stateNotifier,
-                changeNotifier: changeNotifier
-            ),
-            tasks: tasks,
-            clock: clock,
-            changeNotifier: changeNotifier
+        pool = UpstreamSessionPool(
+            context,
+            dialer: dialer,
+            probe: probe,
+            profiles: ProfileIndex(profiles),
+            artifacts: sizeLimiter.artifacts
         )
-        pool.setHandlers(
-            UpstreamSessionPool.Handlers(
-                onChange: { [weak changeMonitor] id, change in changeMonitor?.handle(change, from: id) },
-                onConnect: { [weak changeMonitor] id in changeMonitor?.refreshIfDue(id) }
-            )
+        clientSessions = ClientSessions(context, over: pool)
+        sender = RequestSender(
+            context: context,
+            leases: leases,
+            pool: pool,
+            clientSessions: clientSessions,
+            sizeLimiter: sizeLimiter,
+            resourceLinks: resourceLinks
         )
+        catalog = ToolCatalog(context: context, sender: sender, pool: pool)
+        changeMonitor = ChangeMonitor(context, of: pool, catalog: catalog)
+        suspendedRequests = SuspendedRequests(context, over: pool)
     }
 
     package func run() async throws {
@@ -128,29 +81,30 @@ package final class AppProxy: AppCaller, Service {
             await withDiscardingTaskGroup { group in
                 group.addTask { await self.followRegistry() }
                 group.addTask { await self.followAuthorization() }
-                group.addTask { await self.tasks.run() }
-                group.addTask { await self.cache.run() }
+                group.addTask { await self.context.tasks.run() }
+                group.addTask { await self.changeMonitor.run() }
+                group.addTask { await self.context.cache.run() }
             }
         }
         await pool.endProfileSessions()
-        await cache.save()
+        await context.cache.save()
     }
 
-    /// Follows the registry and records launches and removals of endpoints.
+    /// Follows the context.registry and records launches and removals of endpoints.
     private func followRegistry() async {
-        // The registry drops a slow subscriber; the loop then subscribes again and wakes all waiting calls.
+        // The context.registry drops a slow subscriber; the loop then subscribes again and wakes all waiting calls.
         while !Task.isCancelled {
-            let (endpoints, changes) = await registry.changes()
+            let (endpoints, changes) = await context.registry.changes()
             for endpoint in endpoints { observe(endpoint, isStart: true) }
-            stateNotifier.notifyAll(())
+            context.stateNotifier.notifyAll(())
             for await change in changes {
                 if change.kind == .removed {
                     await remove(change.endpoint.id)
                 } else {
                     observe(change.endpoint, isStart: false)
                 }
-                if change.kind != .changed { changeNotifier.notify(change.endpoint.id, .tools) }
-                stateNotifier.notify(change.endpoint.id, ())
+                if change.kind != .changed { context.changeNotifier.notify(change.endpoint.id, .tools) }
+                context.stateNotifier.notify(change.endpoint.id, ())
             }
         }
     }
@@ -164,7 +118,7 @@ package final class AppProxy: AppCaller, Service {
     package func endLaunch(of id: EndpointID) async {
         await pool.endLaunch(of: id)
         changeMonitor.endLaunch(of: id)
-        stateNotifier.notify(id, ())
+        context.stateNotifier.notify(id, ())
         changeMonitor.refreshIfDue(id)
     }
 
@@ -172,15 +126,15 @@ package final class AppProxy: AppCaller, Service {
         await pool.remove(id)
         changeMonitor.remove(id)
         clientSessions.removeAll(of: id)
-        await cache.remove(id)
+        await context.cache.remove(id)
     }
 
     /// Follows changes of approvals and tokens and wakes the calls that wait for them.
     private func followAuthorization() async {
-        for await id in await authorizer.changes() {
+        for await id in await context.authorizer.changes() {
             // The next call shows whether a new token is valid.
             pool.recordTokenNeed(of: id, of: nil)
-            stateNotifier.notify(id, ())
+            context.stateNotifier.notify(id, ())
             changeMonitor.refreshIfDue(id)
         }
     }
@@ -203,18 +157,8 @@ extension AppProxy {
         await pool.disconnect(id)
     }
 
-    package func toolCount(of endpoint: Endpoint) async -> Int? { await cache.record(of: endpoint.id).toolCount }
-
-    package func accepts(_ secret: EndpointSecret, at endpoint: Endpoint, for principal: Principal) async -> Bool? {
-        await tokenTester.accepts(secret, at: endpoint, for: principal)
-    }
-
-    package func requiresNoSecret(_ endpoint: Endpoint, for principal: Principal) async -> Bool {
-        await tokenTester.requiresNoSecret(endpoint, for: principal)
-    }
-
-    package func isOpen(_ endpoint: Endpoint, for principal: Principal) async -> Bool? {
-        await tokenTester.isOpen(endpoint, for: principal)
+    package func toolCount(of endpoint: Endpoint) async -> Int? {
+        await context.cache.record(of: endpoint.id).toolCount
     }
 
     package func wantsSecret(_ endpoint: Endpoint) -> Bool { pool.requiresToken(endpoint) }
@@ -229,7 +173,7 @@ extension AppProxy {
     package func call(_ call: ToolCall, of principal: Principal) async throws(AppError) -> JSONObject {
         let params: JSONObject = ["name": .string(call.tool), "arguments": .object(call.arguments)]
         let request = MCPRequest("tools/call", params, timeout: call.timeout, notify: call.notify)
-        let (id, watch) = (call.endpoint.id, ElapsedTimer(clock))
+        let (id, watch) = (call.endpoint.id, ElapsedTimer(context.clock))
         do {
             try await catalog.listIfFilterNeedsIt(id, for: principal, within: call.timeout)
             let validated = try await catalog.validated(

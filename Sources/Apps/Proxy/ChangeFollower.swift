@@ -11,26 +11,14 @@ final class ChangeFollower: Sendable {
     /// The apps that a task follows, each with the promise that ends the stream in progress.
     private let interruptions = Mutex<[EndpointID: Promise<Void>]>([:])
 
+    private let context: ProxyContext
     private let pool: UpstreamSessionPool
-    private let tasks: BackgroundTasks
-    private let clock: any Clock<Duration>
     private let watch: ElapsedTimer
-    private let stateNotifier: EndpointNotifier<Void>
-    private let changeNotifier: EndpointNotifier<ServerChange>
 
-    init(
-        of pool: UpstreamSessionPool,
-        tasks: BackgroundTasks,
-        clock: any Clock<Duration>,
-        stateNotifier: EndpointNotifier<Void>,
-        changeNotifier: EndpointNotifier<ServerChange>
-    ) {
+    init(_ context: ProxyContext, of pool: UpstreamSessionPool) {
+        self.context = context
         self.pool = pool
-        self.tasks = tasks
-        self.clock = clock
-        self.stateNotifier = stateNotifier
-        self.changeNotifier = changeNotifier
-        watch = ElapsedTimer(clock)
+        watch = ElapsedTimer(context.clock)
     }
 
     /// Follows an app in the background until the app has no subscribers of its own.
@@ -39,7 +27,7 @@ final class ChangeFollower: Sendable {
     ///   - id: The app.
     ///   - onMissed: Called when the stream is open again after changes may have been missed.
     func follow(_ id: EndpointID, onMissed: @escaping @Sendable () -> Void) {
-        tasks.schedule { [self] in
+        context.tasks.schedule { [self] in
             let isFirst = interruptions.withLock { interruptions in
                 guard interruptions[id] == nil else { return false }
                 interruptions[id] = Promise<Void>()
@@ -47,14 +35,14 @@ final class ChangeFollower: Sendable {
             }
             guard isFirst else { return }
             await withTaskGroup(of: Void.self) { group in
-                group.addTask { await self.changeNotifier.waitUntilUnsubscribed(id) }
+                group.addTask { await self.context.changeNotifier.waitUntilUnsubscribed(id) }
                 group.addTask { await self.keepOpen(id, onMissed) }
                 await group.next()
                 group.cancelAll()
             }
             interruptions.withLock { $0[id] = nil }
             // A new subscriber may have arrived after the last one left.
-            if changeNotifier.hasSubscribers(only: id), !Task.isCancelled { follow(id, onMissed: onMissed) }
+            if context.changeNotifier.hasSubscribers(only: id), !Task.isCancelled { follow(id, onMissed: onMissed) }
         }
     }
 
@@ -65,7 +53,7 @@ final class ChangeFollower: Sendable {
         let state = Mutex(ChangeStreamState())
         while !Task.isCancelled {
             // Created for each round, because a cancelled iteration ends its stream.
-            let wakeups = stateNotifier.stream(of: id, bufferSize: 1) { _, _ in () }
+            let wakeups = context.stateNotifier.stream(of: id, bufferSize: 1) { _, _ in () }
             let interruption = Promise<Void>()
             interruptions.withLock { $0[id] = interruption }
             let end = await readOnce(id, until: interruption) { [watch] in
@@ -76,8 +64,8 @@ final class ChangeFollower: Sendable {
             switch state.withLock({ $0.ended(end, at: now) }) {
             case .open: continue
             case .openAfter(let pause):
-                guard (try? await clock.sleep(for: ChangeStreamState.shortestPause)) != nil else { return }
-                _ = try? await withTimeout(pause - ChangeStreamState.shortestPause, clock: clock) {
+                guard (try? await context.clock.sleep(for: ChangeStreamState.shortestPause)) != nil else { return }
+                _ = try? await withTimeout(pause - ChangeStreamState.shortestPause, clock: context.clock) {
                     for await _ in wakeups { break }
                     return true
                 }

@@ -13,39 +13,37 @@ final class ChangeMonitor: Sendable {
         var refreshes: [EndpointID: RefreshRateLimiter] = [:]
     }
 
+    private let context: ProxyContext
     private let pool: UpstreamSessionPool
     private let catalog: ToolCatalog
     private let follower: ChangeFollower
-    private let tasks: BackgroundTasks
-    private let clock: any Clock<Duration>
     private let watch: ElapsedTimer
-    /// Notifies of changes that apps announce and of changed lists.
-    private let changeNotifier: EndpointNotifier<ServerChange>
     private let state = Mutex(State())
 
-    init(
-        of pool: UpstreamSessionPool,
-        catalog: ToolCatalog,
-        follower: ChangeFollower,
-        tasks: BackgroundTasks,
-        clock: any Clock<Duration>,
-        changeNotifier: EndpointNotifier<ServerChange>
-    ) {
+    init(_ context: ProxyContext, of pool: UpstreamSessionPool, catalog: ToolCatalog) {
+        self.context = context
         self.pool = pool
         self.catalog = catalog
-        self.follower = follower
-        self.tasks = tasks
-        self.clock = clock
-        self.changeNotifier = changeNotifier
-        watch = ElapsedTimer(clock)
+        follower = ChangeFollower(context, of: pool)
+        watch = ElapsedTimer(context.clock)
+    }
+
+    /// Handles what the sessions report, until the task is cancelled.
+    func run() async {
+        for await event in context.sessionEvents {
+            switch event {
+            case .change(let change, let id): handle(change, from: id)
+            case .connection(let id): refreshIfDue(id)
+            }
+        }
     }
 
     // MARK: Changes
 
     /// Handles a change that the app announced.
-    func handle(_ change: ServerChange, from id: EndpointID) {
+    private func handle(_ change: ServerChange, from id: EndpointID) {
         // Clients that subscribed to the resource read it themselves.
-        if case .resource = change { return changeNotifier.notify(id, change) }
+        if case .resource = change { return context.changeNotifier.notify(id, change) }
         notify(change, of: id)
         if change == .tools { refreshTools(of: id, isAnnounced: true) }
     }
@@ -64,14 +62,14 @@ final class ChangeMonitor: Sendable {
             case .resources, .resource: handle(change, from: id)
             }
         }
-        for uri in session.subscriptions.uris { changeNotifier.notify(id, .resource(uri)) }
+        for uri in session.subscriptions.uris { context.changeNotifier.notify(id, .resource(uri)) }
     }
 
     /// Reads a list; the catalog publishes a difference. A list that cannot be read or compared may have changed.
     ///
     /// `ChangeStreamState` limits the rate, because this follows the opening of a stream.
     private func compareList(_ method: String, of id: EndpointID, _ change: ServerChange) {
-        tasks.scheduleRequest(of: id) { [self] in
+        context.tasks.scheduleRequest(of: id) { [self] in
             do { _ = try await catalog.freshList(method, of: id, for: .broker, wait: .zero) } catch {
                 return notify(change, of: id)
             }
@@ -89,13 +87,13 @@ final class ChangeMonitor: Sendable {
         }
         switch pause {
         case nil: break
-        case .zero?: changeNotifier.notify(id, change)
+        case .zero?: context.changeNotifier.notify(id, change)
         case let pause?:
-            tasks.schedule { [self] in
-                guard (try? await clock.sleep(for: pause)) != nil else { return }
+            context.tasks.schedule { [self] in
+                guard (try? await context.clock.sleep(for: pause)) != nil else { return }
                 let now = watch.elapsed
                 state.withLock { $0.notifications[id]?[change]?.publish(at: now) }
-                changeNotifier.notify(id, change)
+                context.changeNotifier.notify(id, change)
             }
         }
     }
@@ -104,7 +102,7 @@ final class ChangeMonitor: Sendable {
 
     /// Lists the tools of an app that has not been listed since its launch, if there are subscribers.
     func refreshIfDue(_ id: EndpointID) {
-        guard pool.isListDue(of: id), changeNotifier.hasSubscribers(id) else { return }
+        guard pool.isListDue(of: id), context.changeNotifier.hasSubscribers(id) else { return }
         refreshTools(of: id, isAnnounced: false)
     }
 
@@ -122,16 +120,16 @@ final class ChangeMonitor: Sendable {
         let pause = state.withLock { state in
             state.refreshes[id, default: RefreshRateLimiter()].request(isAnnounced: isAnnounced, at: now)
         }
-        guard let pause, !tasks.schedule({ [self] in await listTools(of: id, after: pause) }) else { return }
+        guard let pause, !context.tasks.schedule({ [self] in await listTools(of: id, after: pause) }) else { return }
         state.withLock { $0.refreshes[id]?.cancel() }
     }
 
     private func listTools(of id: EndpointID, after pause: Duration) async {
-        if pause > .zero, (try? await clock.sleep(for: pause)) == nil { return }
+        if pause > .zero, (try? await context.clock.sleep(for: pause)) == nil { return }
         let now = watch.elapsed
         let isAnnounced = state.withLock { $0.refreshes[id]?.begin(at: now) ?? false }
         guard isAnnounced || pool.isListDue(of: id) else { return }
-        await tasks.runRequest(of: id) { try await listTools(id, .broker) }
+        await context.tasks.runRequest(of: id) { try await listTools(id, .broker) }
     }
 
     /// Lists an app's tools, so that the cache is current when the app goes offline.
@@ -143,18 +141,18 @@ final class ChangeMonitor: Sendable {
 
     /// Streams the changes of an app that the principal may see.
     func changes(of id: EndpointID, for principal: Principal) -> AsyncStream<ServerChange> {
-        let changes = changeNotifier.stream(of: id, bufferSize: 64) { [pool] id, change in
+        let changes = context.changeNotifier.stream(of: id, bufferSize: 64) { [pool] id, change in
             pool.mayReceive(change, of: id, principal) ? change : nil
         }
         // The cached list may be from an earlier launch; the refresh notifies the subscriber of a difference.
-        tasks.scheduleRequest(of: id) { [self] in try await listTools(id, principal) }
+        context.tasks.scheduleRequest(of: id) { [self] in try await listTools(id, principal) }
         follower.follow(id) { [self] in notifyOfMissedChanges(of: id) }
         return changes
     }
 
     /// Streams `.tools` for a change of any app that the principal may see.
     func changes(for principal: Principal) -> AsyncStream<ServerChange> {
-        changeNotifier.stream(of: nil, bufferSize: 1) { [pool] id, change in
+        context.changeNotifier.stream(of: nil, bufferSize: 1) { [pool] id, change in
             guard change == .tools else { return nil }
             return principal.canSee(id, approvedApp: pool.approvedApp(of: id)) ? .tools : nil
         }

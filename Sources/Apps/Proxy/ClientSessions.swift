@@ -17,17 +17,15 @@ final class ClientSessions: Sendable {
         let session: UpstreamSession
     }
 
+    private let context: ProxyContext
     private let upstreamPool: UpstreamSessionPool
-    private let tasks: BackgroundTasks
-    private let clock: any Clock<Duration>
     private let watch: ElapsedTimer
     private let pool = Mutex(ClientSessionPool())
 
-    init(over upstreamPool: UpstreamSessionPool, tasks: BackgroundTasks, clock: any Clock<Duration>) {
+    init(_ context: ProxyContext, over upstreamPool: UpstreamSessionPool) {
+        self.context = context
         self.upstreamPool = upstreamPool
-        self.tasks = tasks
-        self.clock = clock
-        watch = ElapsedTimer(clock)
+        watch = ElapsedTimer(context.clock)
     }
 
     /// Returns the client's own session if the app may send requests to that client. Call `checkIn` after use.
@@ -68,7 +66,7 @@ final class ClientSessions: Sendable {
         }
         let (key, clientSession, evicted) = checkedOut
         let checkout = Checkout(key: key, session: clientSession)
-        if isFirst { tasks.schedule { [self] in await expireSessions() } }
+        if isFirst { context.tasks.schedule { [self] in await expireSessions() } }
         for (id, session) in evicted { close(session, of: id) }
         do {
             let left = end - watch.elapsed
@@ -93,7 +91,7 @@ final class ClientSessions: Sendable {
     /// Closes idle sessions until the pool is empty.
     private func expireSessions() async {
         repeat {
-            guard (try? await clock.sleep(for: ClientSessionPool.lifetime / 10)) != nil else { return }
+            guard (try? await context.clock.sleep(for: ClientSessionPool.lifetime / 10)) != nil else { return }
             for (id, session) in pool.withLock({ $0.expire(at: watch.elapsed) }) {
                 close(session, of: id)
             }
@@ -112,7 +110,7 @@ final class ClientSessions: Sendable {
 
     /// Ends the session at the app if the app is reachable. Uses the broker's permissions, not the client's.
     private func close(_ session: UpstreamSession, of id: EndpointID) {
-        tasks.schedule { [upstreamPool] in
+        context.tasks.schedule { [upstreamPool] in
             guard let endpoint = try? await upstreamPool.endpoint(id),
                 let (_, access) = try? await upstreamPool.authorize(.broker, to: endpoint)
             else { return await session.close(by: []) }

@@ -25,7 +25,7 @@ extension RequestSender {
             let requests = result["inputRequests"]?.object ?? [:]
             if requests.members.isEmpty {
                 // The app only wants to be polled.
-                try await clock.sleep(for: .milliseconds(250))
+                try await context.clock.sleep(for: .milliseconds(250))
                 continue
             }
             response.reservation?.release()
@@ -54,9 +54,9 @@ extension RequestSender {
             guard client.capabilities.allow(method, params) else {
                 throw .internalError("the app requested \(method), which the client does not support")
             }
-            let limit = timeouts.clientAnswer
+            let limit = context.timeouts.clientAnswer
             answers[member.name] =
-                try await client.ask(method, params, isBound: true, within: limit, clock: clock).get()
+                try await client.ask(method, params, isBound: true, within: limit, clock: context.clock).get()
         }
         return answers
     }

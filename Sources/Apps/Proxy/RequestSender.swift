@@ -6,18 +6,12 @@ import SystemIO
 
 /// Sends requests to apps and retries until the app is reachable.
 struct RequestSender: Sendable {
-    let registry: EndpointRegistry
-    let authorizer: any EndpointAuthorizer
+    let context: ProxyContext
     let leases: LeaseService
     let pool: UpstreamSessionPool
     let clientSessions: ClientSessions
-    let cache: AppCache
     let sizeLimiter: ResultSizeLimiter
     let resourceLinks: ResourceLinkFilter
-    /// Notifies of changes of an endpoint's routes, state, approval or token.
-    let stateNotifier: EndpointNotifier<Void>
-    let timeouts: UpstreamTimeouts
-    let clock: any Clock<Duration>
 
     /// Sends a request to an app. An unreachable app is retried for the wait time.
     ///
@@ -28,7 +22,7 @@ struct RequestSender: Sendable {
         for principal: Principal,
         wait: Duration
     ) async throws -> UpstreamResponse {
-        let watch = ElapsedTimer(clock)
+        let watch = ElapsedTimer(context.clock)
         func measured(_ result: String) {
             if Self.auditedMethods.contains(request.method) { CallMetrics.called(result, after: watch.elapsed) }
         }
@@ -79,11 +73,11 @@ struct RequestSender: Sendable {
         for principal: Principal,
         wait: Duration
     ) async throws -> UpstreamResponse {
-        let watch = ElapsedTimer(clock)
+        let watch = ElapsedTimer(context.clock)
         let annotations = await annotations(of: request, id)
         let request = annotations.originalName.map { request.with(request.params.with("name", .string($0))) } ?? request
         // The timeout of the request covers everything; without one, the wait for the app has its own limit.
-        let limit = request.timeout ?? wait + timeouts.response.total
+        let limit = request.timeout ?? wait + context.timeouts.response.total
         var policy = RetryPolicy(for: min(wait, limit), mayRepeat: annotations.mayRepeat(request))
         var wakeups: AsyncStream<Void>?
         var held = Duration.zero
@@ -113,15 +107,17 @@ struct RequestSender: Sendable {
                 let start = watch.elapsed
                 defer { held += watch.elapsed - start }
                 if let pending = wakeups {
-                    let wasNotified = try await withTimeout(longest, clock: clock) {
+                    let wasNotified = try await withTimeout(longest, clock: context.clock) {
                         for await _ in pending { break }
                         return true
                     }
                     // A cancelled iteration ends its stream.
-                    if wasNotified == nil { wakeups = stateNotifier.stream(of: id, bufferSize: 1) { _, _ in () } }
+                    if wasNotified == nil {
+                        wakeups = context.stateNotifier.stream(of: id, bufferSize: 1) { _, _ in () }
+                    }
                 } else {
                     // A change before this subscription is noticed by the next attempt.
-                    wakeups = stateNotifier.stream(of: id, bufferSize: 1) { _, _ in () }
+                    wakeups = context.stateNotifier.stream(of: id, bufferSize: 1) { _, _ in () }
                 }
             }
         }
@@ -138,9 +134,9 @@ struct RequestSender: Sendable {
         within limit: Duration
     ) async throws -> UpstreamResponse {
         // The request may have waited, and its grant may have ended meanwhile.
-        guard authorizer.isLive(principal) else { throw CancellationError() }
-        let generation = authorizer.generation
-        let watch = ElapsedTimer(clock)
+        guard context.authorizer.isLive(principal) else { throw CancellationError() }
+        let generation = context.authorizer.generation
+        let watch = ElapsedTimer(context.clock)
         let endpoint = try await pool.endpoint(id)
         let (shared, access) = try await pool.authorize(principal, to: endpoint)
         do {
@@ -155,7 +151,7 @@ struct RequestSender: Sendable {
             let admission = DeliveryAuthorization(
                 access.routes,
                 of: principal,
-                by: authorizer,
+                by: context.authorizer,
                 since: generation,
                 limit: limit - watch.elapsed
             )
@@ -164,14 +160,14 @@ struct RequestSender: Sendable {
             let response = try await withLease(of: endpoint, for: principal, request, annotations) {
                 try await session.send(request, to: endpoint, by: admission, annotations: annotations)
             }
-            if endpoint.state != .online { await registry.report(nil, of: id) }
+            if endpoint.state != .online { await context.registry.report(nil, of: id) }
             pool.recordTokenNeed(of: id, of: nil)
-            if access.hasSecret { await authorizer.recordSecretResult(for: endpoint, accepted: true) }
+            if access.hasSecret { await context.authorizer.recordSecretResult(for: endpoint, accepted: true) }
             return response
         } catch AppError.tokenRequired(.rejected) where principal.may(.secretUse, on: endpoint) {
             pool.recordTokenNeed(of: id, of: endpoint)
-            await authorizer.recordSecretResult(for: endpoint, accepted: false)
-            await registry.endSameLaunch(of: id)
+            await context.authorizer.recordSecretResult(for: endpoint, accepted: false)
+            await context.registry.endSameLaunch(of: id)
             throw AppError.tokenRequired(.rejected)
         } catch AppError.tokenRequired(.missing) where access.isSecretOutdated {
             pool.recordTokenNeed(of: id, of: endpoint)
@@ -183,7 +179,7 @@ struct RequestSender: Sendable {
             throw AppError.forbidden(.secretUse)
         } catch AppError.unreachable(let failure) {
             // Reported earlier than the prober would notice. The ports of USB devices are probed separately.
-            if endpoint.state == .online, endpoint.isInNetwork { await registry.report(failure, of: id) }
+            if endpoint.state == .online, endpoint.isInNetwork { await context.registry.report(failure, of: id) }
             throw AppError.unreachable(failure)
         } catch let error where !(error is AppError) && !(error is CancellationError) {
             throw AppError.unreachable(DialError(.failed, "\(id) could not be reached: \(error)"))
@@ -214,7 +210,7 @@ struct RequestSender: Sendable {
     /// Returns the listed annotations of the called tool, or `.unknown` if the app has not been listed.
     func annotations(of request: MCPRequest, _ id: EndpointID) async -> ToolAnnotations {
         guard let tool = request.tool else { return .unknown }
-        return await cache.record(of: id).annotations(of: tool) ?? .unknown
+        return await context.cache.record(of: id).annotations(of: tool) ?? .unknown
     }
 
     // MARK: The log
@@ -232,7 +228,7 @@ struct RequestSender: Sendable {
             outcome += "; arguments converted: \(Set(request.conversions).sorted().joined(separator: ", "))"
         }
         let event = EndpointCallEvent(of: id, subject: SanitizedText(request.subject), bytes: size, outcome: outcome)
-        await authorizer.audit(event, by: principal)
+        await context.authorizer.audit(event, by: principal)
     }
 
     private static func result(of response: UpstreamResponse) -> String {

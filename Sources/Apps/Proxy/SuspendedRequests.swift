@@ -8,16 +8,16 @@ final class SuspendedRequests: Sendable {
     /// Methods during which 2026-07-28 lets a server request input.
     private static let methods: Set = ["tools/call", "prompts/get", "resources/read"]
 
+    private let context: ProxyContext
     private let pool: UpstreamSessionPool
-    private let tasks: BackgroundTasks
     private let watch: ElapsedTimer
     /// The requests that wait for input from their clients.
     private let store = Mutex(SuspendedRequestStore())
 
-    init(over pool: UpstreamSessionPool, tasks: BackgroundTasks, clock: any Clock<Duration>) {
+    init(_ context: ProxyContext, over pool: UpstreamSessionPool) {
+        self.context = context
         self.pool = pool
-        self.tasks = tasks
-        watch = ElapsedTimer(clock)
+        watch = ElapsedTimer(context.clock)
     }
 
     /// Runs a request. If a 2026-07-28 client made it, a session-mode app may send requests during processing.
@@ -69,7 +69,7 @@ final class SuspendedRequests: Sendable {
             sendRequest: { method, params, _ in await suspended.ask(method, params) }
         )
         if request.notify != nil { inner.notify = { suspended.send($0) } }
-        return tasks.schedule { [inner] in
+        return context.tasks.schedule { [inner] in
             _ = try? await withCancellation(when: { try await suspended.abandoned.value() }) {
                 do { suspended.complete(.success(try await body(inner))) } catch { suspended.complete(.failure(error)) }
             }

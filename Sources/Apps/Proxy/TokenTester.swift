@@ -1,19 +1,16 @@
-import AccessControl
+package import AccessControl
 package import Model
 import Synchronization
 import SystemIO
 
 /// Tests whether apps accept tokens and principals.
-struct TokenTester: Sendable {
-    private static let timeout = Duration.seconds(3)
-
-    let pool: UpstreamSessionPool
-    let clock: any Clock<Duration>
+extension AppProxy {
+    private static let admissionTimeout = Duration.seconds(3)
 
     /// Tests whether a running app accepts a token, before the token is stored.
     ///
     /// - Returns: Nil if the app cannot be asked now, or accepts requests without a token.
-    func accepts(_ secret: EndpointSecret, at endpoint: Endpoint, for principal: Principal) async -> Bool? {
+    package func accepts(_ secret: EndpointSecret, at endpoint: Endpoint, for principal: Principal) async -> Bool? {
         // The handshake with a profile's server sends no token, and a test could spend a token for one use.
         if pool.requiresSecret(endpoint.kind) == true { return nil }
         if await requiresNoSecret(endpoint, for: principal) { return nil }
@@ -31,7 +28,7 @@ struct TokenTester: Sendable {
     /// Tests whether an app accepts requests without a token. No token is sent.
     ///
     /// - Returns: False if the app requires or advertises a token, or cannot be asked now.
-    func requiresNoSecret(_ endpoint: Endpoint, for principal: Principal) async -> Bool {
+    package func requiresNoSecret(_ endpoint: Endpoint, for principal: Principal) async -> Bool {
         guard pool.requiresSecret(endpoint.kind) != true, !pool.requiresToken(endpoint), !endpoint.wantsToken else {
             return false
         }
@@ -41,7 +38,7 @@ struct TokenTester: Sendable {
     /// Tests whether an app accepts this principal's requests. Records an app that requires a token.
     ///
     /// - Returns: Nil if the app cannot be asked now.
-    func isOpen(_ endpoint: Endpoint, for principal: Principal) async -> Bool? {
+    package func isOpen(_ endpoint: Endpoint, for principal: Principal) async -> Bool? {
         if pool.requiresToken(endpoint) { return false }
         if pool.requiresSecret(endpoint.kind) == true {
             return (try? await pool.authorize(principal, to: endpoint))?.1.hasSecret
@@ -62,7 +59,7 @@ struct TokenTester: Sendable {
         // A new session: the shared one knows this launch already and would send nothing.
         let session = pool.makeSession(to: endpoint.id)
         do {
-            let connected = try await withTimeout(Self.timeout, clock: clock) {
+            let connected = try await withTimeout(Self.admissionTimeout, clock: context.clock) {
                 try await session.connect(endpoint, by: routes)
             }
             return connected.map { _ in true }

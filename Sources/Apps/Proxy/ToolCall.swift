@@ -51,7 +51,7 @@ extension RequestSender {
         maxPixels: Int,
         imageFormat: ImageFormat?
     ) async throws -> JSONObject {
-        let watch = ElapsedTimer(clock)
+        let watch = ElapsedTimer(context.clock)
         var request = request
         // A client that wants the original (`maxPixels` 0) or PNG gets the app's default format.
         let isOpenToJPEG = maxPixels != 0 && imageFormat != .png && request.isOpenToJPEG
@@ -68,7 +68,7 @@ extension RequestSender {
         let (turn, hasTurn) = try await imageTurn(
             for: result,
             of: id,
-            within: (request.timeout ?? timeouts.response.total) - watch.elapsed
+            within: (request.timeout ?? context.timeouts.response.total) - watch.elapsed
         )
         defer { turn?.release() }
         return await sizeLimiter.limitSize(
@@ -100,7 +100,7 @@ extension RequestSender {
             return (nil, true)
         }
         if let permit = turns.tryAcquire() { return (permit, true) }
-        let permit = try await withTimeout(limit, clock: clock) { try await turns.acquire() }
+        let permit = try await withTimeout(limit, clock: context.clock) { try await turns.acquire() }
         return (permit, permit != nil)
     }
 

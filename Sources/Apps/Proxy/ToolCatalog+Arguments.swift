@@ -31,9 +31,9 @@ extension ToolCatalog {
         guard call.problem != nil || call.isConverted && pool.isListDue(of: id) else { return call }
         // The app may have been rebuilt with another schema since it was listed. If it does not answer in time, the last
         // known schema decides.
-        let limit = min(wait + timeouts.list, request.timeout ?? wait + timeouts.list)
+        let limit = min(wait + context.timeouts.list, request.timeout ?? wait + context.timeouts.list)
         do {
-            _ = try await withTimeout(limit, clock: clock) {
+            _ = try await withTimeout(limit, clock: context.clock) {
                 try await freshList(CachedApp.tools, of: id, for: principal, wait: wait)
             }
         } catch let error as AppError {
@@ -49,7 +49,9 @@ extension ToolCatalog {
     }
 
     /// Returns the schema of a tool's arguments; nil if the app does not list the tool.
-    func schema(of tool: String, at id: EndpointID) async -> JSON? { await cache.record(of: id).schema(of: tool) }
+    func schema(of tool: String, at id: EndpointID) async -> JSON? {
+        await context.cache.record(of: id).schema(of: tool)
+    }
 }
 
 /// A tool call, compared with the listed schema of the tool.

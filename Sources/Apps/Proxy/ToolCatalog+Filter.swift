@@ -25,13 +25,13 @@ extension ToolCatalog {
         within limit: Duration? = nil
     ) async throws {
         guard principal.tools == .readOnly else { return }
-        let isListed = await cache.record(of: id).toolCount != nil
+        let isListed = await context.cache.record(of: id).toolCount != nil
         guard !isListed || pool.isListDue(of: id) else { return }
         guard let limit else {
             _ = try await list(CachedApp.tools, of: id, for: principal)
             return
         }
-        let listed = try await withTimeout(limit, clock: clock) {
+        let listed = try await withTimeout(limit, clock: context.clock) {
             try await list(CachedApp.tools, of: id, for: principal)
         }
         if listed == nil { throw AppError.noHandshake(seconds: limit.roundedSeconds) }

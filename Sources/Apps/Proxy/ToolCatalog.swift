@@ -18,14 +18,9 @@ struct ToolCatalog: Sendable {
     /// No further page is requested after this many tools, because no model can use more.
     private static let toolLimit = 1_000
 
+    let context: ProxyContext
     let sender: RequestSender
     let pool: UpstreamSessionPool
-    let cache: AppCache
-    /// Notifies of changed lists.
-    let changeNotifier: EndpointNotifier<ServerChange>
-    let timeouts: UpstreamTimeouts
-    let clock: any Clock<Duration>
-    let logger: Logger
 
     /// Returns an app's tools, from the cache while the app is offline. Marks the tools as seen.
     ///
@@ -43,7 +38,7 @@ struct ToolCatalog: Sendable {
     /// Returns the headers that a tool's arguments must be sent in, according to the cached list. Empty for a principal
     /// without access.
     func parameterHeaders(of tool: String, at id: EndpointID, for principal: Principal) async -> ParameterHeaders {
-        guard let headers = await cache.record(of: id).annotations(of: tool)?.parameters, headers != .none,
+        guard let headers = await context.cache.record(of: id).annotations(of: tool)?.parameters, headers != .none,
             let endpoint = try? await pool.endpoint(id), principal.may(.endpointCall, on: endpoint)
         else { return .none }
         return headers
@@ -53,8 +48,8 @@ struct ToolCatalog: Sendable {
     ///
     /// - Returns: Whether the tools changed since the last call.
     func markToolsSeen(of id: EndpointID) async -> Bool {
-        let hasChanged = await cache.record(of: id).hasChanged
-        await cache.update(id) { $0.markSeen() }
+        let hasChanged = await context.cache.record(of: id).hasChanged
+        await context.cache.update(id) { $0.markSeen() }
         return hasChanged
     }
 
@@ -80,15 +75,15 @@ struct ToolCatalog: Sendable {
         for principal: Principal
     ) async throws -> List {
         guard let cached = await cachedList(method, of: id) else {
-            let fresh = try await freshList(method, of: id, for: principal, wait: timeouts.wait)
+            let fresh = try await freshList(method, of: id, for: principal, wait: context.timeouts.wait)
             return List(result: fresh, staleness: nil)
         }
         do {
-            let fresh = try await withTimeout(timeouts.list, clock: clock) {
+            let fresh = try await withTimeout(context.timeouts.list, clock: context.clock) {
                 try await freshList(method, of: id, for: principal, wait: .zero)
             }
             if let fresh { return List(result: fresh, staleness: nil) }
-            return List(result: cached, staleness: .timedOut(seconds: Int(timeouts.list / .seconds(1))))
+            return List(result: cached, staleness: .timedOut(seconds: Int(context.timeouts.list / .seconds(1))))
         } catch let failure as AppError where Self.allowsCachedList(failure) {
             return List(result: cached, staleness: failure)
         }
@@ -96,7 +91,7 @@ struct ToolCatalog: Sendable {
 
     /// Returns the cached list; nil if the app has never been listed.
     func cachedList(_ method: String, of id: EndpointID) async -> JSONObject? {
-        guard var list = await cache.record(of: id).list(of: method) else { return nil }
+        guard var list = await context.cache.record(of: id).list(of: method) else { return nil }
         // An earlier version of Patchbay may have cached the list with fewer checks.
         let member = MCPRequest.listMembers[method] ?? ""
         list[member] = .array(ListSanitizer.sanitize(list[member]?.array ?? [], of: method))
@@ -129,7 +124,10 @@ struct ToolCatalog: Sendable {
             cursor = result["nextCursor"].flatMap { $0 == "" || $0.string == nil && $0.number == nil ? nil : $0 }
             guard let next = cursor, cursors.insert(next).inserted else { break }
             if method == CachedApp.tools && entries.count >= Self.toolLimit || size > Self.sizeLimit {
-                logger.warning("the app's list is too long; further pages are ignored", metadata: ["endpoint": "\(id)"])
+                context.logger.warning(
+                    "the app's list is too long; further pages are ignored",
+                    metadata: ["endpoint": "\(id)"]
+                )
                 break
             }
         }
@@ -150,15 +148,15 @@ struct ToolCatalog: Sendable {
         var stored = result
         // Only the list is cached, without the metadata of one response.
         for name in ["_meta", "resultType", "ttlMs", "cacheScope"] { stored[name] = nil }
-        let isFirst = await cache.record(of: id).lists[method] == nil
-        let hasChanged = await cache.update(id) { [stored] in $0.record(stored, of: method) }
+        let isFirst = await context.cache.record(of: id).lists[method] == nil
+        let hasChanged = await context.cache.update(id) { [stored] in $0.record(stored, of: method) }
         guard hasChanged, !isFirst else { return }
-        changeNotifier.notify(id, Self.change(ofList: method))
+        context.changeNotifier.notify(id, Self.change(ofList: method))
     }
 
     /// Returns the lists of an app that have changed since the broker started.
     func changedLists(of id: EndpointID) async -> Set<ServerChange> {
-        Set(await cache.record(of: id).changedMethods.map(Self.change))
+        Set(await context.cache.record(of: id).changedMethods.map(Self.change))
     }
 
     private static func change(ofList method: String) -> ServerChange {
@@ -210,7 +208,9 @@ extension ToolCatalog {
         within limit: Duration? = nil
     ) async -> ToolNameSuggestions? {
         guard let limit else { return await nearestTools(tool, at: id, for: principal, alias) }
-        return try? await withTimeout(limit, clock: clock) { await nearestTools(tool, at: id, for: principal, alias) }
+        return try? await withTimeout(limit, clock: context.clock) {
+            await nearestTools(tool, at: id, for: principal, alias)
+        }
             ?? nil
     }
 

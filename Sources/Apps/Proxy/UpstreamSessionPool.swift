@@ -6,14 +6,6 @@ import SystemIO
 
 /// The shared sessions with apps, one for each app, and the state of each app's current launch.
 final class UpstreamSessionPool: Sendable {
-    /// Receives what the sessions report.
-    struct Handlers: Sendable {
-        /// Called when an app announces a change.
-        var onChange: @Sendable (EndpointID, ServerChange) -> Void = { _, _ in }
-        /// Called after a handshake over a shared session, which may be with another launch.
-        var onConnect: @Sendable (EndpointID) -> Void = { _ in }
-    }
-
     private struct Entry: Sendable {
         let session: UpstreamSession
         /// `Endpoint.approvedApp`.
@@ -32,52 +24,33 @@ final class UpstreamSessionPool: Sendable {
     /// The pause between two connections that are made only for a description, in seconds.
     private static let descriptionRetryPause = Duration.seconds(10)
 
-    private let registry: EndpointRegistry
-    private let authorizer: any EndpointAuthorizer
+    private let context: ProxyContext
     private let dialer: any Dialer
     private let probe: IdentityProbe
     private let profiles: ProfileIndex
     private let artifacts: ArtifactStore
-    private let cache: AppCache
-    private let timeouts: UpstreamTimeouts
-    private let clock: any Clock<Duration>
     private let watch: ElapsedTimer
-    private let tasks: BackgroundTasks
     /// The calls and change streams in progress.
     let endpointTasks = EndpointTasks()
     private let largeResponses = LargeResponseBudget()
     /// The repairs in the messages of the apps.
     let deviations = ServerDeviations()
     private let entries = Mutex<[EndpointID: Entry]>([:])
-    private let handlers = Mutex(Handlers())
 
     init(
-        registry: EndpointRegistry,
-        authorizer: any EndpointAuthorizer,
+        _ context: ProxyContext,
         dialer: any Dialer,
         probe: IdentityProbe,
         profiles: ProfileIndex,
-        artifacts: ArtifactStore,
-        cache: AppCache,
-        timeouts: UpstreamTimeouts,
-        clock: any Clock<Duration>,
-        tasks: BackgroundTasks
+        artifacts: ArtifactStore
     ) {
-        self.registry = registry
-        self.authorizer = authorizer
+        self.context = context
         self.dialer = dialer
         self.probe = probe
         self.profiles = profiles
         self.artifacts = artifacts
-        self.cache = cache
-        self.timeouts = timeouts
-        self.clock = clock
-        self.tasks = tasks
-        watch = ElapsedTimer(clock)
+        watch = ElapsedTimer(context.clock)
     }
-
-    /// Sets the receivers of what the sessions report.
-    func setHandlers(_ new: Handlers) { handlers.withLock { $0 = new } }
 
     // MARK: Sessions
 
@@ -85,7 +58,7 @@ final class UpstreamSessionPool: Sendable {
     ///
     /// - Throws: `AppError.unreachable` if there is none.
     func endpoint(_ id: EndpointID) async throws -> Endpoint {
-        do { return try await registry.endpoint(id) } catch .onOtherHost(let id, let host) {
+        do { return try await context.registry.endpoint(id) } catch .onOtherHost(let id, let host) {
             let error = RegistryError.onOtherHost(id, host)
             throw AppError.unreachable(DialError(.noRoute, error.description))
         } catch {
@@ -104,7 +77,7 @@ final class UpstreamSessionPool: Sendable {
         guard !endpoint.routes.isEmpty, endpoint.state != .blocked else {
             throw AppError.unreachable(UpstreamConnector.noRoute(to: endpoint))
         }
-        let access = await authorizer.access(to: endpoint, for: principal)
+        let access = await context.authorizer.access(to: endpoint, for: principal)
         guard !access.isUnapproved else {
             let changed = endpoint.routes.first { $0.mismatch != nil }
             throw changed.flatMap { route in
@@ -115,11 +88,11 @@ final class UpstreamSessionPool: Sendable {
     }
 
     /// Begins to observe the launch of an app, so that a secret can be bound to it.
-    func observeLaunch(of endpoint: Endpoint) async { await authorizer.observe(endpoint) }
+    func observeLaunch(of endpoint: Endpoint) async { await context.authorizer.observe(endpoint) }
 
     /// Records the launches that accepted a secret which is not stored yet.
     func recordAcceptance(of secret: EndpointSecret, by endpoint: Endpoint, over routes: [AuthorizedRoute]) {
-        authorizer.recordAcceptance(of: secret, by: endpoint, over: routes)
+        context.authorizer.recordAcceptance(of: secret, by: endpoint, over: routes)
     }
 
     /// Returns whether an endpoint may have tools.
@@ -143,27 +116,28 @@ final class UpstreamSessionPool: Sendable {
         UpstreamSession(
             to: id,
             dialer: dialer,
-            timeouts: timeouts,
-            clock: clock,
-            tasks: tasks,
-            onChange: { [weak self] change in self?.handle(change, from: id) },
+            timeouts: context.timeouts,
+            clock: context.clock,
+            tasks: context.tasks,
+            onChange: { [context] change in context.sessionEvent.yield(.change(change, id)) },
             clientParameters: clientParameters,
             profiles: profileContext(of: id),
             probe: probe,
             largeResponses: largeResponses,
             deviations: deviations,
-            onIdentify: { [registry] report in
+            onIdentify: { [context] report in
                 switch report {
-                case .server(let name, let version): await registry.setServer(name, version: version, of: id)
-                case .mismatch(let route, let found): await registry.setMismatch(found, on: route, of: id)
+                case .server(let name, let version): await context.registry.setServer(name, version: version, of: id)
+                case .mismatch(let route, let found): await context.registry.setMismatch(found, on: route, of: id)
                 }
             },
-            onConnect: { [weak self, cache, registry] server in
+            onConnect: { [weak self, context] server in
                 // The public description of an app comes from the shared session only.
                 guard clientParameters == nil else { return }
-                await registry.setCapabilities(server.capabilityNames, of: id)
-                await cache.update(id) { $0.record(server) }
-                self?.recordConnection(to: id)
+                await context.registry.setCapabilities(server.capabilityNames, of: id)
+                await context.cache.update(id) { $0.record(server) }
+                self?.setListDue(true, of: id)
+                context.sessionEvent.yield(.connection(id))
             }
         )
     }
@@ -176,8 +150,8 @@ final class UpstreamSessionPool: Sendable {
                     guard let self else { throw CancellationError() }
                     return try await brokerAdmission(to: id)
                 },
-                store: { [registry, authorizer] secret in
-                    try await authorizer.storeExchangedSecret(secret, of: registry.endpoint(id))
+                store: { [context] secret in
+                    try await context.authorizer.storeExchangedSecret(secret, of: context.registry.endpoint(id))
                 }
             ),
             artifacts: artifacts
@@ -186,10 +160,16 @@ final class UpstreamSessionPool: Sendable {
 
     /// Looks up the routes and secrets that the broker itself may use.
     private func brokerAdmission(to id: EndpointID) async throws -> DeliveryAuthorization {
-        let generation = authorizer.generation
+        let generation = context.authorizer.generation
         let (_, access) = try await authorize(.broker, to: endpoint(id))
         let limit = ResponseLimits.handshake.total
-        return DeliveryAuthorization(access.routes, of: .broker, by: authorizer, since: generation, limit: limit)
+        return DeliveryAuthorization(
+            access.routes,
+            of: .broker,
+            by: context.authorizer,
+            since: generation,
+            limit: limit
+        )
     }
 
     /// Ends the sessions that profiles' servers hold for the broker.
@@ -200,17 +180,6 @@ final class UpstreamSessionPool: Sendable {
         }
     }
 
-    private func handle(_ change: ServerChange, from id: EndpointID) {
-        let onChange = handlers.withLock { $0.onChange }
-        onChange(id, change)
-    }
-
-    private func recordConnection(to id: EndpointID) {
-        setListDue(true, of: id)
-        let onConnect = handlers.withLock { $0.onConnect }
-        onConnect(id)
-    }
-
     /// The shared session with an endpoint; nil for an unknown endpoint.
     func session(of id: EndpointID) -> UpstreamSession? { entries.withLock { $0[id]?.session } }
 
@@ -218,7 +187,7 @@ final class UpstreamSessionPool: Sendable {
     /// call the app.
     func mayReceive(_ change: ServerChange, of id: EndpointID, _ principal: Principal) -> Bool {
         guard principal.canSee(id, approvedApp: approvedApp(of: id)) else { return false }
-        if case .resource = change { return principal.may(.endpointCall) && authorizer.isLive(principal) }
+        if case .resource = change { return principal.may(.endpointCall) && context.authorizer.isLive(principal) }
         return true
     }
 
