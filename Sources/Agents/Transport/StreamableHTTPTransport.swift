@@ -8,9 +8,11 @@ import Model
 /// the same time. The server behind the transport is independent of versions.
 package struct StreamableHTTPTransport: Sendable {
     private let parser: RequestParser
-    private let runner: RequestRunner
     private let streamHandler: ChangeStreamHandler
-    private let sessions: SessionStore
+    let server: any MCPServer
+    let sessions: SessionStore
+    let keepAliveTimer: KeepAliveTimer
+    let artifacts: ArtifactResources?
 
     /// Creates a transport.
     ///
@@ -28,19 +30,16 @@ package struct StreamableHTTPTransport: Sendable {
         clock: any Clock<Duration> = ContinuousClock()
     ) {
         parser = RequestParser(signer: sessions.key, endedSessions: sessions.endedSessions)
-        runner = RequestRunner(
-            server: server,
-            sessions: sessions,
-            keepAliveTimer: keepAliveTimer,
-            artifacts: artifacts.map(ArtifactResources.init)
-        )
         streamHandler = ChangeStreamHandler(
             server: server,
             sessions: sessions,
             keepAliveTimer: keepAliveTimer,
             clock: clock
         )
+        self.server = server
         self.sessions = sessions
+        self.keepAliveTimer = keepAliveTimer
+        self.artifacts = artifacts.map(ArtifactResources.init)
     }
 
     /// Handles one HTTP request.
@@ -59,10 +58,10 @@ package struct StreamableHTTPTransport: Sendable {
         }
         switch content {
         case .request(let parsed):
-            try await runner.run(parsed, for: httpRequest, of: principal, to: &writer)
+            try await run(parsed, for: httpRequest, of: principal, to: &writer)
         case .batch(let batch, let messages):
             for message in messages { await sessions.receive(message) }
-            try await runner.run(batch, for: httpRequest, of: principal, to: &writer)
+            try await run(batch, for: httpRequest, of: principal, to: &writer)
         case .messages(let messages):
             for message in messages { await sessions.receive(message) }
             try await writer.write(.accepted)

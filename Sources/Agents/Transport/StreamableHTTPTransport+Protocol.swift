@@ -2,13 +2,10 @@ import Apps
 import AccessControl
 import Model
 
-/// Handles the requests of the protocol itself: handshake, `ping`, log levels and subscriptions.
-struct LocalRequestHandler: Sendable {
-    let server: any MCPServer
-    let sessions: SessionStore
-
+/// The requests of the protocol itself: handshake, `ping`, log levels and subscriptions.
+extension StreamableHTTPTransport {
     /// Returns the HTTP response to a single request; nil if the server has to handle the request.
-    func response(to parsed: ParsedRequest, of principal: Principal) async -> MCPHTTPResponse? {
+    func localResponse(to parsed: ParsedRequest, of principal: Principal) async -> MCPHTTPResponse? {
         do throws(RPCError) {
             var headers: [MCPHTTPResponse.Header] = []
             let result: JSONObject
@@ -17,7 +14,7 @@ struct LocalRequestHandler: Sendable {
                 (result, sessionID) = try await beginSession(parsed.request.params, of: principal)
                 headers.append(MCPHTTPResponse.Header(name: "Mcp-Session-Id", value: sessionID))
             } else {
-                guard let answer = try await self.result(of: parsed, for: principal) else { return nil }
+                guard let answer = try await localResult(of: parsed, for: principal) else { return nil }
                 result = answer
             }
             let response = RPCMessage.response(id: parsed.id, .success(.object(result)))
@@ -39,7 +36,7 @@ struct LocalRequestHandler: Sendable {
 
     /// Returns the result of any request but `initialize`, alone or in a batch; nil if the server has to handle the
     /// request.
-    func result(of parsed: ParsedRequest, for principal: Principal) async throws(RPCError) -> JSONObject? {
+    func localResult(of parsed: ParsedRequest, for principal: Principal) async throws(RPCError) -> JSONObject? {
         switch (parsed.request.method, parsed.mode) {
         case ("server/discover", .stateless):
             let description = await server.description(for: principal)

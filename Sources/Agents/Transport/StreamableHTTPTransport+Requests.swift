@@ -3,19 +3,12 @@ import AccessControl
 import Model
 
 /// Runs requests and writes their responses.
-struct RequestRunner: Sendable {
+extension StreamableHTTPTransport {
     /// The methods that are forwarded to the server. The broker handles others itself or rejects them.
     private static let forwardedMethods: Set<String> = [
         "tools/list", "tools/call", "resources/list", "resources/templates/list", "resources/read", "prompts/list",
         "prompts/get", "completion/complete",
     ]
-
-    let server: any MCPServer
-    let sessions: SessionStore
-    let keepAliveTimer: KeepAliveTimer
-    let artifacts: ArtifactResources?
-
-    private var localHandler: LocalRequestHandler { LocalRequestHandler(server: server, sessions: sessions) }
 
     /// Runs a single request and writes the response.
     func run<Writer: MCPResponseBodyWriter & ~Copyable>(
@@ -24,7 +17,7 @@ struct RequestRunner: Sendable {
         of principal: Principal,
         to writer: inout Writer
     ) async throws {
-        if let response = await localHandler.response(to: parsed, of: principal) {
+        if let response = await localResponse(to: parsed, of: principal) {
             return try await writer.write(response.acceptable(to: httpRequest.headers))
         }
         if let mismatch = await headerMismatch(of: parsed, in: httpRequest.headers, for: principal) {
@@ -125,7 +118,7 @@ struct RequestRunner: Sendable {
             if request.request.method == "initialize" {
                 throw .invalidRequest("initialize must not be part of a batch")
             }
-            guard let result = try await localHandler.result(of: request, for: principal) else {
+            guard let result = try await localResult(of: request, for: principal) else {
                 return await answer(request, of: principal).0
             }
             return RPCMessage.response(id: request.id, .success(.object(result))).json
@@ -151,6 +144,7 @@ struct RequestRunner: Sendable {
             return (error.response(to: parsed.id), parsed.mode.status(of: error))
         }
     }
+
     /// Returns the server's result. A list that the server does not have is empty: several clients ask for each kind of
     /// list, and drop a server that answers with an error (DeusData/codebase-memory-mcp#1015).
     private func serverResult(of request: MCPRequest, for principal: Principal) async throws(RPCError) -> JSONObject {
