@@ -17,7 +17,7 @@ extension Principal {
         on selector: Selector = .all,
         tools: ToolFilter = .all
     ) -> Principal {
-        let grant = Grant.sample(id, Permissions(scopes, on: selector, tools: tools))
+        let grant = Grant.sample(id, name: "test", Permissions(scopes, on: selector, tools: tools))
         return Principal(.grant(grant), source: .tcp(address: "127.0.0.1"), actor: .grant(id))
     }
 
