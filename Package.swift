@@ -132,7 +132,7 @@ let package = Package(
         module(
             "API",
             [
-                "AccessControl", "Agents", "Apps", "Model", "Registry", "SystemIO", "Transport", "Tunnels",
+                "AccessControl", "Agents", "Apps", "Model", "Registry", "SystemIO", "Team", "Transport", "Tunnels",
                 coreMetrics, httpTypes, hummingbirdCore, logging, lifecycle, metrics, nioCore, nioExtras,
                 nioHTTP1, nioHTTPTypes, nioPosix, nioTLS,
             ]
@@ -143,9 +143,8 @@ let package = Package(
         .target(
             name: "Team",
             dependencies: [
-                "Model", "Registry", "SystemIO", "Transport", logging, lifecycle, nioCore, nioHPACK, nioHTTP2, nioPosix,
-                nioSSL,
-                protobuf,
+                "AccessControl", "Agents", "Apps", "Client", "Discovery", "Model", "Registry", "SystemIO", "Transport", "Tunnels",
+                logging, lifecycle, metrics, nioCore, nioHPACK, nioHTTP2, nioPosix, nioSSL, protobuf,
             ],
             exclude: ["Etcd/Protocol/etcd.proto"],
             swiftSettings: settings
@@ -210,8 +209,8 @@ let package = Package(
         tests(
             "TeamTests",
             [
-                "Model", "Registry", "Samples", "SystemIO", "Team", "TestSupport", logging, lifecycle, nioCore,
-                nioHPACK, protobuf,
+                "AccessControl", "Agents", "Apps", "Client", "Discovery", "Model", "Registry", "Samples", "SystemIO", "Team",
+                "TestSupport", "Transport", "Tunnels", logging, lifecycle, nioCore, nioHPACK, nioPosix, protobuf,
             ]
         ),
         tests(
@@ -240,7 +239,8 @@ let package = Package(
         tests(
             "APITests",
             [
-                "AccessControl", "API", "Apps", "Model", "Registry", "Samples", "SystemIO", "TestSupport", "Tunnels",
+                "AccessControl", "API", "Apps", "Model", "Registry", "Samples", "SystemIO", "Team", "TestSupport",
+                "Tunnels",
                 httpTypes, logging, metrics, nioCore, nioEmbedded, nioHTTP1, nioPosix,
             ]
         ),

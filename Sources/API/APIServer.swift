@@ -1,4 +1,5 @@
 import AccessControl
+import Team
 import Glibc
 import HTTPTypes
 import HummingbirdCore

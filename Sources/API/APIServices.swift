@@ -3,6 +3,7 @@ package import Agents
 package import Apps
 package import Model
 package import Registry
+package import Team
 package import Tunnels
 
 /// The dependencies of the route handlers.
@@ -21,7 +22,7 @@ package struct APIServices: Sendable {
     let disconnector: EndpointDisconnector
     /// The TCP port of the API on loopback, for pairing strings; nil without a TCP listener.
     package let tcpPort: UInt16?
-    package let devices: any DeviceProvider
+    package let devices: any DeviceListing
     package let advertisements: any AdvertisementPublisher
     package let staticEndpoints: any StaticEndpointStore
     package let profiles: any ProfileProvider
@@ -30,10 +31,10 @@ package struct APIServices: Sendable {
     package let remote: RemoteListener
     package let grantSockets: GrantSockets
     let registrations: RegistrationService
-    /// The parts for the other hosts; nil if the broker started without a team.
-    package let team: TeamServices?
+    /// Nil if the broker started without a team.
+    package let team: RunningTeam?
     package let brokers: any NearbyBrokerProvider
-    package let teamControl: any TeamControl
+    package let teamSetup: TeamSetup
     /// Probes an endpoint now, and reports the result to the registry. Throws a `Problem` if another server answers.
     package let probe: @Sendable (Endpoint) async throws -> Void
     /// Returns one sentence for each state file that cannot be written.
@@ -51,7 +52,7 @@ package struct APIServices: Sendable {
         leases: LeaseService,
         leasePolicy: LeasePolicy? = nil,
         tcpPort: UInt16?,
-        devices: any DeviceProvider,
+        devices: any DeviceListing,
         advertisements: any AdvertisementPublisher,
         staticEndpoints: any StaticEndpointStore,
         profiles: any ProfileProvider,
@@ -62,8 +63,8 @@ package struct APIServices: Sendable {
         registrations: RegistrationSource,
         senderRefusal: @escaping RegistrationService.AddressCheck,
         brokers: any NearbyBrokerProvider,
-        teamControl: any TeamControl,
-        team: TeamServices? = nil,
+        teamSetup: TeamSetup,
+        team: RunningTeam? = nil,
         probe: @escaping @Sendable (Endpoint) async throws -> Void,
         storageProblems: @escaping @Sendable () async -> [String],
         status: @escaping @Sendable () async -> BrokerStatus
@@ -96,19 +97,12 @@ package struct APIServices: Sendable {
             addressRefusal: senderRefusal
         )
         self.brokers = brokers
-        self.teamControl = teamControl
+        self.teamSetup = teamSetup
         self.team = team
         self.probe = probe
         self.storageProblems = storageProblems
         self.status = status
     }
-}
-
-/// Lists the attached devices.
-package protocol DeviceProvider: Sendable {
-    func devices() async -> [Device]
-    /// Returns a stream of the current list and of every later list. A slow reader gets only the newest list.
-    func deviceLists() async -> AsyncStream<[Device]>
 }
 
 /// Publishes services over Bonjour. Rejections are thrown as `Problem`.

@@ -34,11 +34,17 @@ struct Daemon: Sendable {
         startup = try await Startup(loaded, options: options, environment: environment)
         let localTeam = LocalTeam(
             TeamFolder(in: startup.directory),
-            settings: TeamHostSettings(startup.configuration),
+            settings: TeamHostSettings(
+                configuration: startup.configuration.team,
+                interfaces: startup.configuration.discovery.interfaceFilter
+            ),
             connector: EtcdConnector(logger: startup.logger),
             logger: startup.logger
         )
-        let team = try await TeamComponents(localTeam, logger: startup.logger)
+        let team: RunningTeam?
+        do { team = try await RunningTeam(localTeam, logger: startup.logger) } catch {
+            throw DaemonError.state(reason: "the team: \(error)")
+        }
         state = try await StateComponents(startup, team: team)
         let sources = try await SourceComponents(startup, state: state, team: team)
         let servers = try await ServerComponents(
@@ -66,9 +72,25 @@ struct Daemon: Sendable {
         services =
             try [reloader, servers.approvalService] + state.services
             + sources.services(startup, state: state)
-            + (team?.services(state: state, sources: sources) ?? [])
+            + Self.services(of: team, state, sources)
             + [Self.watchdog(startup, state: state, tunnels: sources.tunnels)] + servers.services
             + [StartupCodeReleaser()]
+    }
+
+    private static func services(
+        of team: RunningTeam?,
+        _ state: StateComponents,
+        _ sources: SourceComponents
+    ) -> [any Service] {
+        guard let team, let remote = state.remoteEndpoints, let devices = sources.teamDevices else { return [] }
+        return team.services(
+            local: state.registry,
+            remote: remote,
+            attachedDevices: sources.attachedDevices,
+            devices: devices,
+            leases: state.leases,
+            tunnels: sources.tunnels
+        )
     }
 
     private static func watchdog(

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Team
 import Glibc
 import Model
 import SystemIO

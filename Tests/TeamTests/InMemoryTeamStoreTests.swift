@@ -1,6 +1,7 @@
-import Team
 import TestSupport
 import Testing
+
+@testable import Team
 
 @Suite(.timeLimit(.minutes(1))) struct InMemoryTeamStoreTests {
     private let clock = ManualClock()

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Model
+import Samples
 import Testing
 
 @testable import Registry
@@ -264,7 +265,7 @@ private struct Lists: Sendable {
     private func lists(_ count: Int = 1) throws -> Lists {
         let lists = try Lists()
         lists.remote.setHosts([HostStatus(name: try host("lab2"))])
-        let template = try #require(EndpointID("e"))
+        let template = EndpointID("e")
         let endpoints = (0..<count).compactMap { EndpointID("\(template)\($0)") }.map { id in
             Endpoint(
                 id: id,
@@ -299,7 +300,7 @@ private struct Lists: Sendable {
         #expect(await hosts.next()?.map(\.staleSince) == [Self.date])
         #expect(lists.all.revision == revision + 1)
         #expect(await lists.all.endpoints.allSatisfy { $0.host?.staleSince == Self.date && $0.state == .online })
-        let id = try #require(EndpointID("e7.lab2"))
+        let id = EndpointID("e7.lab2")
         #expect(try await lists.all.endpoint(id).host?.staleSince == Self.date)
 
         try setStale(since: nil, lists)
@@ -359,7 +360,7 @@ private struct Lists: Sendable {
             return await #expect(throws: RegistryError.self) { try await lists.all.endpoint(id) }
         }
         let (lab3, lab9) = (try host("lab3"), try host("lab9"))
-        let shop = try #require(EndpointID("shop.lab3"))
+        let shop = EndpointID("shop.lab3")
 
         #expect(try await reason("shop.lab3") == .hostNotKnown(lab3))
         #expect(!lists.remote.hosts.lacks(lab9))

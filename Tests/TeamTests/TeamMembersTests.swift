@@ -1,8 +1,9 @@
 import FoundationEssentials
 import Model
-import Team
 import TestSupport
 import Testing
+
+@testable import Team
 
 @Suite(.timeLimit(.minutes(1)), .scratchFolder) struct TeamMembersTests {
     private let scratch = ScratchFolder.current

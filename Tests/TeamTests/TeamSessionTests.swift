@@ -1,9 +1,10 @@
 import FoundationEssentials
 import Model
 import SystemIO
-import Team
 import TestSupport
 import Testing
+
+@testable import Team
 
 @Suite(.timeLimit(.minutes(1))) struct TeamSessionTests {
     private let clock = ManualClock()

@@ -1,8 +1,9 @@
 import Model
 import Synchronization
 import SystemIO
-import Team
 import TestSupport
+
+@testable import Team
 
 /// The connection of one broker to a shared store: it records calls, fails, and holds calls back.
 final class TestStore: TeamStore {

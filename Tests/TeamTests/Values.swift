@@ -2,8 +2,9 @@ import FoundationEssentials
 import Logging
 import Model
 import ServiceLifecycle
-import Team
 import TestSupport
+
+@testable import Team
 
 /// Values for tests.
 enum Values {

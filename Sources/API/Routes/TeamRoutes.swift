@@ -1,16 +1,17 @@
 import AccessControl
+import Team
 import HummingbirdCore
 import Model
 
 /// `/v1/team`. Each change has an entry in the audit log.
 enum TeamRoutes {
     @Sendable static func show(_ request: APIRequest) async throws -> APIResponse {
-        try .json(await request.services.teamControl.status())
+        try .json(await request.services.teamSetup.status())
     }
 
     @Sendable static func create(_ request: APIRequest) async throws -> APIResponse {
         let spec = try await request.body(TeamSpec.self)
-        let status = try await request.services.teamControl.create(spec)
+        let status = try await request.services.teamSetup.create(spec)
         let detail = status.problem == nil ? nil : "its registry is not ready"
         try await request.audit(.teamCreated, of: spec.team, detail)
         return try .created(status)
@@ -18,20 +19,20 @@ enum TeamRoutes {
 
     @Sendable static func join(_ request: APIRequest) async throws -> APIResponse {
         let spec = try await request.body(TeamJoinSpec.self)
-        let status = try await request.services.teamControl.join(spec)
+        let status = try await request.services.teamSetup.join(spec)
         try await request.audit(.teamJoined, of: status.team, status.host.map { "as the host \($0)" })
         return try .json(status)
     }
 
     @Sendable static func leave(_ request: APIRequest) async throws -> APIResponse {
-        let team = try await request.services.teamControl.leave()
+        let team = try await request.services.teamSetup.leave()
         try await request.audit(.teamLeft, of: team)
         return .noContent
     }
 
     @Sendable static func invite(_ request: APIRequest) async throws -> APIResponse {
         let spec = try await request.body(TeamInviteSpec.self)
-        let invite = try await request.services.teamControl.invite(spec)
+        let invite = try await request.services.teamSetup.invite(spec)
         try await request.audit(.hostInvited, invite: try TeamPairingString(invite.pairing).invite)
         return try .created(invite)
     }
@@ -40,7 +41,7 @@ enum TeamRoutes {
     @Sendable static func admit(_ request: APIRequest) async throws -> APIResponse {
         let spec = try await request.body(TeamMemberSpec.self)
         let admission: TeamAdmission
-        do { admission = try await request.services.teamControl.admit(spec) } catch let problem as Problem
+        do { admission = try await request.services.teamSetup.admit(spec) } catch let problem as Problem
             where problem.code == .unauthorized
         {
             let principal = request.principal
@@ -66,7 +67,7 @@ enum TeamRoutes {
         guard let host = HostName(text) else {
             throw Problem(.notFound, "\"\(SanitizedText(text))\" is not the name of a host", hint: "patchbay team")
         }
-        try await request.services.teamControl.remove(host) {
+        try await request.services.teamSetup.remove(host) {
             try await request.audit(.hostRemoved, of: SanitizedText(host.text))
         }
         return .noContent
@@ -74,7 +75,7 @@ enum TeamRoutes {
 
     @Sendable static func issue(_ request: APIRequest) async throws -> APIResponse {
         let spec = try await request.body(TeamCertificateSpec.self)
-        let certificate = try await request.services.teamControl.issue(spec)
+        let certificate = try await request.services.teamSetup.issue(spec)
         try await request.audit(.certificateIssued, of: SanitizedText(spec.addresses.joined(separator: " ")))
         return try .created(certificate)
     }

@@ -8,6 +8,7 @@ import Model
 import NIOCore
 import NIOHTTP1
 import Registry
+import Team
 import Tunnels
 
 extension APIResponse {

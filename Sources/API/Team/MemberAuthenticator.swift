@@ -3,6 +3,8 @@ import HTTPTypes
 package import Model
 package import NIOCore
 import Synchronization
+import Team
+import Transport
 
 /// TLS of the team listener, which names the host of each client.
 package protocol MemberTransportSecurity: TransportSecurity {
@@ -10,6 +12,8 @@ package protocol MemberTransportSecurity: TransportSecurity {
     /// client sent no certificate. Called on the channel's event loop, after the handshake.
     func host(of channel: any Channel) -> (host: HostName, key: KeyPin)?
 }
+
+extension MemberServerTLS: MemberTransportSecurity {}
 
 /// Identifies the clients of the team listener: the host by its certificate, and the client of that host by the header
 /// `Patchbay-Caller`.

@@ -22,7 +22,7 @@ package final class BrokerMCPServer: MCPServer, Service {
         approvals: any EndpointApprovalStore,
         tunnels: any TunnelProvider,
         leases: LeaseService = LeaseService(),
-        devices: DeviceProvider,
+        devices: any DeviceListing,
         probe: @escaping @Sendable (Endpoint) async -> Void,
         clock: any Clock<Duration> = ContinuousClock()
     ) {

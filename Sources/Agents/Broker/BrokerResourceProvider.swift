@@ -1,12 +1,13 @@
 import Apps
 import AccessControl
 import FoundationEssentials
-package import Model
+import Model
+import Registry
 
 /// The endpoint list and the devices as resources. Clients can subscribe to them.
 struct BrokerResourceProvider: Sendable {
     let directory: EndpointDirectory
-    let devices: DeviceProvider
+    let devices: any DeviceListing
 
     /// Returns a page of the resources that the principal may see.
     func page(_ params: JSONObject, for principal: Principal) async throws(RPCError) -> JSONObject {
@@ -142,19 +143,4 @@ enum BrokerResource: Hashable, Sendable {
             "description": "Content too large for a result; kept for an hour",
         ],
     ]
-}
-
-/// Access to the devices that usbmuxd shows.
-package struct DeviceProvider: Sendable {
-    package let devices: @Sendable () async -> [Device]
-    /// Yields the current list, then the list after each change.
-    package let deviceLists: @Sendable () async -> AsyncStream<[Device]>
-
-    package init(
-        devices: @escaping @Sendable () async -> [Device],
-        deviceLists: @escaping @Sendable () async -> AsyncStream<[Device]>
-    ) {
-        self.devices = devices
-        self.deviceLists = deviceLists
-    }
 }

@@ -52,10 +52,10 @@ final class ChangeCoalescer: Sendable {
     private let pending = Mutex(Batch())
     private let wakeUps = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     private let list: any EndpointListing
-    private let devices: DeviceProvider
+    private let devices: any DeviceListing
     private let clock: any Clock<Duration>
 
-    init(list: any EndpointListing, devices: DeviceProvider, clock: any Clock<Duration>) {
+    init(list: any EndpointListing, devices: any DeviceListing, clock: any Clock<Duration>) {
         self.list = list
         self.devices = devices
         self.clock = clock

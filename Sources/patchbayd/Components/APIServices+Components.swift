@@ -19,7 +19,7 @@ extension APIServices {
         tunnelPolicy: GrantTunnelService,
         listeners: APIListeners,
         teamSetup: TeamSetup,
-        team: TeamComponents?,
+        team: RunningTeam?,
         usbmuxServer: UsbmuxServer?
     ) {
         let status = StatusReporter(
@@ -51,8 +51,8 @@ extension APIServices {
             registrations: state.registrations,
             senderRefusal: { HostAddresses.refusal(ofSender: $0) },
             brokers: sources.brokers,
-            teamControl: teamSetup,
-            team: team?.apiServices,
+            teamSetup: teamSetup,
+            team: team,
             probe: { endpoint in
                 await sources.prober.probe(endpoint)
                 do { try await sources.openAgents.identify(endpoint) } catch let failure as DialError {

@@ -8,6 +8,7 @@ import Model
 import Apps
 import ServiceLifecycle
 import SystemIO
+import Team
 
 /// Creates and connects the MCP servers and their dependencies.
 struct MCPComponents: Sendable {
@@ -45,10 +46,7 @@ struct MCPComponents: Sendable {
             approvals: state.accessStore,
             tunnels: tunnelPolicy,
             leases: state.leases,
-            devices: DeviceProvider(
-                devices: { await sources.devices.devices() },
-                deviceLists: { await sources.devices.deviceLists() }
-            ),
+            devices: sources.devices,
             probe: { await sources.prober.probe($0) }
         )
         let keepAliveTimer = KeepAliveTimer()

@@ -22,7 +22,7 @@ struct ServerComponents: Sendable {
         _ startup: Startup,
         state: StateComponents,
         sources: SourceComponents,
-        team: TeamComponents?,
+        team: RunningTeam?,
         teamSetup: TeamSetup
     ) async throws {
         let usbmuxServer = try await Self.makeUsbmuxServer(startup, sources: sources)

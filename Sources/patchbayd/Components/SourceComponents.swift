@@ -7,6 +7,7 @@ import Apps
 import Registry
 import ServiceLifecycle
 import SystemIO
+import Team
 import Tunnels
 
 /// The sources of sightings, and the parts that connect to what the sources found.
@@ -26,7 +27,7 @@ struct SourceComponents: Sendable {
     let profiles: ProfileLibrary
 
     /// The phones that clients see.
-    var devices: any DeviceProvider { teamDevices ?? attachedDevices }
+    var devices: any DeviceListing { teamDevices ?? attachedDevices }
     var dialer: RelayDialer { connections.dialer }
     var tunnels: TunnelTable { connections.tunnels }
     var leasePolicy: LeasePolicy { connections.leasePolicy }
@@ -35,7 +36,7 @@ struct SourceComponents: Sendable {
     /// Creates the sources and listens on the addresses of the saved tunnels.
     ///
     /// - Throws: `ConfigurationError.badAddress`, `DaemonError`.
-    init(_ startup: Startup, state: StateComponents, team: TeamComponents?) async throws {
+    init(_ startup: Startup, state: StateComponents, team: RunningTeam?) async throws {
         let (configuration, registry, logger) = (startup.configuration, state.registry, startup.logger)
         let attachedDevices = AttachedDevices()
         self.attachedDevices = attachedDevices

@@ -31,7 +31,7 @@ struct StateComponents: Sendable {
     /// Loads the state. The team is nil on a host without one.
     ///
     /// - Throws: `DaemonError`.
-    init(_ startup: Startup, team: TeamComponents?) async throws {
+    init(_ startup: Startup, team: RunningTeam?) async throws {
         let (directory, configuration, logger) = (startup.directory, startup.configuration, startup.logger)
         let profiles = startup.profiles.profiles
         self.directory = directory

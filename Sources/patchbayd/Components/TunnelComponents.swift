@@ -30,7 +30,7 @@ struct TunnelComponents: Sendable {
         state: StateComponents,
         sources: DiscoverySources,
         attachedDevices: AttachedDevices,
-        team: TeamComponents?
+        team: RunningTeam?
     ) async throws {
         let debugLink = try DebugLinkComponents(
             startup.configuration.debugLink,
@@ -61,7 +61,8 @@ struct TunnelComponents: Sendable {
         self.leasePolicy = leasePolicy
         tunnels = try await DaemonError.reading { [relay] () async throws(TunnelError) in
             try await TunnelTable(
-                planner: team?.planner(localPlanner, state: state) ?? localPlanner,
+                planner: team?.planner(localPlanner, endpoints: state.endpoints, accessStore: state.accessStore)
+                    ?? localPlanner,
                 relay: relay,
                 store: TunnelStore(directory: state.directory, health: state.health, logger: startup.logger),
                 policy: leasePolicy,

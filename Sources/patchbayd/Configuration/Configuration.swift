@@ -5,6 +5,7 @@ import Glibc
 import Logging
 import Model
 import SystemIO
+import Team
 
 /// The content of the configuration file, with its defaults. `ConfigurationKey.all` has the meaning of each key.
 struct Configuration: Equatable, Sendable {

@@ -5,6 +5,7 @@ import Logging
 import Model
 import ServiceLifecycle
 import SystemIO
+import Team
 import Transport
 
 /// The sockets of the API: the unix socket, TCP sockets, those of grants, and the listener for remote clients.
@@ -54,7 +55,7 @@ struct APIListeners: Sendable {
         _ startup: Startup,
         state: StateComponents,
         sources: SourceComponents,
-        team: TeamComponents?
+        team: RunningTeam?
     ) throws -> [any Service] {
         let (notifier, logger) = (startup.notifier, startup.logger)
         @Sendable func makeServer(
@@ -83,7 +84,7 @@ struct APIListeners: Sendable {
             name: DebugLinkAdvertiser.standardName,
             logger: logger
         )
-        let teamListener = team?.listener(at: startup.configuration.team.listen) {
+        let teamListener = team?.listener(at: startup.configuration.team.listen, logger: logger) {
             makeServer($0, .team(port: $1), security: $2)
         }
         // The last to open, because it reports to systemd that the broker is ready.

@@ -106,7 +106,7 @@ extension BrokerStatus {
     init(
         of list: any EndpointListing,
         tunnels: TunnelTable,
-        devices: any DeviceProvider,
+        devices: any DeviceListing,
         sources: [SourceStatus],
         accessStore: AccessStore,
         storage: [String],

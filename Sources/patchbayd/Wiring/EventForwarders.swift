@@ -103,7 +103,7 @@ struct DeviceEventForwarder: Service {
 }
 
 /// The list of attached devices, with a stream of changes for the servers.
-actor AttachedDevices: DeviceProvider {
+actor AttachedDevices: DeviceListing {
     private var list: [Device] = []
     private let phones = Mutex<Set<UDID>>([])
     private let subscribers = Broadcast<[Device]>(slow: .keepsNewest(1))

@@ -9,6 +9,7 @@ import Synchronization
 import Testing
 
 @testable import API
+@testable import Team
 
 /// The clients of the team listener.
 @Suite struct MemberAuthenticatorTests {

@@ -8,6 +8,7 @@ import Synchronization
 import Testing
 
 @testable import API
+@testable import Team
 
 /// Leases of endpoints of other hosts: the texts for their clients, and the lease of one endpoint.
 @Suite struct TeamLeaseTextTests {

@@ -7,6 +7,7 @@ import Synchronization
 import Testing
 
 @testable import API
+@testable import Team
 
 /// The time limits of requests to the brokers of other hosts.
 @Suite struct TeamTimeoutTests {

@@ -143,6 +143,20 @@ final class FakeProbe: Sendable {
     }
 }
 
+/// No phones, with lists that a test sends.
+private struct FakeDevices: DeviceListing {
+    let lists: AsyncStream<[Device]>
+    /// Yields when a server has subscribed.
+    let follows: AsyncStream<Void>.Continuation
+
+    func devices() -> [Device] { [] }
+
+    func deviceLists() -> AsyncStream<[Device]> {
+        follows.yield()
+        return lists
+    }
+}
+
 /// A broker server with a real registry and fake apps.
 struct BrokerFixture: Sendable {
     static let owner = TransportFixture.principal
@@ -177,13 +191,7 @@ struct BrokerFixture: Sendable {
             approvals: approvals,
             tunnels: tunnels,
             leases: leases,
-            devices: DeviceProvider(
-                devices: { [] },
-                deviceLists: {
-                    follows.yield()
-                    return lists
-                }
-            ),
+            devices: FakeDevices(lists: lists, follows: follows),
             probe: { endpoint in
                 guard let answers = probe.ask(endpoint.id) else { return }
                 await registry.report(answers ? nil : DialError(.refused, "refused"), of: endpoint.id)

@@ -1,3 +1,4 @@
+import Samples
 import Team
 import Logging
 import Model
@@ -15,7 +16,7 @@ import Testing
         let cluster = try await EtcdCluster(in: scratch)
         let administration = EtcdAdministration(try await cluster.client())
         try await administration.enableAuthentication()
-        for host in [Self.one, Self.other] { try await administration.addHost(#require(host)) }
+        for host in [Self.one, Self.other] { try await administration.addHost(host) }
         return (cluster, administration)
     }
 
@@ -51,7 +52,7 @@ import Testing
         await #expect { _ = try await store.list("") } throws: { isDenied($0) }
         await #expect { for try await _ in store.changes(of: "/", after: 1) {} } throws: { isDenied($0) }
         let administration = EtcdAdministration(try await cluster.client("lab1"))
-        let lab3 = try #require(HostName("lab3"))
+        let lab3 = HostName("lab3")
         await #expect { try await administration.addHost(lab3) } throws: { isDenied($0) }
     }
 
@@ -59,20 +60,20 @@ import Testing
         let (cluster, administration) = try await start(in: scratch)
         let store = try await cluster.store("lab1")
         try await store.put("/patchbay/v1/host/lab1")
-        try await administration.removeHost(#require(Self.one))
+        try await administration.removeHost(Self.one)
         await #expect { try await store.put("/patchbay/v1/host/lab1") } throws: { isDenied($0) }
         await #expect { _ = try await store.list("/patchbay/v1/") } throws: { isDenied($0) }
         #expect(try await administration.users() == ["lab2", "root"])
-        try await administration.addHost(#require(Self.one))
+        try await administration.addHost(Self.one)
         try await store.put("/patchbay/v1/host/lab1")
     }
 
     @Test(.needs(.etcd)) func `every step may be repeated`() async throws {
         let (_, administration) = try await start(in: scratch)
         try await administration.enableAuthentication()
-        for _ in 0..<2 { try await administration.addHost(#require(Self.one)) }
+        for _ in 0..<2 { try await administration.addHost(Self.one) }
         #expect(try await administration.users() == ["lab1", "lab2", "root"])
-        let lab1 = try #require(Self.one)
+        let lab1 = Self.one
         for hadUser in [true, false] { #expect(try await administration.removeHost(lab1) == hadUser) }
         #expect(try await administration.users() == ["lab2", "root"])
     }
@@ -81,7 +82,7 @@ import Testing
         let (cluster, administration) = try await start(in: scratch)
         try await cluster.etcdctl("user", "add", "backup", "--no-password")
         try await cluster.etcdctl("user", "grant-role", "backup", "root")
-        let backup = try #require(HostName("backup"))
+        let backup = HostName("backup")
         for _ in 0..<2 {
             await #expect { try await administration.addHost(backup) } throws: { error in
                 "\(error)".contains("etcd has another user with the name backup")
@@ -93,13 +94,13 @@ import Testing
     @Test(.needs(.etcd)) func `the removal of a host keeps a user whom Patchbay did not create`() async throws {
         let (cluster, administration) = try await start(in: scratch)
         try await cluster.etcdctl("user", "add", "backup", "--no-password")
-        try await administration.removeHost(#require(HostName("backup")))
+        try await administration.removeHost(HostName("backup"))
         #expect(try await administration.users() == ["backup", "lab1", "lab2", "root"])
     }
 
     @Test(.needs(.etcd)) func `no host has the name of the administrator`() async throws {
         let administration = EtcdAdministration(try await EtcdCluster(in: scratch).client())
-        let root = try #require(HostName("root"))
+        let root = HostName("root")
         await #expect(throws: TeamStoreError.self) { try await administration.addHost(root) }
         await #expect(throws: TeamStoreError.self) { try await administration.removeHost(root) }
     }

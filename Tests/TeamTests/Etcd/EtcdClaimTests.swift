@@ -2,6 +2,7 @@
 import FoundationEssentials
 import Logging
 import Model
+import Samples
 import TestSupport
 import Testing
 
@@ -29,10 +30,9 @@ import Testing
         ///
         /// - Returns: The name of this host; nil if another host has the claim.
         func claim(_ phone: TeamClaimTarget) async throws -> HostName? {
-            guard let shop = EndpointID("shop") else { throw TestSupportError("shop is no endpoint ID") }
             let claim = TeamClaim(
                 host: host,
-                endpoint: shop.on(host),
+                endpoint: EndpointID("shop").on(host),
                 device: nil,
                 holder: SanitizedText("user 1000"),
                 note: nil,

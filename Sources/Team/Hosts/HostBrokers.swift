@@ -1,0 +1,146 @@
+import Client
+import Model
+import NIOCore
+import Synchronization
+import SystemIO
+
+/// The brokers of the other hosts of the team: their addresses, and connections to them.
+struct HostBrokers: Sendable {
+    let members: TeamMembers
+    let mirror: TeamMirror
+    let client: HostClient
+    var presence = HostPresence()
+    var phones = LastPhoneHosts()
+
+    /// Returns where the broker of a host is reached, and the identity that it must prove.
+    ///
+    /// - Throws: `HostError.absent` for a host that is no member, or whose broker does not run.
+    private func address(of host: HostName) throws(HostError) -> MemberAddress {
+        guard let member = members[host], let published = mirror.host(host) else { throw .absent(host) }
+        return MemberAddress(host: host, key: member.key, addresses: published.addresses)
+    }
+
+    /// Opens a stream through the broker of another host.
+    ///
+    /// - Throws: `DialError`, `CancellationError`, `SocketError`.
+    func openStream(to target: TunnelTarget, on host: HostName, for caller: TeamCaller) async throws -> Connection {
+        guard let value = caller.headerValue else { throw Self.dialError(.callerTooLarge(host)) }
+        do {
+            let opened = OpenedStream()
+            let isOpen = try await presence.whilePresent(host) {
+                opened.set(
+                    try await client.openStream(
+                        to: target,
+                        at: address(of: host),
+                        headers: [(TeamCaller.header, value)]
+                    )
+                )
+                return true
+            }
+            guard isOpen == true, let stream = opened.take() else {
+                throw HostError.unreachable(host, reason: "it went offline before its response")
+            }
+            return stream
+        } catch let error as HostError {
+            throw Self.dialError(error)
+        } catch ClientError.refused(let problem) {
+            let failure = DialError(ClientError.refused(problem))
+            throw DialError(failure.reason, "on the host \(host): \(SanitizedText("\(failure)", limit: 1_000))")
+        } catch let error as ClientError {
+            throw Self.dialError(error.hostError(host, isSent: false))
+        }
+    }
+
+    static func dialError(_ error: HostError) -> DialError { DialError(.unreachable, "\(error)") }
+}
+
+extension HostBrokers: HostConnector {
+    func send(_ request: HostRequest, to host: HostName) async throws -> any HostResponse {
+        let message = HostHTTPRequest(
+            method: request.method,
+            target: request.target,
+            headers: request.headers,
+            body: request.body,
+            isIdempotent: request.isIdempotent,
+            timeout: request.timeout
+        )
+        do {
+            let response = try await presence.whilePresent(host) {
+                try await client.send(message, to: try address(of: host))
+            }
+            guard let response else { throw HostError.wentOffline(host) }
+            return MemberResponse(response, from: host, presence)
+        } catch let error as ClientError {
+            throw error.hostError(host, isSent: true)
+        }
+    }
+}
+
+/// A stream that a child task has opened. The result of a task cannot be noncopyable.
+private final class OpenedStream: Sendable {
+    private let stream = Mutex<Connection?>(nil)
+
+    func set(_ opened: consuming Connection) {
+        var opened = Optional(opened)
+        stream.withLock { $0 = opened.take() }
+    }
+
+    func take() -> Connection? { stream.withLock { $0.take() } }
+}
+
+/// The response of another host's broker, with the errors of the API.
+private final class MemberResponse: HostResponse {
+    private let response: HostHTTPResponse
+    private let host: HostName
+    private let presence: HostPresence
+    private let registration: HostPresence.Registration
+    private let isOffline: SharedFlag
+
+    init(_ response: HostHTTPResponse, from host: HostName, _ presence: HostPresence) {
+        (self.response, self.host, self.presence) = (response, host, presence)
+        let isOffline = SharedFlag()
+        registration = presence.onEnd(of: host) {
+            isOffline.set()
+            response.close()
+        }
+        self.isOffline = isOffline
+    }
+
+    deinit { presence.cancel(registration) }
+
+    var status: Int { response.status }
+    var headers: [(name: String, value: String)] { response.headers }
+
+    func next() async throws -> ByteBuffer? {
+        do {
+            let bytes = try await response.next()
+            // A response that was closed has no further bytes, and is not complete.
+            if bytes == nil, isOffline.isSet { throw HostError.wentOffline(host) }
+            return bytes
+        } catch let error as ClientError {
+            throw isOffline.isSet ? .wentOffline(host) : error.hostError(host, isSent: true)
+        }
+    }
+
+    func close() { response.close() }
+}
+
+extension ClientError {
+    /// The error of a request to the broker of another host.
+    func hostError(_ host: HostName, isSent: Bool) -> HostError {
+        switch self {
+        case .connectionLost where isSent: .responseLost(host)
+        case .connectionLost: .unreachable(host, reason: "it closed the connection")
+        case .noListener(let address): .unreachable(host, reason: "nothing listens at \(address)")
+        case .unreachable(let address, let reason): .unreachable(host, reason: "\(address): \(reason)")
+        case .timedOut(_, let seconds) where isSent: .silent(host, seconds: Int(seconds.rounded(.up)))
+        case .timedOut: .unreachable(host, reason: "it did not answer")
+        case .notTrusted: .absent(host)
+        case .keyRefused(let address): .unreachable(host, reason: "\(address) refused the certificate of this host")
+        case .otherKey(let address):
+            .unreachable(host, reason: "another host answers at \(address); nothing was sent to it")
+        case .tlsFailed(let address, let reason): .unreachable(host, reason: "TLS with \(address) failed: \(reason)")
+        default: .unreachable(host, reason: description)
+        }
+    }
+}

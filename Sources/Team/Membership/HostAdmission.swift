@@ -1,0 +1,125 @@
+import AccessControl
+import FoundationEssentials
+import Logging
+import Model
+import Transport
+
+/// The admission of hosts to the team. Works on the host that has the certificate authority.
+struct HostAdmission: Sendable {
+    private let team: LocalTeam
+    private let running: TeamSetup.Running?
+    private let invites: TeamInvites
+
+    /// - Parameters:
+    ///   - team: The team of this host.
+    ///   - running: The team with which the broker listens for other hosts; nil if it does not listen.
+    init(to team: LocalTeam, running: TeamSetup.Running?) {
+        self.team = team
+        self.running = running
+        invites = TeamInvites(in: team.folder, logger: team.logger)
+    }
+
+    /// Creates a one-time invite for another host.
+    func invite(_ spec: TeamInviteSpec) async throws -> TeamInvite {
+        let (membership, _) = try await team.requiredAuthority()
+        guard let running, running.membership == membership,
+            let identity = try team.folder.identity.load(), identity.pin == running.key
+        else {
+            throw Problem(
+                .conflict,
+                "the broker does not listen for other hosts yet",
+                hint: "restart it: systemctl restart patchbayd"
+            )
+        }
+        guard let text = spec.address ?? team.settings.addresses().first, let address = TeamAddress(text) else {
+            throw Problem(
+                .badRequest,
+                spec.address.map { "\"\(SanitizedText($0))\" is not a host name or an address" }
+                    ?? "this machine has no address that other hosts may reach",
+                hint: "name its address: patchbay team invite --address ADDRESS"
+            )
+        }
+        let (token, expiresAt) = try await invites.create()
+        let pairing = TeamPairingString(
+            host: address.host,
+            port: address.port ?? team.settings.configuration.port,
+            pin: identity.pin,
+            invite: token.reveal()
+        )
+        team.logger.notice("created an invite for a host", metadata: ["invite": "\(token.id)"])
+        return TeamInvite(pairing: pairing.description, expiresAt: expiresAt)
+    }
+
+    /// Admits the host that holds an invite. The invite stays valid if the host certainly was not admitted.
+    func admit(_ spec: TeamMemberSpec) async throws -> TeamAdmission {
+        guard let token = try? Token(spec.invite), token.kind == .invite, let membership = try await team.membership(),
+            membership.isAuthority, let record = try await invites.spend(token)
+        else {
+            throw Problem(
+                .unauthorized,
+                "the invite is not valid: it is unknown, was used, has expired, or was tried with wrong secrets",
+                hint: "ask for a new one: patchbay team invite, on the authority of the team"
+            )
+        }
+        do {
+            return try await admission(spec, membership)
+        } catch let error as TeamError where error.mayFollowAdmission {
+            // A second host could otherwise join with the same invite.
+            throw error
+        } catch {
+            try await invites.restore(record)
+            throw error
+        }
+    }
+
+    /// Issues the certificate of a new host, and adds the host to the registry.
+    ///
+    /// A host with the same name and the same key is admitted again, because its first response may have been lost.
+    private func admission(_ spec: TeamMemberSpec, _ membership: TeamMembership) async throws -> TeamAdmission {
+        let (_, authority) = try await team.requiredAuthority()
+        guard spec.host != membership.host else { throw TeamError.nameTaken(spec.host) }
+        let certificate = try authority.issue(.host(spec.host), request: spec.request)
+        let member = TeamMember(name: spec.host, key: certificate.key, addedAt: Date())
+        guard try await !team.members().removedKeys.contains(certificate.key) else {
+            throw Problem(
+                .forbidden,
+                "the key of the host \(spec.host) was removed from the team",
+                hint: "run patchbay team leave on that host, then join with a new key"
+            )
+        }
+        let etcdAuthority = try team.connections.etcdAuthority()
+        let administration = try team.administration(membership, authority)
+        let entries = TeamAuthority(store: administration.store)
+        // Without an answer to this question, nothing has been written, and the invite stays valid.
+        let existing = try await Problem.ofTeam { try await entries.members() }
+        guard existing.contains(where: { $0.name == membership.host }) else {
+            throw Problem(
+                .conflict,
+                "the registry of the team \(membership.team) is not complete, so no host can join",
+                hint: "on \(membership.host): \(membership.initCommand), restart its broker, and join again"
+            )
+        }
+        // The user comes first, because etcd may refuse the name. For a member with this name, it stays as it is.
+        try await administration.addHost(member.name)
+        try await entries.add(member)
+        let members = try await entries.members()
+        team.logger.notice(
+            "admitted a host to the team",
+            metadata: ["host": "\(spec.host)", "key": "\(certificate.key)"]
+        )
+        return TeamAdmission(
+            team: membership.team,
+            certificate: certificate.pem,
+            authority: authority.certificatePEM,
+            authorityHost: membership.host,
+            etcd: team.connections.servers(membership),
+            etcdAuthority: etcdAuthority,
+            members: members
+        )
+    }
+}
+
+extension TeamError {
+    /// True for an error of the write that admits a host, and of what follows: the registry may have made the write.
+    fileprivate var mayFollowAdmission: Bool { if case .store = self { true } else { false } }
+}

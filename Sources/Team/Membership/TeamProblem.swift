@@ -1,0 +1,52 @@
+package import Model
+
+/// The problems of a running team, with their next steps.
+extension TeamSetup.Running {
+    /// Checks whether this host can use the registry, and other hosts can reach it.
+    ///
+    /// - Parameter members: The saved members.
+    /// - Returns: The problem; nil if there is none.
+    func problem(members: TeamMembers) -> Problem? {
+        let (host, isAuthority) = (membership.host, membership.isAuthority)
+        // Without any member, the registry has lost its entries.
+        if !members.all.isEmpty, !members.accepts(host, key: key) {
+            let hint = isAuthority ? membership.initCommand : "patchbay team leave"
+            return Problem(.conflict, "\(host) was removed from the team", hint: hint)
+        }
+        let snapshot = snapshot()
+        let isEmpty = snapshot.staleSince == nil && snapshot.members.isEmpty
+        let empty = TeamError.wrongTeam(expected: membership.team, found: nil)
+        switch snapshot.failure ?? (isEmpty ? empty : nil) {
+        case nil: return listenerError.problem
+        case .wrongTeam(_, nil):
+            let command = membership.initCommand
+            let hint = isAuthority ? command : "on \(membership.authority): \(command)"
+            return Problem(.conflict, "the registry has no team", hint: hint)
+        case .store(.denied(let reason)) where !isAuthority:
+            return Problem(
+                .forbidden,
+                "the registry of the team refused this host: \(reason)",
+                hint: "patchbay team leave, if \(membership.authority) has removed this host"
+            )
+        case let failure?: return Problem(.unavailable, "\(failure)", hint: Problem.hint(after: failure))
+        }
+    }
+}
+
+extension TeamSetup {
+    /// The problem of the team for `patchbay status` and `patchbay doctor`; nil if there is none.
+    package func source() async -> SourceStatus? {
+        guard let problem = await Problem.found(by: { try await self.problem() }) else {
+            return .registry(registryServers)
+        }
+        let hint = problem.hint ?? "patchbay team"
+        return SourceStatus(name: "team", state: .missing, detail: problem.detail, hint: hint)
+    }
+}
+
+extension TeamMembership {
+    /// The command that repairs the registry, on the authority.
+    var initCommand: String { Self.initCommand(team) }
+
+    static func initCommand(_ team: SanitizedText) -> String { "patchbay team init \(team.text.shellQuoted)" }
+}

@@ -1,0 +1,165 @@
+package import AccessControl
+import Client
+import FoundationEssentials
+package import Logging
+package import Model
+package import Registry
+package import ServiceLifecycle
+import SystemIO
+package import Transport
+package import Tunnels
+
+/// The team of this host while the broker runs: its registry, and the connections to the brokers of other hosts.
+package struct RunningTeam: Sendable {
+    package let membership: TeamMembership
+    package let claims: TeamLeaseClaims
+    package let connections = MemberConnections()
+    package let proxy: TeamProxy
+    /// TLS of the team listener.
+    package let tls: MemberServerTLS
+    package let listenerError = TeamListenerError()
+    private let registry: TeamRegistry
+    private let brokers: HostBrokers
+    private let monitor: TeamRegistryMonitor
+    /// The key and the certificate of this host.
+    private let identity: MemberIdentity
+    private let settings: TeamHostSettings
+    private let startedAt = Date()
+    private let logger: Logger
+
+    /// Reads the files of the team; nil if this host belongs to no team, or cannot take part in it.
+    ///
+    /// `TeamSetup` reports the reason why it cannot. Everything else of the broker works.
+    ///
+    /// - Parameters:
+    ///   - team: The files of the team, and the connections to its registry.
+    ///   - logger: The operator's log.
+    /// - Throws: `TeamError.state`.
+    package init?(_ team: LocalTeam, logger: Logger) async throws(TeamError) {
+        guard let membership = try await team.membership() else { return nil }
+        do {
+            let parts = try await team.participation(membership)
+            identity = parts.identity
+            let members = parts.members
+            registry = TeamRegistry(membership, store: parts.store, members: members, logger: logger)
+            tls = try MemberServerTLS(identity: identity)
+            let security = MemberSecurity(
+                tls: try MemberClientTLS(identity: identity),
+                members: members,
+                connections: connections
+            )
+            let client = HostClient(security: security, addressRefusal: team.settings.refusal(ofMemberAt:))
+            brokers = HostBrokers(members: members, mirror: registry.mirror, client: client)
+            proxy = TeamProxy(brokers)
+            claims = TeamLeaseClaims(registry.claims, of: membership.host)
+            settings = team.settings
+            let connection = try team.connections.own(membership)
+            monitor = TeamRegistryMonitor {
+                if let connection { await team.connector.health(connection) } else { [] }
+            }
+            self.membership = membership
+            self.logger = logger
+        } catch {
+            let problem = Problem(ofTeam: error) ?? Problem(.unavailable, "\(error)")
+            logger.error(
+                "this host does not take part in its team",
+                metadata: [
+                    "team": "\(membership.team)", "reason": "\(problem.detail)",
+                    "try": "\(problem.hint ?? "patchbay team")",
+                ]
+            )
+            return nil
+        }
+    }
+
+    /// The name of this host.
+    package var host: HostName { membership.host }
+
+    package var members: TeamMembers { registry.members }
+
+    /// The state of the team for `patchbay team`.
+    package var running: TeamSetup.Running {
+        TeamSetup.Running(
+            membership: membership,
+            key: identity.pin,
+            certificate: identity.certificatePEM,
+            snapshot: { registry.mirror.snapshot },
+            own: { own },
+            listenerError: listenerError,
+            servers: { [monitor] in monitor.servers }
+        )
+    }
+
+    /// The entry of this host, with its addresses now. The publisher sets its generation.
+    private var own: TeamHost {
+        TeamHost(
+            name: membership.host,
+            version: Version.text,
+            addresses: settings.addresses(),
+            since: startedAt,
+            generation: 0
+        )
+    }
+
+    /// Returns the planner of tunnels and streams to targets of all hosts.
+    package func planner(
+        _ local: RoutePlanner,
+        endpoints: any EndpointListing,
+        accessStore: AccessStore
+    ) -> any TargetPlanner {
+        TeamPlanner(
+            local: local,
+            endpoints: endpoints,
+            brokers: brokers,
+            callers: CallerDirectory(accessStore: accessStore)
+        )
+    }
+
+    /// Creates the services that connect the registry of the team with the other parts.
+    ///
+    /// - Parameters:
+    ///   - local: The endpoints of this host.
+    ///   - remote: Gets the endpoints of the other hosts.
+    ///   - attachedDevices: The phones of this host.
+    ///   - devices: Gets the phones of the other hosts.
+    ///   - leases: The leases of this host.
+    ///   - tunnels: The tunnels, whose targets may be on a removed host.
+    /// - Returns: The services in start order.
+    package func services(
+        local: EndpointRegistry,
+        remote: RemoteEndpoints,
+        attachedDevices: any DeviceListing,
+        devices: TeamDevices,
+        leases: LeaseService,
+        tunnels: TunnelTable
+    ) -> [any Service] {
+        [
+            registry,
+            TeamEventForwarder(
+                mirror: registry.mirror,
+                endpoints: remote,
+                devices: devices,
+                claims: claims,
+                leases: leases,
+                brokers: brokers,
+                logger: logger
+            ),
+            TeamEntryPublisher(
+                publisher: registry.publisher,
+                registry: local,
+                attachedDevices: attachedDevices,
+                host: { own }
+            ),
+            LostClaimForwarder(claims: registry.claims, leases: leases),
+            monitor,
+            MemberRemovalHandler(
+                members: registry.members,
+                connections: connections,
+                client: brokers.client,
+                tunnels: tunnels,
+                leases: leases,
+                logger: logger
+            ),
+        ]
+    }
+}

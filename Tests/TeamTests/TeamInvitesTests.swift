@@ -1,0 +1,101 @@
+import AccessControl
+import FoundationEssentials
+import Model
+import Samples
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Team
+
+@Suite(.scratchFolder) struct TeamInvitesTests {
+    private let scratch = ScratchFolder.current
+
+    /// A wall clock that tests set.
+    private final class WallClock: Sendable {
+        private let time = Mutex(Date(timeIntervalSince1970: 1_700_000_000))
+
+        var now: Date { time.withLock { $0 } }
+        func advance(by seconds: TimeInterval) { time.withLock { $0 += seconds } }
+    }
+
+    private func withInvites(_ body: (_ start: () -> TeamInvites, WallClock) async throws -> Void) async throws {
+        let folder = TeamFolder(in: scratch.file("."))
+        try folder.prepare()
+        let clock = WallClock()
+        let start = {
+            TeamInvites(
+                in: folder,
+                now: { clock.now },
+                logger: .quiet
+            )
+        }
+        try await body(start, clock)
+    }
+
+    /// A token with the ID of another one and another secret.
+    private static func wrong(_ token: Token) throws -> Token {
+        var source = SystemRandomNumberGenerator()
+        return try Token(TokenFormat.text(.invite, id: token.id, secret: Base62.random(count: 22, from: &source)))
+    }
+
+    @Test func `an invite is spent once, also after a restart of the broker`() async throws {
+        try await withInvites { start, _ in
+            let token = try await start().create().token
+            let invites = start()
+
+            #expect(try await invites.spend(token) != nil)
+            #expect(try await invites.spend(token) == nil)
+            #expect(try await start().spend(token) == nil)
+        }
+    }
+
+    @Test func `an invite ends after 10 minutes, and when the clock is set back`() async throws {
+        for seconds in [600, -61] {
+            try await withInvites { start, clock in
+                let invites = start()
+                let (token, expiresAt) = try await invites.create()
+                #expect(expiresAt == clock.now.addingTimeInterval(600))
+                clock.advance(by: TimeInterval(seconds))
+
+                #expect(try await invites.spend(token) == nil)
+            }
+        }
+    }
+
+    @Test func `the fifth wrong secret ends an invite, also with restarts between them`() async throws {
+        try await withInvites { start, _ in
+            let token = try await start().create().token
+            for _ in 1..<TeamInvites.wrongLimit { #expect(try await start().spend(Self.wrong(token)) == nil) }
+            let record = try #require(try await start().spend(token))
+            let invites = start()
+            try await invites.restore(record)
+
+            #expect(try await invites.spend(Self.wrong(token)) == nil)
+            #expect(try await invites.spend(token) == nil)
+        }
+    }
+
+    @Test func `only one of two attempts at the same time spends an invite`() async throws {
+        try await withInvites { start, _ in
+            let invites = start()
+            let token = try await invites.create().token
+            async let first = invites.spend(token)
+            async let second = invites.spend(token)
+
+            #expect(try await [first, second].compactMap { $0 }.count == 1)
+        }
+    }
+
+    @Test func `the file has no secret`() async throws {
+        let folder = TeamFolder(in: scratch.file("."))
+        try folder.prepare()
+        let invites = TeamInvites(in: folder, logger: .quiet)
+        let token = try await invites.create().token
+        let text = try String(contentsOfFile: "\(folder.path)/invites.json", encoding: .utf8)
+
+        #expect(text.contains(token.id))
+        let secret = token.reveal().split(separator: "_")[2]
+        #expect(!text.contains(secret))
+    }
+}
