@@ -35,7 +35,7 @@ package final class APIServer: Service {
     private let onOpen: @Sendable () async -> Void
     private let state = Mutex(State())
 
-    /// What a request asks about its connection.
+    /// The state of a connection that its requests ask.
     private struct ConnectionState: Sendable {
         var disconnectHandler = DisconnectHandler()
         let responseTracker = ResponseTracker()
@@ -306,7 +306,7 @@ package final class APIServer: Service {
                 limiter: limiter,
                 pendingResponse: pendingResponse
             )
-            return try await apiRequest.dispatch()
+            return try await route.respond(to: apiRequest)
         } catch {
             return try .problem(error, of: request, logger: logger)
         }

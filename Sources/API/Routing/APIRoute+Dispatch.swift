@@ -51,41 +51,39 @@ extension RouteTable {
     }
 }
 
-extension APIRequest {
-    /// Serves the request: checks the permission and the form, then passes the request to the broker of another host or to
-    /// the handler of the route.
-    func dispatch() async throws -> APIResponse {
-        let isVersioned = route.path.hasPrefix("/v1/")
+extension APIRoute {
+    /// Serves a request: checks the permission and the form, then passes the request to the broker of another host or to
+    /// the handler.
+    func respond(to request: APIRequest) async throws -> APIResponse {
+        let isVersioned = path.hasPrefix("/v1/")
         // The path `/v1/grants/` matches `/v1/grants`. An empty ID would then mean all grants.
-        if isVersioned, httpRequest.uri.path.hasSuffix("/") {
-            throw Problem(.notFound, "there is nothing at \(httpRequest.uri.path)", hint: "remove the trailing /")
+        let requestPath = request.httpRequest.uri.path
+        if isVersioned, requestPath.hasSuffix("/") {
+            throw Problem(.notFound, "there is nothing at \(requestPath)", hint: "remove the trailing /")
         }
-        try await authorize()
-        if isVersioned { try requireKnownParameters() }
-        if let response = try await forward(from: route) { return response }
-        if isVersioned, route.method != .get, route.requestSchema == nil { try await requireNoMembers() }
-        return try await route.handler(self)
+        try await authorize(request)
+        if isVersioned { try request.requireKnownParameters() }
+        if let response = try await request.forward(from: self) { return response }
+        if isVersioned, method != .get, requestSchema == nil { try await request.requireNoMembers() }
+        return try await handler(request)
     }
 
     /// Throws unless the principal may use the route. A request with a grant is aborted if the grant ends before the
     /// response.
-    private func authorize() async throws {
-        let accessStore = services.accessStore
-        do { try route.authorize(principal) } catch {
+    private func authorize(_ request: APIRequest) async throws {
+        let (principal, accessStore) = (request.principal, request.services.accessStore)
+        do { try authorize(principal) } catch {
             if case .localUser = principal.role {
-                try await accessStore.auditDenied(
-                    "\(route.method) \(route.path)",
-                    of: principal.actor,
-                    from: principal.source
-                )
+                try await accessStore.auditDenied("\(method) \(path)", of: principal.actor, from: principal.source)
             }
             throw error
         }
-        guard let grant = principal.grant, !route.survivesGrantRevocation else { return }
-        let session = try accessStore.live.register(under: grant.id) { [channel, pendingResponse] in
+        guard let grant = principal.grant, !survivesGrantRevocation else { return }
+        let session = try accessStore.live.register(under: grant.id) {
+            [channel = request.channel, pendingResponse = request.pendingResponse] in
             await Self.abort(channel, before: pendingResponse)
         }
-        cleanup.add { accessStore.live.unregister(session) }
+        request.cleanup.add { accessStore.live.unregister(session) }
     }
 
     /// Aborts the connection and discards unsent response bytes (SO_LINGER 0).
