@@ -104,7 +104,10 @@ let package = Package(
         module("Transport", ["Model", "SystemIO", crypto, nioCore, nioPosix, nioSSL, swiftASN1, x509]),
 
         // Sources of sightings.
-        module("Discovery", ["CAvahi", "CLinux", "Model", "SystemIO", logging, lifecycle]),
+        module(
+            "Discovery",
+            ["CAvahi", "CLinux", "Model", "Registry", "SystemIO", "Tunnels", logging, lifecycle]
+        ),
         module("Devices", ["CLinux", "CUsbmuxd", "Model", "SystemIO", "Tunnels", logging, lifecycle]),
 
         // The registry and the tunnels.
@@ -118,7 +121,8 @@ let package = Package(
         module(
             "Apps",
             [
-                "AccessControl", "CImages", "CZlib", "Model", "Registry", "SystemIO", "TOML", crypto, logging,
+                "AccessControl", "CImages", "CZlib", "Model", "Registry", "SystemIO", "TOML", "Tunnels", crypto,
+                logging,
                 lifecycle,
                 metrics,
             ]
@@ -132,7 +136,7 @@ let package = Package(
         module(
             "API",
             [
-                "AccessControl", "Agents", "Apps", "Model", "Registry", "SystemIO", "Team", "Transport", "Tunnels",
+                "AccessControl", "Agents", "Apps", "Discovery", "Model", "Registry", "SystemIO", "Team", "Transport", "Tunnels",
                 coreMetrics, httpTypes, hummingbirdCore, logging, lifecycle, metrics, nioCore, nioExtras,
                 nioHTTP1, nioHTTPTypes, nioPosix, nioTLS,
             ]
@@ -200,7 +204,10 @@ let package = Package(
             "TransportTests",
             ["Model", "SystemIO", "TestSupport", "Transport", crypto, nioCore, nioPosix, nioSSL, swiftASN1, x509]
         ),
-        tests("DiscoveryTests", ["Discovery", "Model", "Samples", "TestSupport", logging]),
+        tests(
+            "DiscoveryTests",
+            ["Discovery", "Model", "Registry", "Samples", "SystemIO", "TestSupport", "Tunnels", logging]
+        ),
         tests(
             "DevicesTests",
             ["CLinux", "Devices", "Model", "Samples", "SystemIO", "TestSupport", "Tunnels", logging, lifecycle]

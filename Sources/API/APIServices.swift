@@ -1,6 +1,7 @@
 package import AccessControl
 package import Agents
 package import Apps
+package import Discovery
 package import Model
 package import Registry
 package import Team
@@ -23,17 +24,18 @@ package struct APIServices: Sendable {
     /// The TCP port of the API on loopback, for pairing strings; nil without a TCP listener.
     package let tcpPort: UInt16?
     package let devices: any DeviceListing
-    package let advertisements: any AdvertisementPublisher
-    package let staticEndpoints: any StaticEndpointStore
-    package let profiles: any ProfileProvider
+    /// Nil if Bonjour is turned off in the configuration.
+    package let advertisements: (any AdvertisementPublisher)?
+    package let staticEndpoints: StaticEndpoints
+    package let profiles: ProfileService
     package let configuration: any ConfigurationProvider
-    package let metrics: any MetricsProvider
+    package let metrics: PrometheusRegistry
     package let remote: RemoteListener
     package let grantSockets: GrantSockets
     let registrations: RegistrationService
     /// Nil if the broker started without a team.
     package let team: RunningTeam?
-    package let brokers: any NearbyBrokerProvider
+    package let brokers: NearbyBrokers
     package let teamSetup: TeamSetup
     /// Probes an endpoint now, and reports the result to the registry. Throws a `Problem` if another server answers.
     package let probe: @Sendable (Endpoint) async throws -> Void
@@ -53,16 +55,16 @@ package struct APIServices: Sendable {
         leasePolicy: LeasePolicy? = nil,
         tcpPort: UInt16?,
         devices: any DeviceListing,
-        advertisements: any AdvertisementPublisher,
-        staticEndpoints: any StaticEndpointStore,
-        profiles: any ProfileProvider,
+        advertisements: (any AdvertisementPublisher)?,
+        staticEndpoints: StaticEndpoints,
+        profiles: ProfileService,
         configuration: any ConfigurationProvider,
-        metrics: any MetricsProvider,
+        metrics: PrometheusRegistry,
         remote: RemoteListener,
         grantSockets: GrantSockets,
         registrations: RegistrationSource,
         senderRefusal: @escaping RegistrationService.AddressCheck,
-        brokers: any NearbyBrokerProvider,
+        brokers: NearbyBrokers,
         teamSetup: TeamSetup,
         team: RunningTeam? = nil,
         probe: @escaping @Sendable (Endpoint) async throws -> Void,
@@ -105,29 +107,12 @@ package struct APIServices: Sendable {
     }
 }
 
-/// Publishes services over Bonjour. Rejections are thrown as `Problem`.
-package protocol AdvertisementPublisher: Sendable {
-    func advertise(_ spec: AdvertisementSpec) async throws -> Advertisement
-    func advertisements() async -> [Advertisement]
-    func update(_ id: String, txt: TXTRecord) async throws -> Advertisement
-    func withdraw(_ id: String) async throws
-    /// Returns a stream that yields whenever an advertisement may have changed or been removed.
-    func changes() async -> AsyncStream<Void>
-}
-
 extension APIServices {
     /// Returns endpoints as a principal sees them, with what their list does not know: leases, and the
     /// deviations of servers.
     func views(of endpoints: [Endpoint], for principal: Principal) -> [Endpoint] {
         mcp.apps.describingDeviations(leases.withLeases(endpoints.map(principal.view), for: principal))
     }
-}
-
-/// Stores the endpoints that an owner added by hand.
-package protocol StaticEndpointStore: Sendable {
-    func add(_ endpoint: StaticEndpoint) async throws -> Endpoint
-    /// Removes an endpoint that `add` has added. Returns false for any other endpoint.
-    func remove(_ id: EndpointID) async throws -> Bool
 }
 
 /// The MCP servers and the objects that they share.

@@ -175,7 +175,7 @@ package enum DiscoveryError: Error, Hashable, Sendable, CustomStringConvertible 
     }
 
     /// The command to try next.
-    package var next: String? {
+    package var hint: String? {
         switch self {
         case .notPublishable: "patchbay advertise --help"
         case .noSuchAdvertisement: "patchbay advertisements"

@@ -69,6 +69,11 @@ package actor TunnelTable {
     /// Returns all tunnels in order of creation.
     package func list() -> [Tunnel] { records.inOrder.map(\.tunnel) }
 
+    /// The endpoints that are targets of tunnels.
+    package var endpoints: Set<EndpointID> {
+        Set(list().compactMap { if case .endpoint(let id) = $0.spec.target { id } else { nil } })
+    }
+
     /// Subscribes to tunnel events. The stream of a subscriber ends if 256 events are unread.
     package func events() -> AsyncStream<TunnelChange> { dependencies.feed.subscribe() }
 

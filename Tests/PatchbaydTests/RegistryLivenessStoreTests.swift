@@ -23,7 +23,12 @@ import Tunnels
             logger: .quiet
         )
         let (registry, clients) = (EndpointRegistry(), ConnectionLimiter())
-        let store = RegistryLivenessStore(registry: registry, bonjour: nil, tunnels: tunnels, clients: clients)
+        let store = RegistryLivenessStore(
+            registry: registry,
+            tunnels: tunnels,
+            clients: .init(isPresent: { clients.hasRecentClient() }, arrivals: { clients.arrivals() }),
+            resolveAgain: { _ in }
+        )
         let app = Sighting.sample(
             "app",
             source: .config,

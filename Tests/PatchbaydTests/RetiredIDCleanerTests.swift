@@ -35,9 +35,8 @@ import Tunnels
         _ = try await Self.invite(to: ids[1], in: accessStore)
         let path = scratch.file("tunnel.sock")
         _ = try await tunnels.create(TunnelSpec(local: .unix(path: path), target: .endpoint(ids[2])))
-        let cleaner = RetiredIDCleaner(registry: registry, accessStore: accessStore, tunnels: tunnels)
 
-        await cleaner.cleanUp()
+        await registry.freeRetired { await accessStore.namedEndpoints.union(tunnels.endpoints) }
         let kept = await registry.retired
         #expect(ids.prefix(3).allSatisfy { kept.contains($0) })
         #expect(ids[3..<13].allSatisfy { !kept.contains($0) } && ids[13...].allSatisfy { kept.contains($0) })

@@ -1,27 +1,28 @@
 import HummingbirdCore
+import Discovery
 import Model
 
 /// `/v1/advertisements`.
 enum AdvertisementRoutes {
     @Sendable static func list(_ request: APIRequest) async throws -> APIResponse {
-        try .json(ListResponse(await request.services.advertisements.advertisements()))
+        try .json(ListResponse(await request.services.advertisements?.advertisements() ?? []))
     }
 
     @Sendable static func create(_ request: APIRequest) async throws -> APIResponse {
         let spec = try validated(try await request.body(AdvertisementSpec.self))
-        return try .created(try await request.services.advertisements.advertise(spec))
+        return try .created(try await publisher(request).advertise(spec))
     }
 
     @Sendable static func update(_ request: APIRequest) async throws -> APIResponse {
         let change = try await request.body(AdvertisementUpdate.self)
         if let problem = change.txt.validationError { throw Problem(.badRequest, problem) }
         return try .json(
-            try await request.services.advertisements.update(try request.parameter("id"), txt: change.txt)
+            try await publisher(request).update(try request.parameter("id"), txt: change.txt)
         )
     }
 
     @Sendable static func remove(_ request: APIRequest) async throws -> APIResponse {
-        try await request.services.advertisements.withdraw(try request.parameter("id"))
+        try await publisher(request).withdraw(try request.parameter("id"))
         return .noContent
     }
 
@@ -29,7 +30,7 @@ enum AdvertisementRoutes {
     /// disconnects.
     @Sendable static func createEphemeral(_ request: APIRequest) async throws -> APIResponse {
         try request.requireStreamPlace()
-        let publisher = request.services.advertisements
+        let publisher = try publisher(request)
         let advertisement = try await publisher.advertise(
             try validated(try await request.streamingRequestBody(AdvertisementSpec.self))
         )
@@ -38,7 +39,7 @@ enum AdvertisementRoutes {
         return ServerSentEventStream.response(to: request.httpRequest) { events in
             var last = advertisement
             try events.send("advertisement", advertisement)
-            for await _ in await publisher.changes() {
+            for await _ in await publisher.advertisementChanges() {
                 // Another client has removed the advertisement, so the stream ends.
                 guard let now = await publisher.advertisements().first(where: { $0.id == advertisement.id }) else {
                     return
@@ -48,6 +49,15 @@ enum AdvertisementRoutes {
                 try events.send("advertisement", now)
             }
         }
+    }
+
+    private static func publisher(_ request: APIRequest) throws(Problem) -> any AdvertisementPublisher {
+        if let publisher = request.services.advertisements { return publisher }
+        throw Problem(
+            .unavailable,
+            "Bonjour is turned off by discovery.enabled = false",
+            hint: "set discovery.enabled = true in the configuration, and restart the broker"
+        )
     }
 
     private static func validated(_ spec: AdvertisementSpec) throws -> AdvertisementSpec {

@@ -20,11 +20,6 @@ enum MetricsRoutes {
     }
 }
 
-/// The metrics as text. Other modules record them with swift-metrics.
-package protocol MetricsProvider: Sendable {
-    var text: String { get }
-}
-
 /// The metrics of the current state, which are read at each request.
 enum StateMetrics {
     static func update(_ services: APIServices) async {

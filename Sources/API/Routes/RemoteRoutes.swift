@@ -1,5 +1,5 @@
-import HummingbirdCore
-package import Model
+import Discovery
+import Model
 
 /// `/v1/remote`.
 enum RemoteRoutes {
@@ -13,11 +13,6 @@ enum RemoteRoutes {
         let spec = try await request.body(RemoteSpec.self)
         return try .json(await request.services.remote.set(spec))
     }
-}
-
-/// Lists the brokers that advertise themselves on the network.
-package protocol NearbyBrokerProvider: Sendable {
-    func brokers() async -> [NearbyBroker]
 }
 
 /// `/v1/brokers`.

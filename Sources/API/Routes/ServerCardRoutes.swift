@@ -1,4 +1,5 @@
 import AccessControl
+import Apps
 import HTTPTypes
 import HummingbirdCore
 import Model
@@ -37,7 +38,7 @@ enum ServerCardRoutes {
 
     @Sendable static func catalog(_ request: APIRequest) async throws -> APIResponse {
         let endpoints = request.visible(await request.services.endpoints.endpoints)
-        let described = Set(request.services.profiles.profiles().map(\.name))
+        let described = Set(request.services.profiles.profiles.map(\.name))
         let ids = endpoints.filter { hasTools($0, described) }.map(\.id.text)
         let entries =
             [entry("broker", path: "/mcp", request: request)]

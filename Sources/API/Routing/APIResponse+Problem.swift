@@ -1,4 +1,5 @@
 import AccessControl
+import Discovery
 import FoundationEssentials
 import HTTPTypes
 import HummingbirdCore
@@ -49,6 +50,7 @@ extension APIResponse {
         case let error as RegistryError: error.problem
         case let error as TunnelError: error.problem
         case let error as RegistrationError: error.problem
+        case let error as DiscoveryError: error.problem
         case let error as AccessError: error.problem
         case let error as HostError: error.problem
         case let failure as DialError: Problem(failure)
@@ -89,7 +91,20 @@ extension RegistrationError {
             case .tooManyPerGrant, .tooManyDifferent, .tooMany: .limit
             case .tooOften: .slowDown
             }
-        return Problem(code, description, hint: next)
+        return Problem(code, description, hint: hint)
+    }
+}
+
+extension DiscoveryError {
+    fileprivate var problem: Problem {
+        let code: Problem.Code =
+            switch self {
+            case .notPublishable: .badRequest
+            case .noSuchAdvertisement: .notFound
+            case .tooManyAdvertisements: .limit
+            case .alreadyRun: .internalError
+            }
+        return Problem(code, description, hint: hint)
     }
 }
 

@@ -34,7 +34,7 @@ package enum RegistrationError: Error, Hashable, Sendable, CustomStringConvertib
     }
 
     /// The next step of the app.
-    package var next: String {
+    package var hint: String {
         switch self {
         case .invalid, .unknownKind: "see RegistrationSpec in GET /openapi.json"
         case .address: "send the request from the device on which the app runs"

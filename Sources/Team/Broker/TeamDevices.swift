@@ -24,7 +24,7 @@ package actor TeamDevices: DeviceListing, Service {
     package func deviceLists() -> AsyncStream<[Device]> { subscribers.subscribe(startingWith: merged) }
 
     /// Sets the phones that another host publishes. An empty list removes them.
-    func set(_ devices: [Device], of host: HostName) {
+    package func set(_ devices: [Device], of host: HostName) {
         remote[host] = devices.isEmpty ? nil : devices
         publish()
     }

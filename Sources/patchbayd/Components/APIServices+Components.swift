@@ -41,7 +41,7 @@ extension APIServices {
             leasePolicy: sources.leasePolicy,
             tcpPort: listeners.tcp.port,
             devices: sources.devices,
-            advertisements: BonjourAdvertisementPublisher(source: sources.discovery.bonjour),
+            advertisements: sources.discovery.bonjour,
             staticEndpoints: state.staticEndpoints,
             profiles: sources.profiles,
             configuration: startup.store,
@@ -98,5 +98,3 @@ private struct StatusReporter {
             + optional.compactMap { $0 }
     }
 }
-
-extension PrometheusRegistry: MetricsProvider {}

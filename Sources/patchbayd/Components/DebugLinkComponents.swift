@@ -29,13 +29,12 @@ struct DebugLinkComponents: Sendable {
         let other = configuration.forward.map { name in
             DebuggerDialer(name: name, registry: registry, dialer: dialer)
         }
-        let approval = DebugAppApproval(registry: registry)
         let server: DebugLinkServer
         do {
             server = try DebugLinkServer(
                 on: configuration.listen,
                 forwardingTo: other.map { other -> DebuggerDial in { try await other.dial() } },
-                isApproved: { await approval.isApproved($0) },
+                isApproved: { await registry.isApproved($0) },
                 logger: logger
             )
         } catch {
@@ -44,15 +43,26 @@ struct DebugLinkComponents: Sendable {
         tools = DebugToolServer(for: server.apps)
         self.server = server
         forward = configuration.forward
-        services = [
-            server, tools, DebugAppSightingForwarder(apps: server.apps, registry: registry),
-            DebugLinkAdvertiser(
-                bonjour: bonjour,
-                name: configuration.name ?? DebugLinkAdvertiser.standardName,
+        var services: [any Service] = [server, tools, DebugAppLister(server.apps, in: registry)]
+        if let bonjour {
+            let spec = AdvertisementSpec(
+                name: configuration.name ?? ServiceAdvertiser.standardName,
+                type: .debug,
                 port: server.address.port ?? 0,
-                logger: logger
-            ),
-        ]
+                txt: DebuggerDialer.ownTXT
+            )
+            services.append(
+                ServiceAdvertiser(
+                    spec,
+                    publisher: bonjour,
+                    failure: "the state debugger is not advertised",
+                    logger: logger
+                )
+            )
+        } else {
+            logger.warning("apps cannot find the state debugger, because discovery.enabled is false")
+        }
+        self.services = services
     }
 
     func status() async -> SourceStatus {

@@ -31,7 +31,7 @@ struct MCPComponents: Sendable {
             registry: registry,
             dialer: dialer,
             probe: probe,
-            profiles: sources.profiles.catalog.profiles,
+            profiles: startup.profiles.profiles,
             authorizer: AccessStoreAuthorizer(state.accessStore),
             leases: state.leases,
             storage: FileAppCacheStorage(in: state.directory, logger: logger),
@@ -61,13 +61,13 @@ struct MCPComponents: Sendable {
             artifacts: teamProxy.map { TeamArtifacts(artifacts, proxy: $0) } ?? artifacts
         )
         let sameLaunches = SameLaunchVerifier(registry: registry, accessStore: state.accessStore, probe: probe)
-        let launchEvents = LaunchEventForwarder(
+        let launchEvents = LaunchFollower(
             registry: registry,
             watcher: sources.launchWatcher,
             scanner: sources.ports,
             prober: sources.prober,
             kindsWithSessions: Set(
-                sources.profiles.catalog.profiles.filter { $0.authentication.requiresSecret }.map(\.kind)
+                startup.profiles.profiles.filter { $0.authentication.requiresSecret }.map(\.kind)
             ),
             endLaunch: { await proxy.endLaunch(of: $0) }
         )

@@ -2,6 +2,7 @@ import API
 import Devices
 import Glibc
 import Model
+import Registry
 import ServiceLifecycle
 import SystemIO
 import Team

@@ -3,6 +3,7 @@ import Devices
 import Discovery
 import Logging
 import Model
+import AccessControl
 import Apps
 import Registry
 import ServiceLifecycle
@@ -24,7 +25,7 @@ struct SourceComponents: Sendable {
     /// Nil if devices are disabled in the configuration.
     let ports: DevicePortScanner?
     let openAgents: OpenAgentsIdentifier
-    let profiles: ProfileLibrary
+    let profiles: ProfileService
 
     /// The phones that clients see.
     var devices: any DeviceListing { teamDevices ?? attachedDevices }
@@ -59,9 +60,12 @@ struct SourceComponents: Sendable {
         prober = LivenessProber(
             store: RegistryLivenessStore(
                 registry: registry,
-                bonjour: discovery.bonjour,
                 tunnels: connections.tunnels,
-                clients: startup.clients
+                clients: RegistryLivenessStore.Clients(
+                    isPresent: { startup.clients.hasRecentClient() },
+                    arrivals: { startup.clients.arrivals() }
+                ),
+                resolveAgain: { [bonjour = discovery.bonjour] in bonjour?.resolveAgain(at: $0) }
             ),
             dialer: dialer,
             isInUse: isInUse,
@@ -83,8 +87,8 @@ struct SourceComponents: Sendable {
             )
         }
         openAgents = OpenAgentsIdentifier(registry: registry, probe: OpenAgentsProbe(dialer: dialer), logger: logger)
-        profiles = ProfileLibrary(
-            catalog: startup.profiles,
+        profiles = ProfileService(
+            startup.profiles.entries.map(\.summary),
             resolver: connections.resolver,
             checker: ProfileChecker(dialer: dialer, isInUse: isInUse)
         )
@@ -101,7 +105,9 @@ struct SourceComponents: Sendable {
                 TunnelTargetRefresher(list: state.endpoints, registry: registry, tunnels: tunnels, ports: ports),
                 prober, openAgents, launchWatcher, EndpointLogger(of: registry, logger: logger),
                 TunnelLogger(of: tunnels, logger: logger),
-                RetiredIDCleaner(registry: registry, accessStore: state.accessStore, tunnels: tunnels),
+                RetiredIDCleaner(registry) { [tunnels] in
+                    await state.accessStore.namedEndpoints.union(tunnels.endpoints)
+                },
             ] + (try readvertiser(startup, registry: registry).map { [$0] } ?? [])
     }
 
@@ -111,12 +117,11 @@ struct SourceComponents: Sendable {
         let authCodes = AuthCodeStore(registry: registry, accessStore: state.accessStore, logger: logger)
         return [
             bonjour, authCodes,
-            SightingForwarder(
-                registry: registry,
-                events: bonjour.events,
-                authCodes: authCodes,
-                brokers: brokers,
-                logger: logger
+            SightingConsumer(
+                registry,
+                of: bonjour.events.filter { [brokers] in await !brokers.apply($0) },
+                logger: logger,
+                observer: { await authCodes.observe($0) }
             ),
             AdvertisementLogger(of: bonjour, logger: logger),
         ]
@@ -129,7 +134,7 @@ struct SourceComponents: Sendable {
         let directory = DeviceDirectory(of: devices, dialer: lockdownDialer, logger: logger)
         return [
             devices, directory,
-            DeviceEventForwarder(
+            DeviceListUpdater(
                 source: directory,
                 registry: registry,
                 attachedDevices: attachedDevices,
@@ -138,16 +143,18 @@ struct SourceComponents: Sendable {
                 logger: logger
             ),
             ports,
-            SightingForwarder(registry: registry, events: ports.events, logger: logger),
+            SightingConsumer(registry, of: ports.events, logger: logger),
         ]
     }
 
     private func readvertiser(_ startup: Startup, registry: EndpointRegistry) throws -> Readvertiser? {
-        guard startup.configuration.discovery.readvertise.contains(.usb) else { return nil }
+        guard startup.configuration.discovery.readvertise.contains(.usb), let bonjour = discovery.bonjour else {
+            return nil
+        }
         return Readvertiser(
             registry: registry,
             tunnels: tunnels,
-            publisher: BonjourAdvertisementPublisher(source: discovery.bonjour),
+            publisher: bonjour,
             owner: try startup.configuration.readvertiseOwner(),
             logger: startup.logger
         )

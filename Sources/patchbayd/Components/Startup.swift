@@ -85,5 +85,5 @@ struct Startup: Sendable {
     }
 
     /// The rules for unix sockets.
-    var sockets: UnixSocketPlaces { ServiceFolders.sockets(environment: environment) }
+    var sockets: UnixSocketReachability { ServiceFolders.sockets(environment: environment) }
 }

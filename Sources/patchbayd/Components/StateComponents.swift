@@ -83,7 +83,7 @@ struct StateComponents: Sendable {
         services = [
             ExpirationService(of: accessStore), leases, registrations,
             AbsentAppSecretCleaner(registry: registry, accessStore: accessStore, logger: logger),
-            RegistryPersister(registry: registry, file: file, logger: logger),
+            RegistryPersister(registry, in: file, logger: logger),
         ]
     }
 

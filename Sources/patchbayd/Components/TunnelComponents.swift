@@ -14,7 +14,7 @@ import Tunnels
 struct TunnelComponents: Sendable {
     let relay = Relay()
     let planner: CompositePlanner
-    let resolver: RegistryRouteResolver
+    let resolver: ApprovedRouteResolver
     /// Connects to the addresses of sightings, and counts the uses of ports.
     let dialer: RelayDialer
     /// Nil if the state debugger is disabled in the configuration.
@@ -46,10 +46,10 @@ struct TunnelComponents: Sendable {
             debugTools: debugLink?.tools
         )
         dialer = RelayDialer(planner, relay: relay)
-        resolver = RegistryRouteResolver(
+        resolver = ApprovedRouteResolver(
             registry: state.registry,
-            devices: sources.devices,
-            accessStore: state.accessStore
+            accessStore: state.accessStore,
+            requireDevice: sources.requireDevice
         )
         let localPlanner = RoutePlanner(resolver: resolver, planner: planner)
         let leasePolicy = LeasePolicy(

@@ -104,15 +104,3 @@ extension ProfileCatalog {
         return String(path[..<slash])
     }
 }
-
-extension ProfileSummary {
-    init(of profile: Profile, in file: String) {
-        self.init(
-            name: profile.name,
-            title: profile.title,
-            ports: profile.ports,
-            file: file,
-            toolCount: profile.tools.count
-        )
-    }
-}

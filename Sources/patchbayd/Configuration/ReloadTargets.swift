@@ -1,5 +1,6 @@
 import API
 import AccessControl
+import Registry
 
 /// The objects of the running broker that a reload of the configuration changes.
 struct ReloadTargets: Sendable {

@@ -1,5 +1,6 @@
 import API
 import Model
+import Registry
 import TOML
 
 /// The tables `[[endpoint]]`.

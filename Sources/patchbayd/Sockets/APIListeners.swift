@@ -77,13 +77,15 @@ struct APIListeners: Sendable {
             )
         }
         let tcpServers = tcp.descriptors.map { makeServer(Descriptor(owning: $0.number), .tcp(port: $0.port)) }
-        let advertiser = RemoteAdvertiser(
-            listener: remote,
-            invites: state.accessStore.invites,
-            bonjour: sources.discovery.bonjour,
-            name: DebugLinkAdvertiser.standardName,
-            logger: logger
-        )
+        let advertiser = sources.discovery.bonjour.map { bonjour in
+            RemoteAdvertiser(
+                remote,
+                invites: state.accessStore.invites,
+                publisher: bonjour,
+                name: ServiceAdvertiser.standardName,
+                logger: logger
+            )
+        }
         let teamListener = team?.listener(at: startup.configuration.team.listen, logger: logger) {
             makeServer($0, .team(port: $1), security: $2)
         }
@@ -96,8 +98,10 @@ struct APIListeners: Sendable {
             )
         }
         return tcpServers + [
-            remote.service(logger: logger) { makeServer($0, .remote(port: $1), security: $2) }, advertiser,
+            remote.service(logger: logger) { makeServer($0, .remote(port: $1), security: $2) },
             GrantSocketService(grantSockets) { makeServer($0, .socketGrant($1)) },
-        ] + [teamListener].compactMap { $0 } + [unixServer, SystemdStopNotifier(notifier: notifier, logger: logger)]
+        ] + ([advertiser, teamListener] as [(any Service)?]).compactMap(\.self) + [
+            unixServer, SystemdStopNotifier(notifier: notifier, logger: logger),
+        ]
     }
 }

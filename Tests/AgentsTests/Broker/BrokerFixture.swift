@@ -143,16 +143,15 @@ final class FakeProbe: Sendable {
     }
 }
 
-/// No phones, with lists that a test sends.
+/// The lists of phones that a test sends.
 private struct FakeDevices: DeviceListing {
     let lists: AsyncStream<[Device]>
-    /// Yields when a server has subscribed.
-    let follows: AsyncStream<Void>.Continuation
+    let followed: AsyncStream<Void>.Continuation
 
-    func devices() -> [Device] { [] }
+    func devices() async -> [Device] { [] }
 
-    func deviceLists() -> AsyncStream<[Device]> {
-        follows.yield()
+    func deviceLists() async -> AsyncStream<[Device]> {
+        followed.yield()
         return lists
     }
 }
@@ -182,7 +181,6 @@ struct BrokerFixture: Sendable {
             record: remote?.record,
             now: { Date(timeIntervalSince1970: 1_795_000_000) }
         )
-        let (lists, follows) = (deviceLists.stream, followed.continuation)
         let (registry, probe) = (registry, probe)
         leases = LeaseService(clock: clock, now: { Date(timeIntervalSince1970: 1_795_000_000) })
         server = BrokerMCPServer(
@@ -191,7 +189,7 @@ struct BrokerFixture: Sendable {
             approvals: approvals,
             tunnels: tunnels,
             leases: leases,
-            devices: FakeDevices(lists: lists, follows: follows),
+            devices: FakeDevices(lists: deviceLists.stream, followed: followed.continuation),
             probe: { endpoint in
                 guard let answers = probe.ask(endpoint.id) else { return }
                 await registry.report(answers ? nil : DialError(.refused, "refused"), of: endpoint.id)

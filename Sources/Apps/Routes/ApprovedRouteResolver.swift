@@ -1,0 +1,55 @@
+package import AccessControl
+package import Model
+package import Registry
+import SystemIO
+package import Tunnels
+
+/// Resolves a tunnel's target: an endpoint to its approved routes in the registry, a device port to its USB route.
+package struct ApprovedRouteResolver: RouteResolver {
+    /// Throws unless a phone is attached.
+    package typealias DeviceCheck = @Sendable (UDID) async throws(DialError) -> Void
+
+    let registry: EndpointRegistry
+    let accessStore: AccessStore
+    private let requireDevice: DeviceCheck?
+
+    /// - Parameters:
+    ///   - registry: The registry.
+    ///   - accessStore: Has the approvals.
+    ///   - requireDevice: Checks that a phone is attached; nil if devices are disabled in the configuration.
+    package init(registry: EndpointRegistry, accessStore: AccessStore, requireDevice: DeviceCheck?) {
+        (self.registry, self.accessStore, self.requireDevice) = (registry, accessStore, requireDevice)
+    }
+
+    package func resolve(_ target: TunnelTarget) async throws(DialError) -> ResolvedTarget {
+        switch target {
+        case .device(let udid, let port):
+            guard let requireDevice else { throw CompositePlanner.devicesDisabled }
+            // The dial uses the same list of devices.
+            try await requireDevice(udid)
+            return ResolvedTarget([.usb(USBRoute(udid: udid, port: port))])
+        case .endpoint(let id):
+            let endpoint: Endpoint
+            do { endpoint = try await registry.endpoint(id) } catch {
+                throw DialError(.noRoute, error.description)
+            }
+            if let refusal = endpoint.tunnelRefusal {
+                throw DialError(.noRoute, "\(refusal); `patchbay debug \(id)` shows its states")
+            }
+            // The requested ID may be an alias; approvals use the current ID.
+            let approval = accessStore.approvals.trust(of: endpoint.id).approval
+            // An offline endpoint is refused too, so that its open connections are closed.
+            if let refusal = ApprovalPolicy.refusal(of: endpoint, approval) {
+                throw DialError(.forbidden, "\(refusal.detail): \(refusal.hint)")
+            }
+            guard !endpoint.routes.isEmpty, endpoint.state != .offline else {
+                throw DialError(.noRoute, "\(id) is offline; the tunnel works again as soon as it is back")
+            }
+            let approved = ApprovalPolicy.approvedRoutes(of: endpoint, approval).map(\.route)
+            let refused = endpoint.routes.map(\.route).filter { !approved.contains(where: $0.hasSameAddress) }
+            return ResolvedTarget(approved, refused: refused) { [accessStore] in
+                accessStore.approvals.trust(of: endpoint.id).approval == approval
+            }
+        }
+    }
+}

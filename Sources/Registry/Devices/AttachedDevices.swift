@@ -1,0 +1,36 @@
+package import Model
+import Synchronization
+
+/// Lists phones.
+package protocol DeviceListing: Sendable {
+    func devices() async -> [Device]
+    /// Returns a stream of the current list and of every later list. A slow reader gets only the newest list.
+    func deviceLists() async -> AsyncStream<[Device]>
+}
+
+/// The list of attached devices, with a stream of changes for the servers.
+package actor AttachedDevices: DeviceListing {
+    private var list: [Device] = []
+    private let phones = Mutex<Set<UDID>>([])
+    private let subscribers = Broadcast<[Device]>(slow: .keepsNewest(1))
+
+    package init() {}
+
+    package func devices() -> [Device] { list }
+
+    /// Returns whether a phone is attached. Fast enough for each connection.
+    package nonisolated func contains(_ udid: UDID) -> Bool { phones.withLock { $0.contains(udid) } }
+
+    package func deviceLists() -> AsyncStream<[Device]> { subscribers.subscribe(startingWith: list) }
+
+    package func set(_ devices: [Device]) {
+        guard devices != list else { return }
+        list = devices
+        phones.withLock { $0 = Set(devices.map(\.udid)) }
+        subscribers.send(devices)
+    }
+
+    package func finish() {
+        subscribers.finish()
+    }
+}
