@@ -17,7 +17,9 @@ package struct NetworkRoute: Hashable, Sendable, Codable {
     /// for a configured address and for the address of a registration.
     package let host: SanitizedText?
     /// True for the connection of an app that connected to Patchbay. Its port is the app's own, and is never dialled.
-    package let isInbound: Bool
+    package var isInbound: Bool { inbound == true }
+    /// Nil instead of false, so that only inbound routes encode it.
+    private let inbound: Bool?
     /// The ID of the registration in which an app named this port, from this address. Nil for every other route.
     package let registration: String?
 
@@ -35,38 +37,8 @@ package struct NetworkRoute: Hashable, Sendable, Codable {
         self.interface = interface
         self.interfaceIndex = interfaceIndex
         self.host = host
-        self.isInbound = isInbound
+        inbound = isInbound ? true : nil
         self.registration = registration
-    }
-}
-
-/// Encodes `inbound` only for an inbound route, and `registration` only for the route of a registration.
-extension NetworkRoute {
-    private enum CodingKeys: String, CodingKey {
-        case address, port, interface, interfaceIndex, host, registration
-        case isInbound = "inbound"
-    }
-
-    package init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        address = try container.decode(String.self, forKey: .address)
-        port = try container.decode(UInt16.self, forKey: .port)
-        interface = try container.decodeIfPresent(String.self, forKey: .interface)
-        interfaceIndex = try container.decode(UInt32.self, forKey: .interfaceIndex)
-        host = try container.decodeIfPresent(SanitizedText.self, forKey: .host)
-        isInbound = try container.decodeIfPresent(Bool.self, forKey: .isInbound) ?? false
-        registration = try container.decodeIfPresent(String.self, forKey: .registration)
-    }
-
-    package func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(address, forKey: .address)
-        try container.encode(port, forKey: .port)
-        try container.encodeIfPresent(interface, forKey: .interface)
-        try container.encode(interfaceIndex, forKey: .interfaceIndex)
-        try container.encodeIfPresent(host, forKey: .host)
-        if isInbound { try container.encode(true, forKey: .isInbound) }
-        try container.encodeIfPresent(registration, forKey: .registration)
     }
 }
 
@@ -193,20 +165,19 @@ package struct EndpointRoute: Hashable, Sendable {
     /// The app that responded on this route instead of `app`. Nil if there was no mismatch.
     package var mismatch: SanitizedText?
 
-    /// Creates a route. Without `approval`, USB and configured routes are approved and announced routes are pending.
     package init(
         _ route: Route,
         app: SanitizedText = SanitizedText(""),
         appIsBundleID: Bool = false,
         launchID: SanitizedText? = nil,
-        approval: Endpoint.Approval? = nil,
+        approval: Endpoint.Approval,
         mismatch: SanitizedText? = nil
     ) {
         self.route = route
         self.app = app
         self.appIsBundleID = appIsBundleID
         self.launchID = launchID
-        self.approval = approval ?? (route.host == nil ? .approved : .pending)
+        self.approval = approval
         self.mismatch = mismatch
     }
 

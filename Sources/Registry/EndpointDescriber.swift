@@ -51,6 +51,7 @@ struct EndpointDescriber: Sendable {
                     app: sighting.app,
                     appIsBundleID: sighting.appIsBundleID,
                     launchID: sighting.launchID,
+                    approval: .pending,
                     mismatch: mismatches[route]
                 )
                 listed.approval = ApprovalPolicy.decision(on: listed, trust.approval).approval

@@ -144,7 +144,8 @@ struct EndpointMatcher {
     private func covers(_ approval: Approval?, _ sighting: Sighting) -> Bool {
         guard approval != nil else { return false }
         return sighting.routes.contains { route in
-            ApprovalPolicy.decision(on: EndpointRoute(route, app: sighting.app), approval) == .approved
+            let route = EndpointRoute(route, app: sighting.app, approval: .pending)
+            return ApprovalPolicy.decision(on: route, approval) == .approved
         }
     }
 }

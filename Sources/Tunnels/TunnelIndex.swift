@@ -11,9 +11,9 @@ struct TunnelIndex: Sendable {
     private var next: UInt64 = 1
 
     /// The rules for unix sockets.
-    private let sockets: UnixSocketPlaces
+    private let sockets: UnixSocketReachability
 
-    init(sockets: UnixSocketPlaces = UnixSocketPlaces()) { self.sockets = sockets }
+    init(sockets: UnixSocketReachability = UnixSocketReachability()) { self.sockets = sockets }
 
     /// Restores the tunnels of the state file.
     init(_ persisted: PersistedTunnels, dependencies: TunnelDependencies) {

@@ -15,7 +15,7 @@ package struct TunnelLimits: Hashable, Sendable {
     package let maxAcceptBackoff: Duration
     package let inspection: InspectionTimeouts
     /// The rules for unix sockets.
-    package let sockets: UnixSocketPlaces
+    package let sockets: UnixSocketReachability
 
     package init(
         connections: Int = 2_000,
@@ -25,7 +25,7 @@ package struct TunnelLimits: Hashable, Sendable {
         acceptBackoff: Duration = .milliseconds(100),
         maxAcceptBackoff: Duration = .seconds(10),
         inspection: InspectionTimeouts = InspectionTimeouts(),
-        sockets: UnixSocketPlaces = UnixSocketPlaces()
+        sockets: UnixSocketReachability = UnixSocketReachability()
     ) {
         self.connections = connections
         self.concurrentDials = concurrentDials

@@ -57,7 +57,7 @@ import Testing
             name: SanitizedText("Shop"),
             state: .online,
             approval: .approved,
-            routes: [EndpointRoute(.network(NetworkRoute(address: "192.168.1.20", port: 4_000)))],
+            routes: [EndpointRoute(.network(NetworkRoute(address: "192.168.1.20", port: 4_000)), approval: .approved)],
             firstSeenAt: Date(timeIntervalSince1970: 0),
             lastSeenAt: nil
         )

@@ -39,7 +39,10 @@ import Testing
             addresses: [Approval.Address(route(at: 5_000))]
         )
         func decision(_ route: NetworkRoute, _ approval: Approval?) -> ApprovalPolicy.Decision {
-            ApprovalPolicy.decision(on: EndpointRoute(.network(route), app: SanitizedText("debug-app")), approval)
+            ApprovalPolicy.decision(
+                on: EndpointRoute(.network(route), app: SanitizedText("debug-app"), approval: .pending),
+                approval
+            )
         }
 
         #expect(decision(route(at: 5_000), nil) == .pending)

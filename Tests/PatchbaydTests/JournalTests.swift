@@ -11,7 +11,7 @@ import Testing
 @Suite(.scratchFolder) struct JournalTests {
     private let scratch = ScratchFolder.current
 
-    private static func logger(_ journal: JournalSocket?, _ level: LogLevel, output: CInt = 2) -> Logger {
+    private static func logger(_ journal: JournalSocket?, _ level: SharedLogLevel, output: CInt = 2) -> Logger {
         Logger(label: "patchbayd") { _ in
             BrokerLogHandler(journal: journal, level: level, output: StandardErrorWriter(descriptor: output))
         }
@@ -19,7 +19,7 @@ import Testing
 
     @Test func `an entry has its message first, quoted values, a priority and fields`() async throws {
         let listener = try DatagramListener(scratch.file("journal"))
-        let logger = Self.logger(JournalSocket(path: scratch.file("journal")), LogLevel("info"))
+        let logger = Self.logger(JournalSocket(path: scratch.file("journal")), SharedLogLevel("info"))
 
         logger.warning(
             "the phone is locked",
@@ -55,11 +55,11 @@ import Testing
         let (output, file) = (open(scratch.file("out"), O_CREAT | O_RDWR, 0o600), scratch.file("out"))
         defer { close(output) }
 
-        Self.logger(JournalSocket(path: scratch.file("none")), LogLevel("info"), output: output).error(
+        Self.logger(JournalSocket(path: scratch.file("none")), SharedLogLevel("info"), output: output).error(
             "x",
             metadata: ["a": "b c"]
         )
-        Self.logger(nil, LogLevel("info"), output: output).notice("y")
+        Self.logger(nil, SharedLogLevel("info"), output: output).notice("y")
 
         let text = try String(contentsOfFile: file, encoding: .utf8)
         #expect(text.hasPrefix("<3>x a=\"b c\"\n2"), "\(text)")
@@ -68,7 +68,7 @@ import Testing
 
     @Test func `a change of the level applies to existing loggers`() async throws {
         let listener = try DatagramListener(scratch.file("journal"))
-        let level = LogLevel("info")
+        let level = SharedLogLevel("info")
         let logger = Self.logger(JournalSocket(path: scratch.file("journal")), level)
 
         logger.debug("hidden")

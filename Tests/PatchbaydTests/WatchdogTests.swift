@@ -25,7 +25,11 @@ import Testing
             notifier: SystemdNotifier(environment: environment),
             checks: checks,
             logger: Logger(label: "t") { _ in
-                BrokerLogHandler(journal: nil, level: LogLevel("info"), output: StandardErrorWriter(descriptor: output))
+                BrokerLogHandler(
+                    journal: nil,
+                    level: SharedLogLevel("info"),
+                    output: StandardErrorWriter(descriptor: output)
+                )
             }
         )
         return try await withThrowingTaskGroup(of: Void.self) { group in

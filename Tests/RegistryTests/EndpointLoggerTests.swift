@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Model
+import Samples
 import Testing
 
 @testable import Registry

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Logging
 import Model
+import Samples
 import ServiceLifecycle
 import TestSupport
 

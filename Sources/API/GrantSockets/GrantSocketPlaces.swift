@@ -6,7 +6,7 @@ import Tunnels
 
 /// The paths at which clients can reach the socket of a grant.
 package struct GrantSocketPlaces: Sendable {
-    let sockets: UnixSocketPlaces
+    let sockets: UnixSocketReachability
     /// A folder for sockets that only owners can reach, such as /run/patchbay/grants of a service; nil if there is none.
     let ownersFolder: String?
     let owners: OwnerPolicy

@@ -26,12 +26,12 @@ package enum ServiceFolders {
     }
 
     /// Returns the rules for unix sockets.
-    package static func sockets(environment: [String: String]) -> UnixSocketPlaces {
+    package static func sockets(environment: [String: String]) -> UnixSocketReachability {
         let mounts = FileManager.default.contents(atPath: "/proc/self/mountinfo") ?? Data()
-        return UnixSocketPlaces(
+        return UnixSocketReachability(
             brokerUser: geteuid(),
             sharedFolder: tunnels(environment: environment),
-            privateFolders: UnixSocketPlaces.privateFolders(in: String(decoding: mounts, as: UTF8.self))
+            privateFolders: UnixSocketReachability.privateFolders(in: String(decoding: mounts, as: UTF8.self))
         )
     }
 }

@@ -15,7 +15,7 @@ struct Startup: Sendable {
     let environment: [String: String]
     /// The configuration in effect, for the API and the reload.
     let store: ConfigurationStore
-    let logLevel: LogLevel
+    let logLevel: SharedLogLevel
     /// The operator's log.
     let logger: Logger
     let metrics = PrometheusRegistry()
@@ -39,7 +39,7 @@ struct Startup: Sendable {
     /// - Throws: `DaemonError`.
     init(_ loaded: LoadedConfiguration, options: [String: String], environment: [String: String]) async throws {
         let configuration = loaded.configuration.replacing(options)
-        let level = LogLevel(configuration.broker.logLevel)
+        let level = SharedLogLevel(configuration.broker.logLevel)
         let logger = Logger(label: "patchbayd") { _ in BrokerLogHandler(environment: environment, level: level) }
         // Before the parts that create metrics.
         MetricsSystem.bootstrap(metrics)

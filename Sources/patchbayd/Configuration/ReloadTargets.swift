@@ -4,7 +4,7 @@ import Registry
 
 /// The objects of the running broker that a reload of the configuration changes.
 struct ReloadTargets: Sendable {
-    let logLevel: LogLevel
+    let logLevel: SharedLogLevel
     let accessStore: AccessStore
     let staticEndpoints: StaticEndpoints
     let approvals: ApprovalService

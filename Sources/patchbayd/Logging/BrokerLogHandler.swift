@@ -4,7 +4,7 @@ import Synchronization
 import SystemIO
 
 /// The log level of the whole process, which a reload can change.
-final class LogLevel: Sendable {
+final class SharedLogLevel: Sendable {
     private let level: Mutex<Logger.Level>
 
     init(_ name: String) { level = Mutex(Logger.Level(rawValue: name) ?? .info) }
@@ -21,14 +21,14 @@ final class LogLevel: Sendable {
 struct BrokerLogHandler: LogHandler {
     var metadata: Logger.Metadata = [:]
     var metadataProvider: Logger.MetadataProvider?
-    private let level: LogLevel
+    private let level: SharedLogLevel
     private let journal: JournalSocket?
     private let output: StandardErrorWriter
 
     /// - Parameters:
     ///   - environment: The environment, for `JOURNAL_STREAM`.
     ///   - level: The shared level.
-    init(environment: [String: String], level: LogLevel) {
+    init(environment: [String: String], level: SharedLogLevel) {
         self.init(
             journal: JournalSocket.isJournal(StandardErrorWriter.standardError.descriptor, environment)
                 ? JournalSocket() : nil,
@@ -36,7 +36,7 @@ struct BrokerLogHandler: LogHandler {
         )
     }
 
-    init(journal: JournalSocket?, level: LogLevel, output: StandardErrorWriter = .standardError) {
+    init(journal: JournalSocket?, level: SharedLogLevel, output: StandardErrorWriter = .standardError) {
         self.journal = journal
         self.level = level
         self.output = output

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import Model
+import Samples
 import TestSupport
 import SystemIO
 import Synchronization

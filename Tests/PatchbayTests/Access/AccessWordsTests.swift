@@ -2,6 +2,7 @@ import ArgumentParser
 import Client
 import FoundationEssentials
 import Model
+import Samples
 import Testing
 
 @testable import patchbay

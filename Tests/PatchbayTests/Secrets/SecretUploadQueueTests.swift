@@ -1,5 +1,6 @@
 import Client
 import Model
+import Samples
 import Testing
 
 @testable import patchbay

@@ -25,7 +25,7 @@ struct PairCommand: AsyncParsableCommand {
     )
 
     @OptionGroup var permissions: PermissionOptions
-    @OptionGroup var target: InviteUseOptions
+    @OptionGroup var target: InviteAudienceOptions
     @Option(
         help: ArgumentHelp("Expire the invite after this time: 90s, 10m, up to 24h. Default: 10m.", valueName: "time"),
         transform: { try DurationText.parse($0, upTo: InviteSpec.lifetimes.upperBound, as: "24h") }

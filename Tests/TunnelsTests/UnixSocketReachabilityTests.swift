@@ -7,15 +7,15 @@ import Testing
 @testable import Tunnels
 
 /// Unix sockets of a broker that runs as another user than the user who asks.
-@Suite(.scratchFolder) struct UnixSocketPlacesTests {
+@Suite(.scratchFolder) struct UnixSocketReachabilityTests {
     private let scratch = ScratchFolder.current
-    private static let service = UnixSocketPlaces(
+    private static let service = UnixSocketReachability(
         brokerUser: 989,
         sharedFolder: "/run/patchbay/tunnels",
         privateFolders: ["/tmp", "/home"]
     )
 
-    private static func refusal(_ path: String, for owner: UInt32, _ places: UnixSocketPlaces) -> String {
+    private static func refusal(_ path: String, for owner: UInt32, _ places: UnixSocketReachability) -> String {
         do {
             _ = try places.access(to: .unix(path: path), for: owner)
             return "allowed"
@@ -31,7 +31,7 @@ import Testing
                 == "unix:/srv/shop.sock cannot be listened on: the broker runs as user 989 and cannot give a socket in "
                 + "this folder to user 1000; listen on unix:/run/patchbay/tunnels/shop.sock"
         )
-        let other = UnixSocketPlaces(brokerUser: 989)
+        let other = UnixSocketReachability(brokerUser: 989)
         #expect(
             Self.refusal("/srv/a", for: 1_000, other).hasSuffix(
                 "; listen on tcp:0, which only programs of your user can use"
@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test func `root creates a socket for another user in the shared folder only`() throws {
-        let root = UnixSocketPlaces(brokerUser: 0, sharedFolder: "/run/patchbay/tunnels")
+        let root = UnixSocketReachability(brokerUser: 0, sharedFolder: "/run/patchbay/tunnels")
         #expect(try root.access(to: .unix(path: "/run/patchbay/tunnels/a"), for: 1_000).mode == 0o666)
         #expect(try root.access(to: .unix(path: "/srv/a"), for: 0) == .private)
         for path in ["/home/anna/a", "/run/patchbay/tunnels/../a", "/run/patchbay/tunnelsa"] {
@@ -69,7 +69,7 @@ import Testing
             514 480 254:1 /srv /srv rw - ext4 /dev/vda1 rw
             """
 
-        #expect(UnixSocketPlaces.privateFolders(in: mounts) == ["/tmp", "/home"])
+        #expect(UnixSocketReachability.privateFolders(in: mounts) == ["/tmp", "/home"])
     }
 
     @Test(.needs(.root)) func `the file of a socket gets its group and its mode`() async throws {

@@ -2,7 +2,7 @@ import ArgumentParser
 import Model
 
 /// The options that select the clients that may redeem an invite.
-struct InviteUseOptions: ParsableArguments {
+struct InviteAudienceOptions: ParsableArguments {
     @Flag(name: .customLong("remote"), help: "Invite a client on another machine that runs `patchbay join`.")
     var isRemote = false
     @Flag(

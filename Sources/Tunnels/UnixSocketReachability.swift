@@ -6,7 +6,7 @@ import SystemIO
 ///
 /// A broker that runs as a service has folders of its own: with PrivateTmp= other programs do not see its /tmp, and with
 /// ProtectHome= the broker does not see the folders of users.
-package struct UnixSocketPlaces: Hashable, Sendable {
+package struct UnixSocketReachability: Hashable, Sendable {
     /// The user of the broker.
     package let brokerUser: UInt32
     /// A folder of the broker that every user can reach, such as /run/patchbay/tunnels; nil if there is none.
