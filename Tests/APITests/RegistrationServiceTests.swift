@@ -77,7 +77,7 @@ import Tunnels
             let error = await #expect(throws: RegistrationError.self) {
                 try await fixture.register(from: .tcp(address: address))
             }
-            #expect(error?.next.contains("device") == true)
+            #expect(error?.hint.contains("device") == true)
             // A client on the socket of a grant may be in a container with a loopback interface of its own.
             await #expect(throws: RegistrationError.self) { try await fixture.register(from: .socket(grant: "g")) }
             try await fixture.register(from: .tcp(address: "127.0.0.1"))

@@ -144,7 +144,7 @@ import Testing
         let error = #expect(throws: RegistrationError.self) {
             try table.register(spec, from: Self.phone, as: "r1", at: .zero)
         }
-        #expect(error?.next.contains("openapi.json") == true && table["r1"] == nil)
+        #expect(error?.hint.contains("openapi.json") == true && table["r1"] == nil)
     }
 
     @Test func `a specification shows no secret`() {
