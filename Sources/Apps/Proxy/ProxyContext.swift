@@ -3,7 +3,7 @@ import Model
 import Registry
 import SystemIO
 
-/// What all types of the proxy to apps share.
+/// The dependencies that all types of the proxy to apps share.
 final class ProxyContext: Sendable {
     let registry: EndpointRegistry
     let authorizer: any EndpointAuthorizer
@@ -16,7 +16,7 @@ final class ProxyContext: Sendable {
     let stateNotifier = EndpointNotifier<Void>()
     /// Notifies of changes that apps announce and of changed lists.
     let changeNotifier = EndpointNotifier<ServerChange>()
-    /// What the sessions report. `ChangeMonitor` handles it.
+    /// The reports of the sessions, which `ChangeMonitor` handles.
     let (sessionEvents, sessionEvent) = AsyncStream.makeStream(of: SessionEvent.self)
 
     init(
