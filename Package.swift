@@ -97,7 +97,7 @@ let package = Package(
 
         // Values, TOML files, and system I/O.
         module("Model", ["CQRencode"]),
-        module("TOML", ["Model", tomlKit]),
+        module("TOML", ["Model", "SystemIO", tomlKit]),
         module("SystemIO", ["CLinux", "Model", logging]),
 
         // Connections over TLS and NIO.

@@ -2,26 +2,33 @@ import Model
 
 /// The reason why a TOML file is rejected, with its place in the file.
 package indirect enum TOMLError: Error, Hashable, Sendable {
+    /// The file cannot be read.
+    case unreadable(file: String, reason: String)
+    case notText(file: String)
+    /// The file conflicts with another one.
+    case conflict(file: String, reason: String)
     /// The file is not TOML.
     case syntax(file: String, at: FilePosition, reason: String)
     /// A key is unknown or missing, or its value is invalid. `reason` names the key.
     case invalid(file: String, at: FilePosition, reason: String)
-    /// Several errors of one file, in the order of the file. Never nested, and never with fewer than two errors.
+    /// Several errors, in the order of the files and of their lines. Never nested, and never with fewer than two errors.
     case several([TOMLError])
 
     /// Joins errors into one; nil without an error.
     package static func joining(_ errors: [TOMLError]) -> TOMLError? {
-        let single = errors.flatMap(\.errors).sorted { $0.position < $1.position }
+        let single = errors.flatMap(\.errors).sorted { $0.place < $1.place }
         return single.count > 1 ? .several(single) : single.first
     }
 
     /// The single errors.
     package var errors: [TOMLError] { if case .several(let errors) = self { errors } else { [self] } }
 
-    private var position: FilePosition {
+    private var place: (file: String, position: FilePosition) {
         switch self {
-        case .syntax(_, let position, _), .invalid(_, let position, _): position
-        case .several(let errors): errors[0].position
+        case .unreadable(let file, _), .notText(let file), .conflict(let file, _):
+            (file, FilePosition(line: 1, column: 1))
+        case .syntax(let file, let position, _), .invalid(let file, let position, _): (file, position)
+        case .several(let errors): errors[0].place
         }
     }
 }
@@ -51,6 +58,9 @@ extension TOMLError: CustomStringConvertible {
 
     private var message: String {
         switch self {
+        case .unreadable(let file, let reason): "\(file) cannot be read: \(reason)"
+        case .notText(let file): "\(file) is not text in UTF-8; give a TOML file such as patchbay.example.toml"
+        case .conflict(let file, let reason): "\(file): \(reason)"
         case .syntax(let file, let position, let reason), .invalid(let file, let position, let reason):
             "\(file):\(position.line):\(position.column): \(reason)"
         case .several: description

@@ -1,4 +1,5 @@
 import API
+import Apps
 import CoreMetrics
 import Glibc
 import Logging

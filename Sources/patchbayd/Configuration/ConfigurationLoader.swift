@@ -36,7 +36,7 @@ struct ConfigurationLoader {
                 installedFolder: installedProfiles,
                 userFolder: ProfileCatalog.userFolder(file: file, searchPaths: searchPaths)
             )
-        } catch { errors.append(error) }
+        } catch { errors.append(.invalid(error)) }
         do {
             let (configuration, lines) = try load(file, profileKinds: profiles?.profiles.map(\.kind))
             if let profiles {
@@ -59,9 +59,8 @@ struct ConfigurationLoader {
         var (configuration, lines): (Configuration, [String: Int]) = (Configuration(), [:])
         var errors: [ConfigurationError] = []
         if let file {
-            let text = try Self.text(of: file)
             let table: TOMLTable
-            do { table = TOMLTable(try TOMLDocument(parsing: text, file: file)) } catch { throw .invalid(error) }
+            do { table = TOMLTable(try TOMLDocument(contentsOf: file)) } catch { throw .invalid(error) }
             let context = ConfigurationContext(environment: environment, profileKinds: profileKinds)
             var collector = TOMLErrorCollector()
             configuration = Configuration(table, in: context, errors: &collector)
@@ -76,39 +75,6 @@ struct ConfigurationLoader {
         guard errors.isEmpty else { throw .several(errors) }
         return (configuration, lines)
     }
-
-    /// Returns the content of a TOML file.
-    static func text(of file: String) throws(ConfigurationError) -> String {
-        guard let text = String(validating: try bytes(of: file), as: UTF8.self), !text.utf8.contains(0) else {
-            throw .notText(file: file)
-        }
-        return text
-    }
-
-    private static func bytes(of file: String) throws(ConfigurationError) -> [UInt8] {
-        let descriptor = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { throw unreadable(file, errno) }
-        defer { close(descriptor) }
-        guard let type = FileStatus(of: descriptor)?.type else { throw unreadable(file, errno) }
-        guard type == .regular else {
-            throw .unreadable(
-                file: file,
-                reason: "it is \(type == .folder ? "a folder" : "no regular file"); name a TOML file"
-            )
-        }
-        guard let data = FileManager.default.contents(atPath: file) else { throw unreadable(file, errno) }
-        return Array(data)
-    }
-
-    private static func unreadable(_ file: String, _ code: CInt) -> ConfigurationError {
-        let hint =
-            switch code {
-            case ENOENT, ENOTDIR: "check the path"
-            case EACCES, EPERM: "let the broker's user read it"
-            default: "try another file"
-            }
-        return .unreadable(file: file, reason: "\(SocketError.message(for: code)); \(hint)")
-    }
 }
 
 /// A valid configuration with its profiles, and the place of each key in the file.
@@ -121,13 +87,8 @@ struct LoadedConfiguration: Sendable {
 
 /// An error in the configuration, with its location and the valid form.
 enum ConfigurationError: Error, Equatable {
-    /// The file cannot be read.
-    case unreadable(file: String, reason: String)
-    case notText(file: String)
-    /// The configuration file or a profile is invalid.
+    /// The configuration file or a profile cannot be read or is invalid.
     case invalid(TOMLError)
-    /// The file conflicts with another one.
-    case conflict(file: String, reason: String)
     /// A value is well-formed, but not usable on this machine. `reason` continues the name of the key.
     case unusable(key: String, reason: String)
     case badAddress(reason: String)
@@ -150,10 +111,7 @@ extension ConfigurationError: CustomStringConvertible {
     /// One line for each error.
     private var messages: [String] {
         switch self {
-        case .unreadable(let file, let reason): ["\(file) cannot be read: \(reason)"]
-        case .notText(let file): ["\(file) is not text in UTF-8; give a TOML file such as patchbay.example.toml"]
         case .invalid(let error): error.errors.map(\.description)
-        case .conflict(let file, let reason): ["\(file): \(reason)"]
         case .unusable(let key, let reason): ["\(key) \(reason)"]
         case .badAddress(let reason): [reason]
         case .several(let errors): errors.flatMap(\.messages)

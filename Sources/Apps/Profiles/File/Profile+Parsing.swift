@@ -12,7 +12,11 @@ extension Profile {
     ///   - file: The name for error messages.
     /// - Throws: `TOMLError` with the position and the valid form.
     package init(parsing text: String, file: String) throws(TOMLError) {
-        let table = TOMLTable(try TOMLDocument(parsing: text, file: file))
+        try self.init(TOMLDocument(parsing: text, file: file))
+    }
+
+    init(_ document: TOMLDocument) throws(TOMLError) {
+        let table = TOMLTable(document)
         try table.allow([
             "name", "title", "ports", "capabilities", "timeout_hint", "error_pointer", "recognition", "identity",
             "authentication", "session", "rpc", "tool", "functions", "limit",

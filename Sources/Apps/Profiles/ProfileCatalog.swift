@@ -1,42 +1,42 @@
 import FoundationEssentials
 import Glibc
-import Model
-import Apps
+package import Model
+package import TOML
 
 /// The profiles of this broker: the installed ones, and the user's own.
-struct ProfileCatalog: Sendable {
-    struct Entry: Sendable {
-        let profile: Profile
-        let file: String
+package struct ProfileCatalog: Sendable {
+    package struct Entry: Sendable {
+        package let profile: Profile
+        package let file: String
 
-        var summary: ProfileSummary { ProfileSummary(of: profile, in: file) }
+        package var summary: ProfileSummary { ProfileSummary(of: profile, in: file) }
     }
 
     /// The profiles in the order of their names.
-    let entries: [Entry]
+    package let entries: [Entry]
 
-    var profiles: [Profile] { entries.map(\.profile) }
+    package var profiles: [Profile] { entries.map(\.profile) }
 
     /// Loads the profiles. A user's profile replaces the installed one with the same name.
     ///
     /// - Parameters:
     ///   - installedFolder: The folder of the installed profiles; nil if there is none.
     ///   - userFolder: The folder of the user's own profiles; nil if there is none.
-    /// - Throws: `ConfigurationError` with every file that cannot be read or is invalid.
-    init(installedFolder: String?, userFolder: String?) throws(ConfigurationError) {
-        var errors: [ConfigurationError] = []
+    /// - Throws: `TOMLError` with every file that cannot be read or is invalid.
+    package init(installedFolder: String?, userFolder: String?) throws(TOMLError) {
+        var errors: [TOMLError] = []
         let installed = Self.entries(in: installedFolder, &errors)
         let own = Self.entries(in: userFolder, &errors)
-        guard errors.isEmpty else { throw .several(errors) }
+        if let error = TOMLError.joining(errors) { throw error }
         entries = installed.merging(own) { $1 }.values.sorted { $0.profile.name < $1.profile.name }
     }
 
-    private static func entries(in folder: String?, _ errors: inout [ConfigurationError]) -> [String: Entry] {
+    private static func entries(in folder: String?, _ errors: inout [TOMLError]) -> [String: Entry] {
         var entries: [String: Entry] = [:]
-        do throws(ConfigurationError) {
+        do throws(TOMLError) {
             for file in try files(in: folder) {
-                do throws(ConfigurationError) {
-                    let entry = try entry(from: file)
+                do throws(TOMLError) {
+                    let entry = Entry(profile: try Profile(TOMLDocument(contentsOf: file)), file: file)
                     let name = entry.profile.name
                     if let other = entries[name] {
                         let reason = "name is \"\(name)\", which is the name of \(other.file) too; use another name"
@@ -53,13 +53,8 @@ struct ProfileCatalog: Sendable {
         return entries
     }
 
-    private static func entry(from file: String) throws(ConfigurationError) -> Entry {
-        let text = try ConfigurationLoader.text(of: file)
-        do { return Entry(profile: try Profile(parsing: text, file: file), file: file) } catch { throw .invalid(error) }
-    }
-
     /// Returns the TOML files of a folder; none if the folder does not exist.
-    private static func files(in folder: String?) throws(ConfigurationError) -> [String] {
+    private static func files(in folder: String?) throws(TOMLError) -> [String] {
         guard let folder, FileManager.default.fileExists(atPath: folder) else { return [] }
         do {
             let names = try FileManager.default.contentsOfDirectory(atPath: folder)
@@ -74,7 +69,7 @@ struct ProfileCatalog: Sendable {
 extension ProfileCatalog {
     /// Returns the folder of the installed profiles: `share/patchbay/profiles` beside the folder of the executable, or
     /// `config/profiles` of the source tree in which the executable was built. Nil if neither exists.
-    static func installedFolder(executable: String? = Self.executable) -> String? {
+    package static func installedFolder(executable: String? = Self.executable) -> String? {
         guard let executable else { return nil }
         var places = ["\(folder(of: folder(of: executable)))/share/patchbay/profiles"]
         if let build = executable.firstRange(of: "/.build/") {
@@ -89,7 +84,7 @@ extension ProfileCatalog {
     ///   - file: The configuration file; nil if there is none.
     ///   - searchPaths: The paths of configuration files. Without a file, the first of their folders with profiles is used.
     /// - Returns: The folder.
-    static func userFolder(file: String?, searchPaths: [String]) -> String? {
+    package static func userFolder(file: String?, searchPaths: [String]) -> String? {
         let folders = (file.map { [$0] } ?? searchPaths).map { "\(folder(of: $0))/profiles" }
         return folders.first { FileManager.default.fileExists(atPath: $0) }
     }

@@ -1,15 +1,14 @@
 import FoundationEssentials
 import Model
-import Apps
+import TOML
 import TestSupport
 import Testing
 
-@testable import patchbayd
+@testable import Apps
 
 @Suite(.scratchFolder) struct ProfileCatalogTests {
     private let scratch = ScratchFolder.current
-    private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().path
+    private static let root = TestSupportFolder.package
     private static let shipped = ["app-debug", "debugbridge", "devicekit", "webdriveragent"]
 
     private static func text(_ name: String, title: String = "Shop") -> String {
@@ -32,10 +31,10 @@ import Testing
     private static func load(
         _ files: [String: String],
         in scratch: ScratchFolder
-    ) throws -> Result<ProfileCatalog, ConfigurationError> {
+    ) throws -> Result<ProfileCatalog, TOMLError> {
         let folder = try scratch.makeFolder("profiles")
         for (name, text) in files { try scratch.write(text, to: "profiles/\(name)") }
-        return Result { () throws(ConfigurationError) in
+        return Result { () throws(TOMLError) in
             try ProfileCatalog(installedFolder: "\(root)/config/profiles", userFolder: folder)
         }
     }
