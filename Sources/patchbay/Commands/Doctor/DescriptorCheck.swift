@@ -1,4 +1,5 @@
 import Glibc
+import Tunnels
 
 /// Checks that the limits of open files suffice for the configured connections of the broker and of usbmuxd.
 struct DescriptorCheck {
@@ -10,21 +11,16 @@ struct DescriptorCheck {
     let streams: Int
     var sockets = KernelSockets()
 
-    /// A client's socket and the target's.
-    private static let perConnection = 2
-    /// Listeners, API connections, probes and files (`FileDescriptorBudget` of patchbayd).
-    private static let reserve = 256
-
     func run() -> [Check] {
         var checks = [
-            check("patchbayd", broker, needed: connections * Self.perConnection + Self.reserve) { wanted in
+            check("patchbayd", broker, needed: FileDescriptorBudget.needed(for: connections)) { wanted in
                 Self.command(wanted, isService: isService(broker), process: broker)
             }
         ]
         if let usbmuxd = sockets.processes(named: "usbmuxd").first {
             // usbmuxd terminates when it runs out of descriptors. It needs some for itself and for other programs.
             checks.append(
-                check("usbmuxd", usbmuxd, needed: streams + Self.reserve) { wanted in
+                check("usbmuxd", usbmuxd, needed: streams + FileDescriptorBudget.reserve) { wanted in
                     "sudo prlimit --pid \(usbmuxd) --nofile=\(wanted):\(wanted)"
                 }
             )

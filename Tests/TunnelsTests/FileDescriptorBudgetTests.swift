@@ -1,6 +1,6 @@
 import Testing
 
-@testable import patchbayd
+@testable import Tunnels
 
 @Suite struct FileDescriptorBudgetTests {
     @Test func `a sufficient descriptor limit gives no warning`() {
