@@ -22,7 +22,7 @@ enum RouteTable {
         .get("/v1/endpoints/{id}", .scope(.registryRead), "Show an endpoint", returns: "Endpoint", EndpointRoutes.show),
         .delete("/v1/endpoints/{id}", .owner, "Remove an offline or static endpoint", EndpointRoutes.remove).on(.refused),
         .post("/v1/endpoints/{id}/probe", .scope(.endpointCall), "Check now whether an endpoint answers",
-            returns: "Endpoint", EndpointRoutes.probe),
+            returns: "Endpoint", EndpointRoutes.probe).on(.asked),
         .put("/v1/endpoints/{id}/approval", .owner, "Approve one network address of an endpoint",
             takes: "ApprovalSpec", returns: "Endpoint", ApprovalRoutes.approve).on(.refused),
         .delete("/v1/endpoints/{id}/approval", .owner, "Revoke the approval of an endpoint and delete its token",
@@ -62,14 +62,14 @@ enum RouteTable {
         .delete("/v1/tunnels/{id}", .scope(.tunnelOpen), "Remove a tunnel", TunnelRoutes.remove),
 
         .get("/v1/streams", .scope(.tunnelOpen), "Turn the connection into a byte stream (101, patchbay-stream/1)",
-            query: StreamRoutes.query, returns: "stream", StreamRoutes.open),
+            query: StreamRoutes.query, returns: "stream", StreamRoutes.open).on(.asked),
 
         .get("/v1/leases", .scope(.registryRead), "List the leases of the endpoints that the caller may see",
-            query: LeaseRoutes.listQuery, returns: "LeaseList", LeaseRoutes.list),
+            query: LeaseRoutes.listQuery, returns: "LeaseList", LeaseRoutes.list).on(.asked),
         .create("/v1/leases", .scope(.endpointCall), "Take or renew the lease of an endpoint and of its phone",
-            takes: "LeaseSpec", returns: "Lease", LeaseRoutes.take),
+            takes: "LeaseSpec", returns: "Lease", LeaseRoutes.take).on(.asked),
         .delete("/v1/leases/{id}", .scope(.endpointCall), "End the caller's own lease; any lease for an owner",
-            LeaseRoutes.end),
+            LeaseRoutes.end).on(.asked),
 
         .get("/v1/advertisements", .owner, "List the advertisements",
             returns: "AdvertisementList", AdvertisementRoutes.list),
@@ -165,18 +165,18 @@ enum RouteTable {
     /// The three kinds of MCP server.
     private static let mcpServers: [APIRoute] =
         mcpServer("/mcp", name: "The broker's MCP server", MCPRoutes.broker)
-        + mcpServer("/e/{id}/mcp", name: "An app's MCP server", MCPRoutes.app).map { $0.on(.forwarded) }
+        + mcpServer("/e/{id}/mcp", name: "An app's MCP server", MCPRoutes.app).map { $0.on(.forwarded(.mcp)) }
         + mcpServer("/all/mcp", name: "The MCP server of all apps together, if it is enabled", MCPRoutes.all)
 
     /// Tools of apps over plain HTTP, artifacts and server cards.
     // swift-format-ignore
     private static let tools: [APIRoute] = [
         .get("/v1/endpoints/{id}/tools", .scope(.endpointCall), "List an app's tools, cached while it is offline",
-            returns: "ToolList", MCPRoutes.tools).on(.forwarded),
+            returns: "ToolList", MCPRoutes.tools).on(.forwarded(.tools)),
         .post("/v1/endpoints/{id}/call", .scope(.endpointCall), "Call a tool of an app",
-            takes: "ToolCallRequest", returns: "ToolAnswer", MCPRoutes.call).on(.forwarded),
+            takes: "ToolCallRequest", returns: "ToolAnswer", MCPRoutes.call).on(.forwarded(.call)),
         .get("/v1/artifacts/{sha}", .grantHolder, "Download patchbay://artifact/{sha} of a tool result (kept 1 hour)",
-            returns: "file", ArtifactRoutes.show),
+            returns: "file", ArtifactRoutes.show).on(.asked),
         .get("/mcp/server-card", .grantHolder, "Show the server card of /mcp (experimental)",
             returns: "ServerCard", ServerCardRoutes.broker),
         .get("/e/{id}/mcp/server-card", .scope(.registryRead), "Show an app's server card (experimental)",

@@ -12,24 +12,39 @@ import Team
 
 /// The way in which a route serves a request for an endpoint of another host.
 enum OtherHosts: Hashable, Sendable {
-    /// This broker serves the request by what it knows, or the handler decides.
+    /// This broker serves the request by what it knows. Other brokers send no such request.
     case here
+    /// The handler asks the other host. Brokers send such requests to each other.
+    case asked
     /// The broker of the endpoint's host serves the request.
-    case forwarded
+    case forwarded(Forwarded)
     /// The request is refused, because only an owner on that host may make it.
     case refused
+
+    /// The requests that are passed on to another broker.
+    enum Forwarded: Hashable, Sendable {
+        /// A message to the MCP server of an app, which may be a call.
+        case mcp
+        /// A request for the tools of an app.
+        case tools
+        /// A call of a tool.
+        case call
+    }
+
+    /// True if other brokers send such requests.
+    var isBetweenHosts: Bool {
+        switch self {
+        case .here, .refused: false
+        case .asked, .forwarded: true
+        }
+    }
 }
 
 extension APIRoute {
-    /// The paths for which brokers send requests to each other, besides those of `OtherHosts.forwarded`.
-    private static let pathsBetweenHosts: Set = [
-        "/v1/endpoints/{id}/probe", "/v1/leases", "/v1/leases/{id}", "/v1/streams", "/v1/artifacts/{sha}",
-    ]
-
     /// Throws unless the principal may use the route. A client of another host uses only the routes to which its own
     /// broker sends requests.
     func authorize(_ principal: Principal) throws {
-        if principal.member != nil, otherHosts != .forwarded, !Self.pathsBetweenHosts.contains(path) {
+        if principal.member != nil, !otherHosts.isBetweenHosts {
             throw Problem(
                 .forbidden,
                 "the team listener serves hosts only requests for apps, streams, leases and artifacts",
@@ -51,20 +66,26 @@ extension APIRequest {
     ///
     /// - Throws: `RegistryError` for an endpoint that the principal may not see; `HostError`, `Problem`.
     func forward(from route: APIRoute) async throws -> APIResponse? {
-        guard route.otherHosts != .here, let id = endpointOnOtherHost, let host = id.host else { return nil }
-        guard route.otherHosts == .forwarded else { throw RegistryError.onOtherHost(id, host) }
+        guard let id = endpointOnOtherHost, let host = id.host else { return nil }
+        let kind: OtherHosts.Forwarded
+        switch route.otherHosts {
+        case .here, .asked: return nil
+        case .refused: throw RegistryError.onOtherHost(id, host)
+        case .forwarded(let forwarded): kind = forwarded
+        }
         let endpoint = try await endpoint(id)
         guard let team = services.team else { throw RegistryError.noSuchEndpoint(id.text) }
         do {
             return try await team.proxy.forward(
                 self,
+                as: kind,
                 to: route.path.replacing("{id}", with: endpoint.id.onItsHost.text),
                 on: host,
-                for: route.path.hasPrefix("/e/") ? principal.asMCPClient : principal
+                for: kind == .mcp ? principal.asMCPClient : principal
             )
         } catch let error as HostError {
             // As for an app of this broker: a call that may have been executed has a result.
-            guard route.path.hasSuffix("/call"), let failure = error.unknownResult else { throw error }
+            guard kind == .call, let failure = error.unknownResult else { throw error }
             return .json(["schema": 1, "result": .object(failure.result(for: .human, at: endpoint.id))])
         }
     }
@@ -86,6 +107,7 @@ extension TeamProxy {
     ///
     /// - Parameters:
     ///   - request: The request. Its body is read completely.
+    ///   - kind: The kind of the request.
     ///   - path: The path at the other broker.
     ///   - host: The host of the endpoint.
     ///   - principal: The client.
@@ -93,6 +115,7 @@ extension TeamProxy {
     /// - Throws: `HostError`, `CancellationError`; `Problem` for every other error, with the name of the host.
     func forward(
         _ request: APIRequest,
+        as kind: OtherHosts.Forwarded,
         to path: String,
         on host: HostName,
         for principal: Principal
@@ -105,13 +128,13 @@ extension TeamProxy {
             target: path + query,
             headers: Self.forwarded(request.httpRequest.headers),
             body: body,
-            timeout: Self.timeout(ofRequestTo: path, body)
+            timeout: Self.timeout(of: kind, body)
         )
         let response = try await request.whileConnected { try await send(hostRequest, to: host, for: principal) }
         try Self.requireStatus(of: response, from: host)
         request.disconnectHandler.onDisconnect { response.close() }
         request.cleanup.add { response.close() }
-        if let error = try await Self.error(in: response, from: host, isMCP: path.hasPrefix("/e/")) {
+        if let error = try await Self.error(in: response, from: host, isMCP: kind == .mcp) {
             return .json(error, status: HTTPResponse.Status(code: response.status))
         }
         return .stream { writer in
@@ -126,9 +149,9 @@ extension TeamProxy {
     }
 
     /// Returns the time limit of a forwarded request. A message to an MCP server may be a call.
-    static func timeout(ofRequestTo path: String, _ body: [UInt8]) -> Duration {
-        if path.hasSuffix("/tools") { return HostRequest.standardTimeout }
-        guard path.hasSuffix("/call"), let call = try? ToolCallRequest(body) else { return HostRequest.timeout() }
+    static func timeout(of kind: OtherHosts.Forwarded, _ body: [UInt8]) -> Duration {
+        if kind == .tools { return HostRequest.standardTimeout }
+        guard kind == .call, let call = try? ToolCallRequest(body) else { return HostRequest.timeout() }
         return HostRequest.timeout(
             ofCall: call.timeoutSeconds.map { .seconds($0) },
             wait: .seconds(call.waitSeconds)

@@ -300,13 +300,23 @@ import Testing
     @Test func `every route for an endpoint says how it serves one of another host`() {
         for route in RouteTable.all where route.path.contains("{id}") {
             switch route.path {
-            case "/e/{id}/mcp", "/v1/endpoints/{id}/tools", "/v1/endpoints/{id}/call":
-                #expect(route.otherHosts == .forwarded, "\(route.path)")
+            case "/e/{id}/mcp": #expect(route.otherHosts == .forwarded(.mcp))
+            case "/v1/endpoints/{id}/tools": #expect(route.otherHosts == .forwarded(.tools))
+            case "/v1/endpoints/{id}/call": #expect(route.otherHosts == .forwarded(.call))
             case "/v1/endpoints/{id}/approval", "/v1/endpoints/{id}/secret", "/v1/endpoints/{id}/vm-service":
                 #expect(route.otherHosts == .refused, "\(route.path)")
             case "/v1/endpoints/{id}": #expect(route.otherHosts == (route.method == .delete ? .refused : .here))
+            case "/v1/endpoints/{id}/probe", "/v1/leases/{id}": #expect(route.otherHosts == .asked, "\(route.path)")
             default: #expect(route.otherHosts == .here, "\(route.path)")
             }
         }
+        // No other request of another host is served.
+        let paths = RouteTable.all.filter { $0.otherHosts == .asked }.map(\.path)
+        #expect(
+            paths == [
+                "/v1/endpoints/{id}/probe", "/v1/streams", "/v1/leases", "/v1/leases", "/v1/leases/{id}",
+                "/v1/artifacts/{sha}",
+            ]
+        )
     }
 }

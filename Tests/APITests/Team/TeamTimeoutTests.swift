@@ -86,12 +86,12 @@ import Testing
         ("{}", 135),
     ])
     func `a forwarded call has the time limit of its body`(body: String, seconds: Int) {
-        #expect(TeamProxy.timeout(ofRequestTo: "/v1/endpoints/a/call", Array(body.utf8)) == .seconds(seconds))
+        #expect(TeamProxy.timeout(of: .call, Array(body.utf8)) == .seconds(seconds))
     }
 
     @Test func `a message to an MCP server may be a call, and a list is none`() {
-        #expect(TeamProxy.timeout(ofRequestTo: "/e/call/mcp", []) == .seconds(135))
-        #expect(TeamProxy.timeout(ofRequestTo: "/v1/endpoints/call/tools", []) == HostRequest.standardTimeout)
+        #expect(TeamProxy.timeout(of: .mcp, []) == .seconds(135))
+        #expect(TeamProxy.timeout(of: .tools, []) == HostRequest.standardTimeout)
     }
 
     @Test func `other requests have one time limit, and that for a lease waits in addition`() async throws {
