@@ -17,7 +17,10 @@ package struct APIServices: Sendable {
     package let accessStore: AccessStore
     package let tunnelPolicy: GrantTunnelService
     package let mcp: MCPServers
+    /// The leases of this host.
     package let leases: LeaseService
+    /// The leases that clients take and see.
+    package let leaseAuthority: any LeaseAuthority
     let leasePolicy: LeasePolicy
     package let approvalService: ApprovalService
     let disconnector: EndpointDisconnector
@@ -52,6 +55,7 @@ package struct APIServices: Sendable {
         tunnelPolicy: GrantTunnelService,
         mcp: MCPServers,
         leases: LeaseService,
+        leaseAuthority: any LeaseAuthority,
         leasePolicy: LeasePolicy? = nil,
         tcpPort: UInt16?,
         devices: any DeviceListing,
@@ -79,6 +83,7 @@ package struct APIServices: Sendable {
         self.tunnelPolicy = tunnelPolicy
         self.mcp = mcp
         self.leases = leases
+        self.leaseAuthority = leaseAuthority
         self.leasePolicy = leasePolicy ?? LeasePolicy(registry: registry, leases: leases)
         disconnector = EndpointDisconnector(registry: registry, tunnels: tunnels, disconnectCalls: mcp.apps.disconnect)
         approvalService = ApprovalService(accessStore: accessStore, registry: registry, disconnector: disconnector)

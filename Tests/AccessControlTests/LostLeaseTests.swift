@@ -50,7 +50,7 @@ import Testing
             case .refusedLease:
                 registry.set(.unreachable)
                 _ = try? await one.service.take(shop, for: one.user(1), seconds: 60)
-            case .release: one.service.releaseOwn(shop, by: one.user(1))
+            case .release: one.service.release(shop, by: one.user(1))
             case .end:
                 #expect(throws: AccessError.self) { try one.service.end(lease.id, among: [shop], by: one.user(1)) }
             }

@@ -10,16 +10,14 @@ enum LeaseRoutes {
     ]
 
     @Sendable static func list(_ request: APIRequest) async throws -> APIResponse {
-        let (leases, principal) = (request.services.leases, request.principal)
+        let (leases, principal) = (request.services.leaseAuthority, request.principal)
         if let id = request.query("endpoint") {
             let endpoint = try await request.endpoint(try request.endpointID(id))
             let lease = try await request.whileConnected { try await leases.lease(of: endpoint, for: principal) }
             return try .json(ListResponse(lease.map { [$0] } ?? []))
         }
         let visible = request.visible(await request.services.endpoints.endpoints)
-        return try .json(
-            ListResponse(await leases.allLeases(of: visible, for: principal))
-        )
+        return try .json(ListResponse(await leases.held(among: visible, for: principal)))
     }
 
     /// Takes or renews a lease. A client that disconnects while it waits leaves the queue.
@@ -31,10 +29,7 @@ enum LeaseRoutes {
         }
         if wait > 0 { try request.requireStreamPlace() }
         let endpoint = try await request.endpoint(spec.endpoint)
-        guard allowsForwarding(to: endpoint.id.host, for: request.principal) else {
-            throw RegistryError.noSuchEndpoint(spec.endpoint.text)
-        }
-        let (leases, principal) = (request.services.leases, request.principal)
+        let (leases, principal) = (request.services.leaseAuthority, request.principal)
         do {
             let lease = try await request.whileConnected {
                 try await leases.take(
@@ -49,28 +44,16 @@ enum LeaseRoutes {
             return try .created(lease)
         } catch let error as CancellationError {
             // The lease may have been granted at the moment of the disconnect.
-            if endpoint.lease?.isOwn != true, !endpoint.isOnOtherHost { leases.releaseOwn(endpoint, by: principal) }
+            if endpoint.lease?.isOwn != true, !endpoint.isOnOtherHost { await leases.release(endpoint, by: principal) }
             throw error
         }
     }
 
     /// Ends a lease. The ID of a lease of another host ends with that host.
     @Sendable static func end(_ request: APIRequest) async throws -> APIResponse {
-        let (id, host) = Lease.parts(ofID: try request.parameter("id"))
-        if let host, host != request.principal.host {
-            guard allowsForwarding(to: host, for: request.principal) else {
-                throw AccessError.notFound("this broker has no lease \"\(SanitizedText(id)).\(host)\"")
-            }
-            try await request.services.leases.end(id, on: host, by: request.principal)
-            return .noContent
-        }
+        let id = try request.parameter("id")
         let visible = request.visible(await request.services.endpoints.endpoints)
-        try request.services.leases.end(id, among: visible, by: request.principal)
+        try await request.services.leaseAuthority.end(id, among: visible, by: request.principal)
         return .noContent
-    }
-
-    /// Returns false for the request of another host's client about a third host. Each broker asks the owning host itself.
-    static func allowsForwarding(to host: HostName?, for principal: Principal) -> Bool {
-        host == nil || host == principal.host || principal.member == nil
     }
 }

@@ -37,7 +37,6 @@ package final class LeaseService: Service {
     /// Wakes the synchronization of the claims.
     let claimWakeUps = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     let claims: (any LeaseClaims)?
-    let hosts: (any HostLeases)?
     let phones: @Sendable () -> [EndpointID: UDID]
     let clock: any Clock<Duration>
     private let watch: ElapsedTimer
@@ -50,14 +49,12 @@ package final class LeaseService: Service {
     /// - Parameters:
     ///   - store: The grants and the audit log; nil without grants.
     ///   - claims: The claims of the team; nil without a team.
-    ///   - hosts: The leases of the other hosts; nil without a team.
     ///   - phones: Returns the phones that endpoints without a cable run on, as far as known (`LeaseTarget`).
     ///   - clock: The clock of the leases and of the wait times.
     ///   - now: Returns the time of the wall clock, for display.
     package init(
         store: AccessStore? = nil,
         claims: (any LeaseClaims)? = nil,
-        hosts: (any HostLeases)? = nil,
         phones: @escaping @Sendable () -> [EndpointID: UDID] = { [:] },
         clock: any Clock<Duration> = ContinuousClock(),
         now: @escaping @Sendable () -> Date = { Date() }
@@ -65,7 +62,6 @@ package final class LeaseService: Service {
         state = Mutex(State(table: LeaseTable(needsClaims: claims != nil)))
         self.store = store
         self.claims = claims
-        self.hosts = hosts
         self.phones = phones
         self.clock = clock
         self.now = now
@@ -155,19 +151,16 @@ package final class LeaseService: Service {
 
 /// Leases.
 extension LeaseService {
-    /// Takes a lease, or renews the client's own lease.
+    /// Throws unless a client may ask for a lease of this length.
     ///
-    /// - Parameters:
-    ///   - endpoint: An endpoint that the principal may call.
-    ///   - principal: The client.
-    ///   - seconds: The length, from 1 to `LeaseSpec.maxSeconds`.
-    ///   - wait: The time to wait while another client has the lease. Clients wait in the order of their requests.
-    ///   - note: The reason, which other clients see.
-    ///   - renewing: The ID of the client's lease to renew; nil to take a lease if the client has none.
-    /// - Returns: The lease.
-    /// - Throws: `AccessError.leased` after the wait time, `.outOfRange`, `.limit`, `.leaseNeedsChangingTools`;
-    ///   `.notFound` if the lease to renew has ended; `.claimNotStored`; `.refused` if the grant has ended;
-    ///   `CancellationError`; for an endpoint of another host, errors of `HostLeases.take`.
+    /// - Throws: `AccessError.outOfRange`, `.leaseNeedsChangingTools`.
+    package static func checkLease(of seconds: Int, for principal: Principal) throws(AccessError) {
+        guard (1...LeaseSpec.maxSeconds).contains(seconds) else {
+            throw .outOfRange("a lease is 1 to \(LeaseSpec.maxSeconds) seconds long, not \(seconds)")
+        }
+        guard principal.tools != .readOnly else { throw .leaseNeedsChangingTools }
+    }
+
     package func take(
         _ endpoint: Endpoint,
         for principal: Principal,
@@ -176,20 +169,7 @@ extension LeaseService {
         note: SanitizedText? = nil,
         renewing: String? = nil
     ) async throws -> Lease {
-        guard (1...LeaseSpec.maxSeconds).contains(seconds) else {
-            throw AccessError.outOfRange("a lease is 1 to \(LeaseSpec.maxSeconds) seconds long, not \(seconds)")
-        }
-        guard principal.tools != .readOnly else { throw AccessError.leaseNeedsChangingTools }
-        if let host = endpoint.id.host {
-            let spec = LeaseSpec(
-                endpoint: endpoint.id.onItsHost,
-                seconds: seconds,
-                waitSeconds: Int(wait / .seconds(1)),
-                note: note,
-                renew: renewing.map { Lease.parts(ofID: $0).id }
-            )
-            return try await take(spec, on: host, for: principal)
-        }
+        try Self.checkLease(of: seconds, for: principal)
         let (target, holder) = (LeaseTarget(endpoint), principal.leaseHolder)
         let promise = Promise<Void>()
         let ticket = state.withLock { state in
@@ -277,14 +257,10 @@ extension LeaseService {
         store?.auditLease(.leased, of: lease.request.endpoint, "for \(seconds) s", by: principal)
     }
 
-    /// Ends a lease. Only its holder and an owner may do that; the end by an owner is recorded in the audit log.
-    ///
-    /// - Parameters:
-    ///   - id: The ID of the lease.
-    ///   - endpoints: The endpoints that the principal may see. The error names the holder of their leases only.
-    ///   - principal: The client.
-    /// - Throws: `AccessError.notFound`, `.notLeaseHolder`.
     package func end(_ id: String, among endpoints: [Endpoint], by principal: Principal) throws(AccessError) {
+        if let host = Lease.parts(ofID: id).host {
+            throw .notFound("this broker belongs to no team with a host \(host)")
+        }
         let holder = principal.leaseHolder
         let found = current.leases.first { $0.lease.id == id }?.lease
         let isOwn = found?.holder.key == holder.key
@@ -303,8 +279,7 @@ extension LeaseService {
         store?.auditLease(.leaseBroken, of: lease.request.endpoint, "held by \(lease.holder.key)", by: principal)
     }
 
-    /// Ends the principal's own lease of an endpoint of this broker, if there is one.
-    package func releaseOwn(_ endpoint: Endpoint, by principal: Principal) {
+    package func release(_ endpoint: Endpoint, by principal: Principal) {
         endOwn(LeaseTarget(endpoint), principal.leaseHolder, except: nil)
     }
 

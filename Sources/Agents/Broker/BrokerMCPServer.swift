@@ -22,6 +22,7 @@ package final class BrokerMCPServer: MCPServer, Service {
         approvals: any EndpointApprovalStore,
         tunnels: any TunnelProvider,
         leases: LeaseService = LeaseService(),
+        leaseAuthority: (any LeaseAuthority)? = nil,
         devices: any DeviceListing,
         probe: @escaping @Sendable (Endpoint) async -> Void,
         clock: any Clock<Duration> = ContinuousClock()
@@ -30,7 +31,7 @@ package final class BrokerMCPServer: MCPServer, Service {
         tools = [
             EndpointListTool(directory: directory),
             EndpointToolsTool(directory: directory, apps: apps),
-            EndpointCallTool(directory: directory, apps: apps, leases: leases, clock: clock),
+            EndpointCallTool(directory: directory, apps: apps, leases: leaseAuthority ?? leases, clock: clock),
             EndpointPairTool(directory: directory, apps: apps, approvals: approvals),
             EndpointWaitTool(directory: directory, list: list, probe: probe, clock: clock),
             PortForwardTool(directory: directory, tunnels: tunnels),

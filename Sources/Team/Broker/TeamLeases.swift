@@ -1,18 +1,53 @@
 package import AccessControl
 import FoundationEssentials
 package import Model
+import Registry
 import SystemIO
 
-/// Requests leases from the brokers of other hosts, with the routes of their API.
-package struct TeamLeases: HostLeases {
+/// The leases of this host, and those that the brokers of other hosts grant for their own endpoints.
+///
+/// A client of another host gets only the leases of this host, because its own broker asks a third host itself.
+package struct TeamLeases: LeaseAuthority {
+    private let local: LeaseService
     private let proxy: TeamProxy
+    /// The name of this host.
+    private let host: HostName
 
     /// The time in which another host must answer the request for a list.
     private static let listLimit = Duration.seconds(2)
 
-    package init(_ proxy: TeamProxy) { self.proxy = proxy }
+    package init(_ local: LeaseService, of host: HostName, proxy: TeamProxy) {
+        (self.local, self.host, self.proxy) = (local, host, proxy)
+    }
 
-    package func take(_ spec: LeaseSpec, on host: HostName, for principal: Principal) async throws -> Lease {
+    /// Takes a lease. The broker of the endpoint's host has the queue of the waiting clients.
+    package func take(
+        _ endpoint: Endpoint,
+        for principal: Principal,
+        seconds: Int,
+        wait: Duration,
+        note: SanitizedText?,
+        renewing: String?
+    ) async throws -> Lease {
+        guard let host = endpoint.id.host else {
+            return try await local.take(
+                endpoint,
+                for: principal,
+                seconds: seconds,
+                wait: wait,
+                note: note,
+                renewing: renewing
+            )
+        }
+        guard principal.member == nil else { throw RegistryError.noSuchEndpoint(endpoint.id.text) }
+        try LeaseService.checkLease(of: seconds, for: principal)
+        let spec = LeaseSpec(
+            endpoint: endpoint.id.onItsHost,
+            seconds: seconds,
+            waitSeconds: Int(wait / .seconds(1)),
+            note: note,
+            renew: renewing.map { Lease.parts(ofID: $0).id }
+        )
         let request = HostRequest(
             method: "POST",
             target: "/v1/leases",
@@ -21,10 +56,49 @@ package struct TeamLeases: HostLeases {
             timeout: .seconds(spec.waitSeconds ?? 0) + HostRequest.standardTimeout
         )
         let bytes = try await proxy.bytes(of: request, to: host, for: principal)
-        return try TeamProxy.decode(Lease.self, bytes, from: host)
+        return try TeamProxy.decode(Lease.self, bytes, from: host).on(host)
     }
 
-    package func end(_ id: String, on host: HostName, for principal: Principal) async throws {
+    package func end(_ id: String, among endpoints: [Endpoint], by principal: Principal) async throws {
+        let (number, named) = Lease.parts(ofID: id)
+        guard let named, named != host else { return try local.end(number, among: endpoints, by: principal) }
+        guard principal.member == nil else {
+            throw AccessError.notFound("this broker has no lease \"\(SanitizedText(number)).\(named)\"")
+        }
+        try await end(number, on: named, for: principal)
+    }
+
+    package func release(_ endpoint: Endpoint, by principal: Principal) async {
+        guard let host = endpoint.id.host else { return local.release(endpoint, by: principal) }
+        guard let lease = try? await lease(of: endpoint, for: principal), lease.isOwn else { return }
+        let (id, owner) = Lease.parts(ofID: lease.id)
+        if owner == host { try? await end(id, on: host, for: principal) }
+    }
+
+    /// Returns the lease of an endpoint.
+    ///
+    /// Without a claim, the host of the endpoint is asked. It leases endpoints without a phone also while the registry is
+    /// unreachable.
+    package func lease(of endpoint: Endpoint, for principal: Principal) async throws -> Lease? {
+        guard endpoint.lease == nil, let host = endpoint.id.host else { return endpoint.lease }
+        return try await list("?endpoint=\(endpoint.id.onItsHost)", on: host, for: principal).first
+    }
+
+    package func held(among endpoints: [Endpoint], for principal: Principal) async -> [Lease] {
+        let known = local.held(among: endpoints, for: principal)
+        let others = Set(known.compactMap { Lease.parts(ofID: $0.id).host })
+        let complete = await withTaskGroup(of: [Lease].self) { group -> [String: Lease] in
+            for host in others {
+                group.addTask { (try? await list("", on: host, for: principal)) ?? [] }
+            }
+            var complete: [String: Lease] = [:]
+            for await leases in group { for lease in leases { complete[lease.id] = lease } }
+            return complete
+        }
+        return known.map { complete[$0.id] ?? $0 }
+    }
+
+    private func end(_ id: String, on host: HostName, for principal: Principal) async throws {
         guard Lease.isLocalID(id) else {
             throw Problem(.notFound, "\"\(SanitizedText(id))\" is not the ID of a lease", hint: "patchbay leases")
         }
@@ -35,20 +109,12 @@ package struct TeamLeases: HostLeases {
         )
     }
 
-    package func list(on host: HostName, for principal: Principal) async throws -> [Lease] {
-        try await list("", on: host, for: principal)
-    }
-
-    package func lease(of endpoint: EndpointID, on host: HostName, for principal: Principal) async throws -> Lease? {
-        try await list("?endpoint=\(endpoint)", on: host, for: principal).first
-    }
-
     private func list(_ query: String, on host: HostName, for principal: Principal) async throws -> [Lease] {
         let request = HostRequest(method: "GET", target: "/v1/leases\(query)")
         let bytes = try await withTimeout(Self.listLimit, clock: ContinuousClock()) { [proxy] in
             try await proxy.bytes(of: request, to: host, for: principal)
         }
         guard let bytes else { throw HostError.unreachable(host, reason: "no answer within 2 s") }
-        return try TeamProxy.decode(ListResponse<Lease>.self, bytes, from: host).items
+        return try TeamProxy.decode(ListResponse<Lease>.self, bytes, from: host).items.map { $0.on(host) }
     }
 }

@@ -38,6 +38,7 @@ extension APIServices {
             tunnelPolicy: tunnelPolicy,
             mcp: mcp,
             leases: state.leases,
+            leaseAuthority: state.leaseAuthority,
             leasePolicy: sources.leasePolicy,
             tcpPort: listeners.tcp.port,
             devices: sources.devices,

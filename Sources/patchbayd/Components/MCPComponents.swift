@@ -46,6 +46,7 @@ struct MCPComponents: Sendable {
             approvals: state.accessStore,
             tunnels: tunnelPolicy,
             leases: state.leases,
+            leaseAuthority: state.leaseAuthority,
             devices: sources.devices,
             probe: { await sources.prober.probe($0) }
         )

@@ -22,7 +22,10 @@ struct StateComponents: Sendable {
     let endpoints: any EndpointListing
     /// The endpoints of the other hosts of the team; nil without one.
     let remoteEndpoints: RemoteEndpoints?
+    /// The leases of this host.
     let leases: LeaseService
+    /// The leases that clients take and see.
+    let leaseAuthority: any LeaseAuthority
     let staticEndpoints: StaticEndpoints
     let registrations: RegistrationSource
     /// The services in start order: dependencies first.
@@ -60,11 +63,9 @@ struct StateComponents: Sendable {
         self.registry = registry
         self.remoteEndpoints = remoteEndpoints
         endpoints = remoteEndpoints.map { TeamEndpoints(registry, $0) } ?? registry
-        leases = LeaseService(
-            store: accessStore,
-            claims: team?.claims,
-            hosts: team.map { TeamLeases($0.proxy) }
-        ) { registry.linkedPhones.all }
+        let leases = LeaseService(store: accessStore, claims: team?.claims) { registry.linkedPhones.all }
+        self.leases = leases
+        leaseAuthority = team.map { TeamLeases(leases, of: $0.host, proxy: $0.proxy) } ?? leases
         let kinds =
             EndpointKind.builtIn + profiles.map(\.kind)
             + configuration.discovery.types.map { EndpointKind(serviceType: $0) }

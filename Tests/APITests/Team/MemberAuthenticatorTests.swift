@@ -130,21 +130,6 @@ import Testing
         }
     }
 
-    @Test func `a lease of a third host is not forwarded for a client of another host`() async throws {
-        let (lab2, lab3): (HostName, HostName) = ("lab2", "lab3")
-        var member = try await authenticator((lab1, key)).authenticate(
-            request(try header(Set(Scope.allCases))),
-            on: NIOAsyncTestingChannel()
-        )
-        var owner = Principal.broker
-        (member.host, owner.host) = (lab2, lab2)
-        #expect(LeaseRoutes.allowsForwarding(to: nil, for: member))
-        #expect(LeaseRoutes.allowsForwarding(to: lab2, for: member))
-        #expect(!LeaseRoutes.allowsForwarding(to: lab1, for: member))
-        #expect(!LeaseRoutes.allowsForwarding(to: lab3, for: member))
-        #expect(LeaseRoutes.allowsForwarding(to: lab3, for: owner))
-    }
-
     @Test func `a host with another key, or of another name, is refused`() async throws {
         let lab3: HostName = "lab3"
         for peer in [(lab1, otherKey), (lab3, key)] {

@@ -3,6 +3,7 @@ import FoundationEssentials
 import Apps
 import Model
 import NIOCore
+import Registry
 import Samples
 import Synchronization
 import Testing
@@ -120,7 +121,7 @@ import Testing
     @Test func `the lease of another host's endpoint without a claim is asked of its host`() async throws {
         let lease = try await leases.take(shop, for: .broker, seconds: 60)
         let host = try Host(200, ListResponse([lease]))
-        let team = LeaseService(hosts: TeamLeases(TeamProxy(host)))
+        let team = TeamLeases(leases, of: "lab1", proxy: TeamProxy(host))
 
         let found = try await team.lease(of: shop.on(lab3), for: .broker)
 
@@ -129,18 +130,49 @@ import Testing
         #expect(try await team.lease(of: shop, for: .broker) == nil && host.targets.count == 1)
     }
 
+    @Test(arguments: [true, false])
+    func `an own lease at another host ends without a claim in the registry too`(isOwn: Bool) async throws {
+        let lease = try await leases.take(shop, for: isOwn ? .broker : member, seconds: 60, wait: .zero, note: nil)
+        let host = try Host(200, ListResponse(leases.held(among: [shop], for: .broker)))
+        let team = TeamLeases(LeaseService(), of: "lab1", proxy: TeamProxy(host))
+
+        await team.release(shop.on(lab3), by: .broker)
+
+        let list = "/v1/leases?endpoint=shop"
+        #expect(host.targets == (isOwn ? [list, "/v1/leases/\(lease.id)"] : [list]))
+    }
+
     @Test func `the lease of an endpoint whose host does not answer is an error`() async throws {
         let host = try Host(503, Problem(.unavailable, "no"))
-        let team = LeaseService(hosts: TeamLeases(TeamProxy(host)))
+        let team = TeamLeases(leases, of: "lab1", proxy: TeamProxy(host))
 
         await #expect(throws: Problem.self) { _ = try await team.lease(of: shop.on(lab3), for: .broker) }
+    }
+
+    @Test func `a lease of a third host is not requested for a client of another host`() async throws {
+        let host = try Host(200, ListResponse<Lease>([]))
+        let team = TeamLeases(leases, of: lab3, proxy: TeamProxy(host))
+        let third = shop.on("lab2")
+
+        await #expect(throws: RegistryError.noSuchEndpoint("shop.lab2")) {
+            _ = try await team.take(third, for: member, seconds: 60, wait: .zero, note: nil, renewing: nil)
+        }
+        await #expect(throws: AccessError.self) { try await team.end("l1.lab2", among: [shop], by: member) }
+
+        #expect(host.targets.isEmpty)
+        let lease = try await leases.take(shop, for: member, seconds: 60)
+        try await team.end("\(lease.id).lab3", among: [shop], by: member)
+        #expect(leases.held(among: [shop], for: .broker).isEmpty)
     }
 
     @Test(arguments: ["", "l", "x1", "l1a", "l1/2"])
     func `only an ID that brokers give is sent to another host`(id: String) async throws {
         let host = try Host(200, ListResponse<Lease>([]))
+        let team = TeamLeases(leases, of: "lab1", proxy: TeamProxy(host))
 
-        await #expect(throws: Problem.self) { try await TeamLeases(TeamProxy(host)).end(id, on: lab3, for: .broker) }
+        await #expect(throws: Problem.self) {
+            try await team.end("\(id).lab3", among: [], by: .broker)
+        }
 
         #expect(host.targets.isEmpty)
     }

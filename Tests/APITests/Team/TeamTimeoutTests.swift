@@ -95,14 +95,21 @@ import Testing
     }
 
     @Test func `other requests have one time limit, and that for a lease waits in addition`() async throws {
-        let leases = TeamLeases(proxy)
-        let shop = shop.id.onItsHost
+        let leases = TeamLeases(LeaseService(), of: "lab1", proxy: proxy)
 
-        await #expect(throws: AppError.self) { _ = try await apps.tools(of: self.shop, for: .broker) }
-        await #expect(throws: HostError.self) { try await leases.end("l1", on: lab2, for: .broker) }
-        for wait in [nil, 60] {
-            let spec = LeaseSpec(endpoint: shop, seconds: 60, waitSeconds: wait)
-            await #expect(throws: HostError.self) { _ = try await leases.take(spec, on: lab2, for: .broker) }
+        await #expect(throws: AppError.self) { _ = try await apps.tools(of: shop, for: .broker) }
+        await #expect(throws: HostError.self) { try await leases.end("l1.lab2", among: [], by: .broker) }
+        for wait in [0, 60] {
+            await #expect(throws: HostError.self) {
+                _ = try await leases.take(
+                    shop,
+                    for: .broker,
+                    seconds: 60,
+                    wait: .seconds(wait),
+                    note: nil,
+                    renewing: nil
+                )
+            }
         }
 
         #expect(host.timeouts == [.seconds(20), .seconds(20), .seconds(20), .seconds(80)])

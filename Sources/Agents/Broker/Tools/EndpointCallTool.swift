@@ -36,7 +36,7 @@ struct EndpointCallTool: BrokerTool {
     )
     let directory: EndpointDirectory
     let apps: any AppCaller
-    let leases: LeaseService
+    let leases: any LeaseAuthority
     let clock: any Clock<Duration>
 
     func call(_ request: ToolRequest, for principal: Principal) async throws(ToolError) -> ToolResult {
@@ -110,7 +110,7 @@ struct EndpointCallTool: BrokerTool {
         let watch = ElapsedTimer(clock)
         do {
             let wait = timeout ?? Self.standardWait
-            _ = try await leases.take(endpoint, for: principal, seconds: seconds, wait: wait)
+            _ = try await leases.take(endpoint, for: principal, seconds: seconds, wait: wait, note: nil, renewing: nil)
         } catch AccessError.leased(let conflict) {
             throw ToolError(AppError.leased(conflict).message(for: .brokerAgent, at: endpoint.id))
         } catch let problem as Problem {
