@@ -136,7 +136,8 @@ let package = Package(
         module(
             "API",
             [
-                "AccessControl", "Agents", "Apps", "Discovery", "Model", "Registry", "SystemIO", "Team", "Transport", "Tunnels",
+                "AccessControl", "Agents", "Apps", "Discovery", "Model", "Registry", "SystemIO", "Team", "Transport",
+                "Tunnels",
                 coreMetrics, httpTypes, hummingbirdCore, logging, lifecycle, metrics, nioCore, nioExtras,
                 nioHTTP1, nioHTTPTypes, nioPosix, nioTLS,
             ]
@@ -147,7 +148,8 @@ let package = Package(
         .target(
             name: "Team",
             dependencies: [
-                "AccessControl", "Agents", "Apps", "Client", "Discovery", "Model", "Registry", "SystemIO", "Transport", "Tunnels",
+                "AccessControl", "Agents", "Apps", "Client", "Discovery", "Model", "Registry", "SystemIO", "Transport",
+                "Tunnels",
                 logging, lifecycle, metrics, nioCore, nioHPACK, nioHTTP2, nioPosix, nioSSL, protobuf,
             ],
             exclude: ["Etcd/Protocol/etcd.proto"],
@@ -216,7 +218,8 @@ let package = Package(
         tests(
             "TeamTests",
             [
-                "AccessControl", "Agents", "Apps", "Client", "Discovery", "Model", "Registry", "Samples", "SystemIO", "Team",
+                "AccessControl", "Agents", "Apps", "Client", "Discovery", "Model", "Registry", "Samples", "SystemIO",
+                "Team",
                 "TestSupport", "Transport", "Tunnels", logging, lifecycle, nioCore, nioHPACK, nioPosix, protobuf,
             ]
         ),
