@@ -104,10 +104,7 @@ let package = Package(
         module("Transport", ["Model", "SystemIO", crypto, nioCore, nioPosix, nioSSL, swiftASN1, x509]),
 
         // Sources of sightings.
-        module(
-            "Discovery",
-            ["CAvahi", "CLinux", "Model", "Registry", "SystemIO", "Tunnels", logging, lifecycle]
-        ),
+        module("Discovery", ["CAvahi", "CLinux", "Model", "SystemIO", logging, lifecycle]),
         module("Devices", ["CLinux", "CUsbmuxd", "Model", "SystemIO", "Tunnels", logging, lifecycle]),
 
         // The registry and the tunnels.
@@ -137,8 +134,7 @@ let package = Package(
             "API",
             [
                 "AccessControl", "Agents", "Apps", "Discovery", "Model", "Registry", "SystemIO", "Team", "Transport",
-                "Tunnels",
-                coreMetrics, httpTypes, hummingbirdCore, logging, lifecycle, metrics, nioCore, nioExtras,
+                "Tunnels", coreMetrics, httpTypes, hummingbirdCore, logging, lifecycle, metrics, nioCore, nioExtras,
                 nioHTTP1, nioHTTPTypes, nioPosix, nioTLS,
             ]
         ),
@@ -206,10 +202,7 @@ let package = Package(
             "TransportTests",
             ["Model", "SystemIO", "TestSupport", "Transport", crypto, nioCore, nioPosix, nioSSL, swiftASN1, x509]
         ),
-        tests(
-            "DiscoveryTests",
-            ["Discovery", "Model", "Registry", "Samples", "SystemIO", "TestSupport", "Tunnels", logging]
-        ),
+        tests("DiscoveryTests", ["Discovery", "Model", "Samples", "SystemIO", "TestSupport", logging]),
         tests(
             "DevicesTests",
             ["CLinux", "Devices", "Model", "Samples", "SystemIO", "TestSupport", "Tunnels", logging, lifecycle]

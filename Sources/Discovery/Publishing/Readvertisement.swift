@@ -1,16 +1,16 @@
-import Model
+package import Model
 
 /// The Bonjour service that stands for an app on a cable, where the app cannot announce itself.
 ///
 /// Its name and TXT record are those of the app's own advert, with the mark of a broker (`BrokerTXTMarker`).
-struct Readvertisement: Hashable, Sendable {
-    let endpoint: EndpointID
-    let name: String
-    let type: ServiceType
-    let txt: TXTRecord
+package struct Readvertisement: Hashable, Sendable {
+    package let endpoint: EndpointID
+    package let name: String
+    package let type: ServiceType
+    package let txt: TXTRecord
 
     /// Returns the services of a list of endpoints: one for each app that is reachable over USB only.
-    static func all(for endpoints: [Endpoint]) -> [Readvertisement] {
+    package static func all(for endpoints: [Endpoint]) -> [Readvertisement] {
         let announced = Set(endpoints.filter { $0.routes.contains { $0.route.isNetwork } }.compactMap(Launch.init))
         return endpoints.compactMap { endpoint in
             guard endpoint.state == .online || endpoint.state == .suspect, endpoint.approval == .approved,

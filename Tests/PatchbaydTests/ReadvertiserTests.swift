@@ -1,3 +1,4 @@
+import Discovery
 import FoundationEssentials
 import Model
 import Registry
@@ -8,7 +9,7 @@ import TestSupport
 import Testing
 import Tunnels
 
-@testable import Discovery
+@testable import patchbayd
 
 /// Records advertisements instead of publishing them.
 private final class FakePublisher: AdvertisementPublisher {

@@ -1,14 +1,15 @@
-package import Logging
+import Discovery
+import Logging
 import Model
-package import Registry
+import Registry
 import ServiceLifecycle
-package import Tunnels
+import Tunnels
 
 /// Publishes apps on a cable as Bonjour services of this machine (`discovery.readvertise`).
 ///
 /// A service is published on the loopback interface only, and its port is a tunnel on loopback with both checks of
 /// decision 5. Programs of one user find and reach the app, and nothing on the network does.
-package actor Readvertiser: Service {
+actor Readvertiser: Service {
     /// The state of the service for one app.
     private enum Progress {
         case published(Readvertisement, advertisement: String, tunnel: String)
@@ -24,7 +25,7 @@ package actor Readvertiser: Service {
     private let logger: Logger
     private var progress: [EndpointID: Progress] = [:]
 
-    package init(
+    init(
         registry: EndpointRegistry,
         tunnels: TunnelTable,
         publisher: any AdvertisementPublisher,
@@ -39,7 +40,7 @@ package actor Readvertiser: Service {
     }
 
     /// Publishes and withdraws until graceful shutdown. The sources then withdraw what is left.
-    package func run() async throws {
+    func run() async throws {
         try? await cancelWhenGracefulShutdown { [self] in
             let (signals, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
             try await withThrowingTaskGroup(of: Void.self) { group in
