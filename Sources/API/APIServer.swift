@@ -1,5 +1,4 @@
 import AccessControl
-import Team
 import Glibc
 import HTTPTypes
 import HummingbirdCore
@@ -11,9 +10,10 @@ import NIOHTTPTypesHTTP1
 import NIOPosix
 import Registry
 import ServiceLifecycle
-import Transport
 import Synchronization
 package import SystemIO
+import Team
+import Transport
 
 /// Serves the HTTP API on one listening socket.
 ///

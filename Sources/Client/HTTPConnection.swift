@@ -4,8 +4,8 @@ import Model
 import NIOCore
 import NIOHTTP1
 import NIOPosix
-import Transport
 import SystemIO
+import Transport
 
 /// A connection to the broker for one request. Opens at the begin of the request and closes at its end.
 struct HTTPConnection: Sendable {

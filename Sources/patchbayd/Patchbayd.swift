@@ -1,10 +1,10 @@
+import Apps
 import ArgumentParser
 import CVersion
 import FoundationEssentials
 import Glibc
 import Logging
 import Model
-import Apps
 import SystemIO
 
 /// The command line of the broker daemon.

@@ -1,6 +1,6 @@
+import AccessControl
 import HTTPTypes
 import Model
-import AccessControl
 import Testing
 
 @testable import API

@@ -1,6 +1,6 @@
+import AccessControl
 import FoundationEssentials
 import Model
-import AccessControl
 import Samples
 import Testing
 

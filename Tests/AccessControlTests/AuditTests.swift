@@ -2,8 +2,8 @@ import FoundationEssentials
 import Glibc
 import Model
 import Samples
-import TestSupport
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import AccessControl

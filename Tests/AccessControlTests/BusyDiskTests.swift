@@ -1,7 +1,7 @@
 import Glibc
 import Model
-import TestSupport
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import AccessControl

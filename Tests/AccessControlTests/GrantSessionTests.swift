@@ -1,8 +1,8 @@
 import FoundationEssentials
 import Model
 import Samples
-import TestSupport
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import AccessControl

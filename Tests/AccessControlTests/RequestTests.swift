@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Model
-import TestSupport
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import AccessControl

@@ -1,8 +1,8 @@
 import ArgumentParser
 import FoundationEssentials
 import Glibc
-import TestSupport
 import SystemIO
+import TestSupport
 
 /// Compares Patchbay with other forwarders to a phone's port on this machine.
 @main

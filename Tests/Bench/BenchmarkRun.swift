@@ -1,5 +1,5 @@
-import TestSupport
 import SystemIO
+import TestSupport
 
 /// Runs every trial, round by round, with each forwarder in turn.
 ///

@@ -1,7 +1,7 @@
 import Model
 import Samples
-import SystemIO
 import Synchronization
+import SystemIO
 import TestSupport
 import Testing
 

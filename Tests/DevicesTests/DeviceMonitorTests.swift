@@ -1,9 +1,9 @@
 import Glibc
 import Model
 import Samples
-import TestSupport
-import SystemIO
 import Synchronization
+import SystemIO
+import TestSupport
 import Testing
 
 @testable import Devices

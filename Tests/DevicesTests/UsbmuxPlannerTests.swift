@@ -1,8 +1,8 @@
 import Glibc
 import Model
-import TestSupport
-import SystemIO
 import Synchronization
+import SystemIO
+import TestSupport
 import Testing
 
 @testable import Devices

@@ -1,5 +1,5 @@
-import TestSupport
 import SystemIO
+import TestSupport
 import Testing
 
 @testable import Devices

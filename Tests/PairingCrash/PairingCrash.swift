@@ -1,8 +1,8 @@
+import AccessControl
 import FoundationEssentials
 import Glibc
 import Logging
 import Model
-import AccessControl
 import Synchronization
 
 /// Creates, redeems and revokes until it is killed, or kills itself at one failure point. Prints each operation when it

@@ -1,8 +1,8 @@
 import Client
 import FoundationEssentials
 import Model
-import TestSupport
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import patchbay

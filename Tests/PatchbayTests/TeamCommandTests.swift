@@ -1,11 +1,11 @@
-import Client
 import ArgumentParser
+import Client
 import FoundationEssentials
 import Model
 import Samples
-import Transport
 import TestSupport
 import Testing
+import Transport
 
 @testable import patchbay
 

@@ -1,9 +1,9 @@
 import FoundationEssentials
-import Team
 import Glibc
 import Model
 import SystemIO
 import TOML
+import Team
 import TestSupport
 import Testing
 

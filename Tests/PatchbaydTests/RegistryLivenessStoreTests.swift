@@ -1,5 +1,5 @@
-import Model
 import Apps
+import Model
 import Registry
 import Samples
 import TestSupport

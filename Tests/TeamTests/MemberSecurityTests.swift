@@ -6,9 +6,9 @@ import NIOPosix
 import Samples
 import Synchronization
 import SystemIO
-import Transport
 import TestSupport
 import Testing
+import Transport
 
 @testable import Team
 

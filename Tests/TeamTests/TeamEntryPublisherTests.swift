@@ -1,6 +1,5 @@
 import FoundationEssentials
 import Model
-import Samples
 import Registry
 import Samples
 import ServiceLifecycle

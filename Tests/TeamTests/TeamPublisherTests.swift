@@ -1,8 +1,8 @@
 import FoundationEssentials
 import Model
 import SystemIO
-import Testing
 import TestSupport
+import Testing
 
 @testable import Team
 

@@ -2,9 +2,9 @@ import FoundationEssentials
 import Model
 import Samples
 import Synchronization
-import Transport
 import TestSupport
 import Testing
+import Transport
 
 @testable import Team
 

@@ -1,9 +1,9 @@
 import FoundationEssentials
 import Model
 import Samples
-import Transport
 import TestSupport
 import Testing
+import Transport
 
 @testable import Team
 

@@ -1,6 +1,6 @@
 import Glibc
-import SystemIO
 import Synchronization
+import SystemIO
 
 /// A child process, from its start until it is reaped.
 ///

@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
-import SystemIO
 import Synchronization
+import SystemIO
 
 /// A TCP server on loopback, or a server on a unix socket, that stands in for an app. Each connection has its own thread.
 package final class LoopbackServer: Sendable {

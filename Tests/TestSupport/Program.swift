@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
-import SystemIO
 import Synchronization
+import SystemIO
 
 /// A real program that runs for one test.
 ///

@@ -1,6 +1,6 @@
 import Glibc
-import TestSupport
 import SystemIO
+import TestSupport
 import Testing
 import Tunnels
 

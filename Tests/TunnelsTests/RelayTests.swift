@@ -1,7 +1,7 @@
 import Glibc
-import TestSupport
-import SystemIO
 import Synchronization
+import SystemIO
+import TestSupport
 import Testing
 import Tunnels
 

@@ -2,8 +2,8 @@ import FoundationEssentials
 import Glibc
 import Model
 import Samples
-import TestSupport
 import SystemIO
+import TestSupport
 import Testing
 import Tunnels
 

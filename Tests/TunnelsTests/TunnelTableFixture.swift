@@ -3,9 +3,9 @@ import Glibc
 import Model
 import Samples
 import ServiceLifecycle
-import TestSupport
-import SystemIO
 import Synchronization
+import SystemIO
+import TestSupport
 import Testing
 import Tunnels
 

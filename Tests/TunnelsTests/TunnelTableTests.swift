@@ -1,8 +1,8 @@
 import FoundationEssentials
 import Glibc
 import Model
-import TestSupport
 import SystemIO
+import TestSupport
 import Testing
 import Tunnels
 

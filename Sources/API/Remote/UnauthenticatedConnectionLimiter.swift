@@ -1,9 +1,9 @@
 import Logging
 import NIOCore
 import NIOTLS
-import Transport
 import Synchronization
 import SystemIO
+import Transport
 
 /// Limits the connections of the remote listener that have not shown a grant yet.
 ///

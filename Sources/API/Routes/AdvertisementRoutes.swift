@@ -1,5 +1,5 @@
-import HummingbirdCore
 import Discovery
+import HummingbirdCore
 import Model
 
 /// `/v1/advertisements`.

@@ -1,8 +1,8 @@
 import AccessControl
-import HTTPTypes
-import HummingbirdCore
 import Agents
 import Apps
+import HTTPTypes
+import HummingbirdCore
 import Model
 import NIOCore
 import Registry

@@ -4,7 +4,6 @@ import HTTPTypes
 import HummingbirdCore
 import Model
 import NIOCore
-import Apps
 import Registry
 
 /// Server cards and their catalog (SEP-2127, the extension experimental-ext-server-card as of July 2026). Both are

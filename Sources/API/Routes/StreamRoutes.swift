@@ -6,8 +6,8 @@ import NIOCore
 import NIOHTTP1
 import NIOHTTPTypesHTTP1
 import ServiceLifecycle
-import Transport
 import SystemIO
+import Transport
 import Tunnels
 
 /// `GET /v1/streams`: turns the connection of the request into a stream to an endpoint or to a port of a phone.

@@ -1,7 +1,7 @@
 import AccessControl
-import Team
 import HummingbirdCore
 import Model
+import Team
 
 /// `/v1/team`. Each change has an entry in the audit log.
 enum TeamRoutes {

@@ -1,10 +1,10 @@
 import AccessControl
+import Apps
 import Discovery
 import FoundationEssentials
 import HTTPTypes
 import HummingbirdCore
 import Logging
-import Apps
 import Model
 import NIOCore
 import NIOHTTP1

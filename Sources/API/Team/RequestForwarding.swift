@@ -1,10 +1,10 @@
 import AccessControl
+import Agents
+import Apps
 import FoundationEssentials
 import HTTPTypes
 import HummingbirdCore
 import Model
-import Agents
-import Apps
 import NIOCore
 import Registry
 import ServiceLifecycle

@@ -1,5 +1,5 @@
-package import Apps
 package import AccessControl
+package import Apps
 package import Model
 package import Registry
 import ServiceLifecycle

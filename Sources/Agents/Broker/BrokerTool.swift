@@ -1,5 +1,5 @@
-import Apps
 import AccessControl
+import Apps
 import Model
 
 /// A tool of the broker.

@@ -1,5 +1,5 @@
-import Apps
 package import AccessControl
+import Apps
 package import Model
 
 /// Approval states and session tokens of endpoints, for the broker's tools.

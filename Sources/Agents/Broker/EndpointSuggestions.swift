@@ -1,5 +1,5 @@
-import Apps
 import AccessControl
+import Apps
 import Model
 
 /// The endpoints that a caller may have meant, for the errors about a missing or wrong name.

@@ -1,5 +1,5 @@
-import Apps
 import AccessControl
+import Apps
 import Model
 
 /// The requests of the protocol itself: handshake, `ping`, log levels and subscriptions.

@@ -1,5 +1,5 @@
-package import Apps
 package import AccessControl
+package import Apps
 import Model
 
 /// MCP's Streamable HTTP transport for one MCP URL.

@@ -1,6 +1,6 @@
 package import AccessControl
-package import Model
 package import Logging
+package import Model
 package import Registry
 import ServiceLifecycle
 package import SystemIO

@@ -1,6 +1,6 @@
 import AccessControl
-import Model
 import Metrics
+import Model
 import Registry
 import SystemIO
 

@@ -1,6 +1,6 @@
 import AccessControl
-package import Model
 import Logging
+package import Model
 import SystemIO
 
 /// The tools and other lists of apps, live or from the cache.

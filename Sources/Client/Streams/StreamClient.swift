@@ -1,8 +1,8 @@
 package import Model
 import NIOCore
 import NIOHTTP1
-import Transport
 package import SystemIO
+import Transport
 
 /// Streams to endpoints and devices.
 package struct StreamClient: Sendable {

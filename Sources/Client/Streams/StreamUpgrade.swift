@@ -1,9 +1,9 @@
 import Model
 import NIOCore
 import NIOHTTP1
-import Transport
 import Synchronization
 import SystemIO
+import Transport
 
 /// The upgrade of one connection to a stream.
 struct StreamUpgrade: Sendable {

@@ -1,6 +1,6 @@
 package import AccessControl
-import Model
 package import Apps
+import Model
 import NIOCore
 import SystemIO
 

@@ -1,7 +1,7 @@
 package import Model
 package import NIOCore
-import Transport
 import Synchronization
+import Transport
 
 /// Tells which hosts belong to the team now.
 package protocol MemberDirectory: Sendable {

@@ -1,11 +1,11 @@
 import API
 import AccessControl
+import Agents
+import Apps
 import FoundationEssentials
 import Glibc
-import Agents
 import Logging
 import Model
-import Apps
 import ServiceLifecycle
 import SystemIO
 import Team

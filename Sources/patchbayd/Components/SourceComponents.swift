@@ -1,10 +1,10 @@
 import API
+import AccessControl
+import Apps
 import Devices
 import Discovery
 import Logging
 import Model
-import AccessControl
-import Apps
 import Registry
 import ServiceLifecycle
 import SystemIO

@@ -1,9 +1,9 @@
 import API
 import AccessControl
+import Apps
 import FoundationEssentials
 import Logging
 import Model
-import Apps
 import Registry
 import ServiceLifecycle
 import SystemIO

@@ -1,7 +1,7 @@
+import Apps
 import FoundationEssentials
 import Glibc
 import Model
-import Apps
 import SystemIO
 import TOML
 

@@ -1,7 +1,7 @@
+import API
 import Foundation
 import Metrics
 import Model
-import API
 import TestSupport
 import Testing
 

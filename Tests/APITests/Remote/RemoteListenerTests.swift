@@ -1,9 +1,9 @@
 import Model
 import Samples
 import SystemIO
-import Transport
 import TestSupport
 import Testing
+import Transport
 
 @testable import API
 

@@ -1,6 +1,6 @@
 import AccessControl
-import FoundationEssentials
 import Apps
+import FoundationEssentials
 import Model
 import NIOCore
 import Registry

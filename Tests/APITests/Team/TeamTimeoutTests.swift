@@ -1,7 +1,7 @@
 import AccessControl
+import Apps
 import FoundationEssentials
 import Model
-import Apps
 import Samples
 import Synchronization
 import Testing

@@ -1,11 +1,11 @@
+import AccessControl
 import FoundationEssentials
 import Model
-import AccessControl
 import Registry
 import Samples
+import Synchronization
 import Team
 import TestSupport
-import Synchronization
 import Testing
 import Tunnels
 

@@ -1,7 +1,7 @@
 import Model
 import Registry
-import TestSupport
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Agents

@@ -1,8 +1,8 @@
 import AccessControl
 import Model
 import Samples
-import TestSupport
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Agents

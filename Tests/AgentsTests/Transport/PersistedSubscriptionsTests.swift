@@ -1,8 +1,8 @@
 import AccessControl
 import FoundationEssentials
 import Model
-import TestSupport
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Agents

@@ -1,5 +1,5 @@
-import Model
 import Logging
+import Model
 import ServiceLifecycle
 import SystemIO
 import TestSupport

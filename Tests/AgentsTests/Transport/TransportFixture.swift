@@ -1,8 +1,8 @@
 import AccessControl
 import Model
 import Samples
-import TestSupport
 import Synchronization
+import TestSupport
 
 @testable import Agents
 @testable import Apps

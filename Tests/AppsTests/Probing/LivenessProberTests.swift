@@ -2,9 +2,9 @@ import FoundationEssentials
 import Glibc
 import Model
 import Samples
-import TestSupport
-import SystemIO
 import Synchronization
+import SystemIO
+import TestSupport
 import Testing
 
 @testable import Apps

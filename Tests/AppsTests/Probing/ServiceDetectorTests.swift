@@ -2,9 +2,9 @@ import FoundationEssentials
 import Glibc
 import Model
 @testable import Apps
-import TestSupport
-import SystemIO
 import Synchronization
+import SystemIO
+import TestSupport
 import Testing
 
 /// The detection result for servers that behave like real ones.

@@ -1,5 +1,5 @@
-import Model
 import Apps
+import Model
 import Testing
 
 /// Servers that list their own functions.

@@ -1,5 +1,5 @@
-import Model
 import Apps
+import Model
 import Testing
 
 /// The exchange of DebugBridge's boot token, and the sessions of DebugBridge and WebDriverAgent.

@@ -1,5 +1,5 @@
-import Model
 import Apps
+import Model
 import Testing
 
 /// The recognition of the shipped profiles, with the responses of the real servers and of others.

@@ -1,5 +1,5 @@
-import Model
 import Apps
+import Model
 import Testing
 
 /// The bytes that calls send, and the calls that are refused.

@@ -1,6 +1,6 @@
+import Apps
 import FoundationEssentials
 import Model
-import Apps
 import Testing
 
 /// The results of calls, from the responses that the servers are documented to send.

@@ -1,6 +1,6 @@
+import Apps
 import FoundationEssentials
 import Model
-import Apps
 import TestSupport
 import Testing
 

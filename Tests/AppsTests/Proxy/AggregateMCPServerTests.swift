@@ -1,8 +1,8 @@
 import AccessControl
 import Model
 import Samples
-import TestSupport
 import SystemIO
+import TestSupport
 import Testing
 
 @testable import Apps

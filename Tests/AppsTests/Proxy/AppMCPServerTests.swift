@@ -1,6 +1,6 @@
 import Model
-import TestSupport
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Apps

@@ -1,11 +1,11 @@
 import FoundationEssentials
 @testable import Apps
-import Model
 import AccessControl
+import Model
 import Registry
 import Samples
-import SystemIO
 import Synchronization
+import SystemIO
 
 /// An `AppProxy` with in-memory dependencies.
 final class AppProxyFixture: Sendable {

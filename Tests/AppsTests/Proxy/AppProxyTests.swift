@@ -1,9 +1,9 @@
-import Model
 import AccessControl
+import Model
 import Registry
 import Samples
-import TestSupport
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Apps

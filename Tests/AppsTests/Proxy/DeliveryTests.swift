@@ -1,7 +1,7 @@
-import Model
 import AccessControl
-import TestSupport
+import Model
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Apps

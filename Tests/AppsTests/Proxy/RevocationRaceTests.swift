@@ -1,12 +1,12 @@
+import AccessControl
 import FoundationEssentials
 import Glibc
 import Model
-import AccessControl
 import Registry
 import Samples
-import TestSupport
-import SystemIO
 import Synchronization
+import SystemIO
+import TestSupport
 import Testing
 
 @testable import Apps

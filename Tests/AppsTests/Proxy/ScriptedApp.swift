@@ -1,9 +1,9 @@
 import FoundationEssentials
 import Glibc
 import Model
-import TestSupport
-import SystemIO
 import Synchronization
+import SystemIO
+import TestSupport
 
 /// An app with scripted responses, connected by socket pairs without network and port.
 final class ScriptedApp: Dialer {

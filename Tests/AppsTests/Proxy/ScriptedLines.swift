@@ -1,8 +1,8 @@
 import Glibc
 import Model
-import TestSupport
-import SystemIO
 import Synchronization
+import SystemIO
+import TestSupport
 
 /// A line-based server with scripted responses, connected by socket pairs.
 final class ScriptedLines: Dialer {

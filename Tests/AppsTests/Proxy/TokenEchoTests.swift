@@ -1,7 +1,7 @@
 import AccessControl
 import Model
-import TestSupport
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Apps

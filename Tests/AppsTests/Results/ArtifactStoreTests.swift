@@ -2,9 +2,9 @@ import FoundationEssentials
 import Glibc
 import Model
 import Samples
+import Synchronization
 import SystemIO
 import TestSupport
-import Synchronization
 import Testing
 
 @testable import Apps

@@ -1,6 +1,6 @@
 import Glibc
-import TestSupport
 import SystemIO
+import TestSupport
 
 /// Serves one stream of an app on the calling thread and closes it.
 ///

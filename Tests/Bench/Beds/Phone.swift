@@ -1,5 +1,5 @@
-import TestSupport
 import SystemIO
+import TestSupport
 
 /// The apps of a phone, reachable over TCP, unix sockets and the usbmuxd stand-in.
 ///

@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
-import TestSupport
 import SystemIO
+import TestSupport
 
 /// The phone's thread: accepts clients, speaks usbmuxd's protocol, and echoes. All members belong to this thread.
 final class PhoneThread {

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
-import TestSupport
 import SystemIO
+import TestSupport
 
 /// Starts each forwarder on a test bed, ready for its first client.
 extension TestBed {

@@ -1,6 +1,6 @@
 import Glibc
-import TestSupport
 import SystemIO
+import TestSupport
 
 /// The address at which a client reaches one app.
 enum AppAddress: Hashable, Sendable {

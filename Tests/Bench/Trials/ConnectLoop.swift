@@ -1,5 +1,5 @@
-import TestSupport
 import SystemIO
+import TestSupport
 
 /// Repeatedly connects, echoes one byte, and closes, on one thread.
 struct ConnectLoop {

@@ -1,5 +1,5 @@
-import TestSupport
 import SystemIO
+import TestSupport
 
 /// Measures the cost of idle connections, and whether all of them still work.
 struct IdleTrial: Trial {

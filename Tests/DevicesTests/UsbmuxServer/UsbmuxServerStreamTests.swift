@@ -1,6 +1,6 @@
 import Model
-import TestSupport
 import SystemIO
+import TestSupport
 import Testing
 
 @testable import Devices

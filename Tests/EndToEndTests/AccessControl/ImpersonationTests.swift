@@ -1,7 +1,7 @@
+import AccessControl
 import FoundationEssentials
 import Logging
 import Model
-import AccessControl
 import TestSupport
 import Testing
 

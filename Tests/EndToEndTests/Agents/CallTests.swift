@@ -1,5 +1,5 @@
-import FoundationEssentials
 import Apps
+import FoundationEssentials
 import TestSupport
 import Testing
 

@@ -1,7 +1,7 @@
 import Devices
 import Model
-import TestSupport
 import SystemIO
+import TestSupport
 import Testing
 
 /// The promises of both clients, tested with the unmodified usbmuxd.

@@ -2,8 +2,8 @@ import Devices
 import FoundationEssentials
 import Glibc
 import Model
-import TestSupport
 import SystemIO
+import TestSupport
 import Testing
 
 /// The limits of usbmuxd, libusbmuxd and the process.

@@ -1,9 +1,9 @@
 import Devices
 import Glibc
 import Model
-import TestSupport
-import SystemIO
 import Synchronization
+import SystemIO
+import TestSupport
 import Testing
 
 /// Restarts of usbmuxd, which assigns DeviceIDs anew.

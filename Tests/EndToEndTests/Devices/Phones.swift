@@ -1,6 +1,6 @@
 import Model
-import TestSupport
 import SystemIO
+import TestSupport
 import Testing
 
 /// Each phone has its own loopback address for its apps.

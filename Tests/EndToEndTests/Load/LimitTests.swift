@@ -1,6 +1,6 @@
 import Glibc
-import TestSupport
 import Synchronization
+import TestSupport
 import Testing
 
 /// A client over a limit is refused, and the clients within the limit are not affected.

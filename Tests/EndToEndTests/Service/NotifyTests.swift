@@ -1,6 +1,6 @@
 import FoundationEssentials
-import TestSupport
 import SystemIO
+import TestSupport
 import Testing
 
 /// Notifications to systemd (sd_notify(3)).

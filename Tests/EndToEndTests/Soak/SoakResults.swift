@@ -1,5 +1,5 @@
-import TestSupport
 import Synchronization
+import TestSupport
 
 /// Counts the outcomes of the soak test's streams.
 final class SoakResults: Sendable {

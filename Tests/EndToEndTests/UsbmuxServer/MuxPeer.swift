@@ -1,6 +1,6 @@
 import Foundation
-import TestSupport
 import SystemIO
+import TestSupport
 
 @testable import Devices
 

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
-import TestSupport
 import SystemIO
+import TestSupport
 import Testing
 
 @Suite(.needs(.usbmuxd), .timeLimit(.minutes(2)), .scratchFolder) struct UsbmuxServerTests {

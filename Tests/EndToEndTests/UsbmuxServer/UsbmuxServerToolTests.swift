@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
-import TestSupport
 import SystemIO
+import TestSupport
 import Testing
 
 /// The unmodified clients of usbmuxd, connected to Patchbay's server.

@@ -1,6 +1,6 @@
+import AccessControl
 import HTTPTypes
 import Model
-import AccessControl
 
 @testable import API
 

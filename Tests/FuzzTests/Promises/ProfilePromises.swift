@@ -1,5 +1,5 @@
-import Model
 import Apps
+import Model
 import TOML
 
 /// Promises for profile files: each is a profile, or an error that a person can use.

@@ -2,10 +2,10 @@ import Client
 import FoundationEssentials
 import Glibc
 import Model
-import Transport
 import Samples
 import TestSupport
 import Testing
+import Transport
 
 @testable import patchbay
 

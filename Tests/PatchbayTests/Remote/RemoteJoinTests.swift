@@ -3,11 +3,11 @@ import FoundationEssentials
 import Model
 import NIOCore
 import NIOPosix
-import Synchronization
-import Transport
 import Samples
+import Synchronization
 import TestSupport
 import Testing
+import Transport
 
 @testable import patchbay
 

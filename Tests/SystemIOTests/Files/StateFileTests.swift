@@ -1,8 +1,8 @@
 import FoundationEssentials
 import Glibc
 import Samples
-import TestSupport
 import SystemIO
+import TestSupport
 import Testing
 
 @Suite(.scratchFolder) struct StateFileTests {

@@ -1,7 +1,7 @@
-import Samples
-import Team
 import Logging
 import Model
+import Samples
+import Team
 import TestSupport
 import Testing
 

@@ -1,5 +1,5 @@
-import Team
 import Logging
+import Team
 import TestSupport
 
 extension EtcdCluster {

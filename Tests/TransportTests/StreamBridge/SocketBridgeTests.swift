@@ -1,9 +1,9 @@
 import Glibc
 import NIOCore
 import NIOPosix
-import Transport
 import SystemIO
 import Testing
+import Transport
 
 /// A bridge between two socket pairs: the test holds the outer ends.
 private struct BridgeFixture: ~Copyable {

@@ -3,9 +3,9 @@ import FoundationEssentials
 import Glibc
 import Model
 import SwiftASN1
-import Transport
 import TestSupport
 import Testing
+import Transport
 import X509
 
 @Suite(.scratchFolder) struct CertificateAuthorityTests {

@@ -4,8 +4,8 @@ import Model
 import NIOCore
 import NIOSSL
 import SwiftASN1
-import Transport
 import Testing
+import Transport
 import X509
 
 @Suite struct MemberHandshakeTests {

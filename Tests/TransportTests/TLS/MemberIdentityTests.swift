@@ -1,9 +1,9 @@
 import FoundationEssentials
 import Glibc
 import Model
-import Transport
 import TestSupport
 import Testing
+import Transport
 
 @Suite(.scratchFolder) struct MemberIdentityTests {
     private let folder = ScratchFolder.current

@@ -1,8 +1,8 @@
 import Crypto
 import FoundationEssentials
 import Model
-import Transport
 import Testing
+import Transport
 
 /// The SubjectPublicKeyInfo of an RSA key with 2,048 bits, from `openssl rsa -pubout`.
 private let rsaKey = """

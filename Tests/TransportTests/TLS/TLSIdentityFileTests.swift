@@ -1,9 +1,9 @@
 import FoundationEssentials
 import Glibc
 import Model
-import Transport
 import TestSupport
 import Testing
+import Transport
 
 @Suite struct TLSIdentityFileTests {
     private static func withFile(_ body: (TLSIdentityFile, ScratchFolder) throws -> Void) async throws {

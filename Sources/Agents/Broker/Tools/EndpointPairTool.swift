@@ -1,5 +1,5 @@
-import Apps
 import AccessControl
+import Apps
 import Model
 
 /// Reports why an app cannot be called, and accepts its token. The token is never returned.

@@ -1,5 +1,5 @@
-import Apps
 import AccessControl
+import Apps
 import Model
 
 /// Lists the tools of an app, or shows one of them.

@@ -1,5 +1,5 @@
-import Apps
 package import AccessControl
+import Apps
 package import Model
 import Tunnels
 

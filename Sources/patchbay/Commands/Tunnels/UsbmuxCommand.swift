@@ -1,9 +1,9 @@
 import ArgumentParser
 import Client
+import Devices
 import FoundationEssentials
 import Model
 import SystemIO
-import Devices
 
 struct UsbmuxCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
