@@ -49,7 +49,7 @@ package struct RunningTeam: Sendable {
                 connections: connections
             )
             let client = HostClient(security: security, addressRefusal: team.settings.refusal(ofMemberAt:))
-            brokers = HostBrokers(members: members, mirror: registry.mirror, client: client)
+            brokers = HostBrokers(members: members, watcher: registry.watcher, client: client)
             proxy = TeamProxy(brokers)
             claims = TeamLeaseClaims(registry.claims, of: membership.host)
             settings = team.settings
@@ -83,7 +83,7 @@ package struct RunningTeam: Sendable {
             membership: membership,
             key: identity.pin,
             certificate: identity.certificatePEM,
-            snapshot: { registry.mirror.snapshot },
+            snapshot: { registry.watcher.snapshot },
             own: { own },
             listenerError: listenerError,
             servers: { [monitor] in monitor.servers }
@@ -136,7 +136,7 @@ package struct RunningTeam: Sendable {
         [
             registry,
             TeamEventForwarder(
-                mirror: registry.mirror,
+                watcher: registry.watcher,
                 endpoints: remote,
                 devices: devices,
                 claims: claims,

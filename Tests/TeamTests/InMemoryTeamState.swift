@@ -6,7 +6,7 @@ struct InMemoryTeamState {
 
     private struct Value {
         let bytes: [UInt8]
-        let lease: TeamStoreLease.ID?
+        let lease: SessionLease.ID?
     }
 
     private struct Lease {
@@ -18,13 +18,13 @@ struct InMemoryTeamState {
     var isReachable = true
     private(set) var revision: Int64 = 1
     private var entries: [String: Value] = [:]
-    private var leases: [TeamStoreLease.ID: Lease] = [:]
+    private var leases: [SessionLease.ID: Lease] = [:]
     private var history: [TeamStoreChanges] = []
     /// The revision before the first one of the history.
     private var compactedRevision: Int64 = 1
     private var watchers: [UInt64: (prefix: String, watcher: Watcher)] = [:]
     private var lastWatcher: UInt64 = 0
-    private var lastLease: TeamStoreLease.ID = 0
+    private var lastLease: SessionLease.ID = 0
 
     func list(_ prefix: String) -> TeamStoreList {
         let found = entries.filter { $0.key.hasPrefix(prefix) }.sorted { $0.key < $1.key }
@@ -93,18 +93,18 @@ struct InMemoryTeamState {
 
 /// Leases.
 extension InMemoryTeamState {
-    mutating func grantLease(_ timeToLive: Duration, at now: Duration) -> TeamStoreLease.ID {
+    mutating func grantSessionLease(_ timeToLive: Duration, at now: Duration) -> SessionLease.ID {
         lastLease += 1
         leases[lastLease] = Lease(timeToLive: timeToLive, end: now + timeToLive)
         return lastLease
     }
 
-    mutating func renewLease(_ id: TeamStoreLease.ID, at now: Duration) throws(TeamStoreError) {
+    mutating func renewSessionLease(_ id: SessionLease.ID, at now: Duration) throws(TeamStoreError) {
         guard let lease = leases[id] else { throw .leaseEnded }
         leases[id]?.end = now + lease.timeToLive
     }
 
-    mutating func endLease(_ id: TeamStoreLease.ID) {
+    mutating func endLease(_ id: SessionLease.ID) {
         guard let lease = leases.removeValue(forKey: id) else { return }
         commit(delete(lease.keys))
     }

@@ -67,15 +67,15 @@ final class InMemoryTeamStore: TeamStore {
         try perform { state throws(TeamStoreError) in try state.write(writes, if: condition) }
     }
 
-    func grantLease(timeToLive: Duration) async throws(TeamStoreError) -> TeamStoreLease.ID {
-        try perform { state throws(TeamStoreError) in state.grantLease(timeToLive, at: timer.elapsed) }
+    func grantSessionLease(timeToLive: Duration) async throws(TeamStoreError) -> SessionLease.ID {
+        try perform { state throws(TeamStoreError) in state.grantSessionLease(timeToLive, at: timer.elapsed) }
     }
 
-    func renewLease(_ id: TeamStoreLease.ID) async throws(TeamStoreError) {
-        try perform { state throws(TeamStoreError) in try state.renewLease(id, at: timer.elapsed) }
+    func renewSessionLease(_ id: SessionLease.ID) async throws(TeamStoreError) {
+        try perform { state throws(TeamStoreError) in try state.renewSessionLease(id, at: timer.elapsed) }
     }
 
-    func revokeLease(_ id: TeamStoreLease.ID) async throws(TeamStoreError) {
+    func revokeSessionLease(_ id: SessionLease.ID) async throws(TeamStoreError) {
         try perform { state throws(TeamStoreError) in state.endLease(id) }
     }
 

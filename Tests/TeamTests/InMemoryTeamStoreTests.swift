@@ -9,7 +9,7 @@ import Testing
 
     init() { store = InMemoryTeamStore(clock: clock) }
 
-    private func put(_ key: String, _ value: UInt8, lease: TeamStoreLease.ID? = nil) async throws {
+    private func put(_ key: String, _ value: UInt8, lease: SessionLease.ID? = nil) async throws {
         #expect(try await store.write([.put(key: key, value: [value], lease: lease)], if: nil))
     }
 
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test func `a lease deletes its entries in one revision when it ends`() async throws {
-        let lease = try await store.grantLease(timeToLive: .seconds(10))
+        let lease = try await store.grantSessionLease(timeToLive: .seconds(10))
         try await put("a", 1, lease: lease)
         try await put("b", 2, lease: lease)
         try await put("c", 3)
@@ -69,15 +69,15 @@ import Testing
 
         #expect(try await keys() == ["c"])
         #expect(store.revision == revision + 1)
-        await #expect(throws: TeamStoreError.leaseEnded) { try await store.renewLease(lease) }
+        await #expect(throws: TeamStoreError.leaseEnded) { try await store.renewSessionLease(lease) }
         await #expect(throws: TeamStoreError.leaseEnded) { try await put("a", 1, lease: lease) }
     }
 
     @Test func `a renewal keeps a lease for its whole time`() async throws {
-        let lease = try await store.grantLease(timeToLive: .seconds(10))
+        let lease = try await store.grantSessionLease(timeToLive: .seconds(10))
         try await put("a", 1, lease: lease)
         clock.advance(by: .seconds(9))
-        try await store.renewLease(lease)
+        try await store.renewSessionLease(lease)
 
         clock.advance(by: .seconds(9))
 
@@ -85,8 +85,8 @@ import Testing
     }
 
     @Test func `an entry with a new lease survives the end of its lease before`() async throws {
-        let old = try await store.grantLease(timeToLive: .seconds(10))
-        let new = try await store.grantLease(timeToLive: .seconds(20))
+        let old = try await store.grantSessionLease(timeToLive: .seconds(10))
+        let new = try await store.grantSessionLease(timeToLive: .seconds(20))
         try await put("a", 1, lease: old)
         try await put("b", 1, lease: old)
         try await put("a", 1, lease: new)
@@ -97,11 +97,11 @@ import Testing
     }
 
     @Test func `a revoked lease deletes its entries, and can be revoked again`() async throws {
-        let lease = try await store.grantLease(timeToLive: .seconds(10))
+        let lease = try await store.grantSessionLease(timeToLive: .seconds(10))
         try await put("a", 1, lease: lease)
 
-        try await store.revokeLease(lease)
-        try await store.revokeLease(lease)
+        try await store.revokeSessionLease(lease)
+        try await store.revokeSessionLease(lease)
 
         #expect(try await keys() == [])
     }
@@ -138,7 +138,7 @@ import Testing
     }
 
     @Test func `an unreachable store fails calls and streams, and its leases end meanwhile`() async throws {
-        let lease = try await store.grantLease(timeToLive: .seconds(10))
+        let lease = try await store.grantSessionLease(timeToLive: .seconds(10))
         try await put("a", 1, lease: lease)
         var changes = store.changes(of: "a", after: store.revision).makeAsyncIterator()
 

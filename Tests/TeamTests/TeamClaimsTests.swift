@@ -105,7 +105,7 @@ import Testing
             let handle = try await brokers[0].claim(phone())
             var ends = brokers[0].claims.ends.makeAsyncIterator()
             let lease = try #require(brokers[0].session.lease)
-            try await inner.revokeLease(lease.id)
+            try await inner.revokeSessionLease(lease.id)
             let other = try Values.claim("lab1", of: "till.lab1")
             await #expect(throws: TeamError.self) { try await brokers[0].claims.replace(handle, with: other) }
 
@@ -208,7 +208,7 @@ import Testing
             let handle = try await brokers[0].claim(phone())
             var ends = brokers[0].claims.ends.makeAsyncIterator()
             let lease = try #require(brokers[0].session.lease)
-            try await inner.revokeLease(lease.id)
+            try await inner.revokeSessionLease(lease.id)
             brokers[0].session.reportEnd(of: lease)
             #expect(await ends.next() == handle)
             try await eventually("there is a new lease") { brokers[0].session.lease != nil }
@@ -256,14 +256,14 @@ import Testing
 
     @Test func `a restarted broker replaces the claim of its crashed process`() async throws {
         try await withBrokers(["lab1"]) { brokers in
-            let old = try await inner.grantLease(timeToLive: .seconds(10))
+            let old = try await inner.grantSessionLease(timeToLive: .seconds(10))
             let key = TeamKey.claim(try phone())
             let value = try TeamCoding.bytes(of: try Values.claim("lab1", of: "shop.lab1"), for: key)
             _ = try await inner.write([.put(key: key.text, value: value, lease: old)], if: nil)
 
             let handle = try await brokers[0].claim(phone())
 
-            try await inner.revokeLease(old)
+            try await inner.revokeSessionLease(old)
             #expect(brokers[0].claims.isHeld(handle))
             #expect(try await owner(of: phone()) == "lab1")
         }

@@ -39,10 +39,10 @@ import Testing
         try await put(.claim(.device(try Values.udid(2))), Values.claim("lab2", of: "shop.lab2"))
     }
 
-    private func withMirror(logger: Logger = Values.logger, _ body: @Sendable (TeamMirror) async throws -> Void)
+    private func withWatcher(logger: Logger = Values.logger, _ body: @Sendable (TeamWatcher) async throws -> Void)
         async throws
     {
-        let mirror = TeamMirror(
+        let watcher = TeamWatcher(
             host: try Values.host("lab1"),
             team: Values.team,
             store: store,
@@ -50,7 +50,7 @@ import Testing
             clock: clock,
             logger: logger
         )
-        try await withRunning([mirror]) { try await body(mirror) }
+        try await withRunning([watcher]) { try await body(watcher) }
     }
 
     @Test(
@@ -112,7 +112,7 @@ import Testing
         try await putTeam()
         let changing = ChangingStore(store.inner, before: prefix) { try await rejoin($0) }
         let members = try await TeamMembers(in: scratch.path, logger: Values.logger)
-        let mirror = TeamMirror(
+        let watcher = TeamWatcher(
             host: try Values.host("lab1"),
             team: Values.team,
             store: changing,
@@ -120,8 +120,8 @@ import Testing
             clock: clock,
             logger: Values.logger
         )
-        try await withRunning([mirror]) {
-            var events = mirror.events.makeAsyncIterator()
+        try await withRunning([watcher]) {
+            var events = watcher.events.makeAsyncIterator()
             while let event = await events.next(), event != .stale(since: nil) {}
             let last = try Values.member("lab4")
             try await TeamAuthority(store: store.inner).add(last)
@@ -146,11 +146,11 @@ import Testing
         try await put("\(TeamKey.root)ep/lab3/x", Array(repeating: 0, count: Self.limit))
         store.limitLists(to: Self.limit)
         let lines = LogMessages()
-        try await withMirror(logger: Logger(label: "test") { _ in lines }) { mirror in
-            var events = mirror.events.makeAsyncIterator()
+        try await withWatcher(logger: Logger(label: "test") { _ in lines }) { watcher in
+            var events = watcher.events.makeAsyncIterator()
             while let event = await events.next(), event != .stale(since: nil) {}
-            #expect(mirror.snapshot.hosts.count == 2 && mirror.snapshot.claims.count == 1)
-            // The mirror may not watch the registry yet. The failure then ends its next call.
+            #expect(watcher.snapshot.hosts.count == 2 && watcher.snapshot.claims.count == 1)
+            // The watcher may not watch the registry yet. The failure then ends its next call.
             store.fail(with: TestStore.unreachable)
             _ = await events.next()
             store.fail(with: nil)
@@ -166,8 +166,8 @@ import Testing
         try await put("\(TeamKey.root)ep/lab3/x", Array(repeating: 0, count: Self.limit))
         store.limitLists(to: Self.limit - 1)
         let shop = try Values.id("shop.lab3")
-        try await withMirror { mirror in
-            var events = mirror.events.makeAsyncIterator()
+        try await withWatcher { watcher in
+            var events = watcher.events.makeAsyncIterator()
             while let event = await events.next(), event != .stale(since: nil) {
                 if case .endpoint(let endpoint) = event { #expect(endpoint.id != shop) }
             }
@@ -188,17 +188,17 @@ import Testing
         let junk = "\(TeamKey.root)claim/x"
         try await put(junk, Array(repeating: 0, count: Self.limit))
         store.limitLists(to: Self.limit)
-        try await withMirror { mirror in
-            var events = mirror.events.makeAsyncIterator()
+        try await withWatcher { watcher in
+            var events = watcher.events.makeAsyncIterator()
             while let event = await events.next(), event != .stale(since: nil) {}
-            #expect(mirror.snapshot.claims.isEmpty)
+            #expect(watcher.snapshot.claims.isEmpty)
 
             _ = try await store.inner.write([.delete(key: junk)], if: nil)
             await clock.waitForSleepers()
             clock.advance(by: .seconds(2))
 
             guard case .claim? = await events.next() else { return #expect(Bool(false), "no claim") }
-            #expect(mirror.staleSince == nil)
+            #expect(watcher.staleSince == nil)
         }
     }
 
@@ -288,11 +288,11 @@ private final class ChangingStore: TeamStore {
         try await inner.write(writes, if: condition)
     }
 
-    func grantLease(timeToLive: Duration) async throws(TeamStoreError) -> TeamStoreLease.ID {
-        try await inner.grantLease(timeToLive: timeToLive)
+    func grantSessionLease(timeToLive: Duration) async throws(TeamStoreError) -> SessionLease.ID {
+        try await inner.grantSessionLease(timeToLive: timeToLive)
     }
 
-    func renewLease(_ id: TeamStoreLease.ID) async throws(TeamStoreError) { try await inner.renewLease(id) }
+    func renewSessionLease(_ id: SessionLease.ID) async throws(TeamStoreError) { try await inner.renewSessionLease(id) }
 
-    func revokeLease(_ id: TeamStoreLease.ID) async throws(TeamStoreError) { try await inner.revokeLease(id) }
+    func revokeSessionLease(_ id: SessionLease.ID) async throws(TeamStoreError) { try await inner.revokeSessionLease(id) }
 }

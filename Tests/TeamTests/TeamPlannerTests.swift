@@ -59,7 +59,7 @@ import Testing
     /// Runs the body with the planner of gamma, which knows the team.
     private func withPlanner(_ body: (TeamPlanner) async throws -> Void) async throws {
         let members = try await TeamMembers(in: scratch.path, logger: .quiet)
-        let mirror = TeamMirror(
+        let watcher = TeamWatcher(
             host: try host("gamma"),
             team: Self.team,
             store: store,
@@ -71,14 +71,14 @@ import Testing
             endpoints: EndpointRegistry(),
             brokers: HostBrokers(
                 members: members,
-                mirror: mirror,
+                watcher: watcher,
                 client: HostClient(security: NoSecurity(), addressRefusal: { _ in nil })
             ),
             callers: CallerDirectory(accessStore: try AccessStore(in: scratch.path, logger: .quiet))
         )
         try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await mirror.run() }
-            for await event in mirror.events where event == .stale(since: nil) { break }
+            group.addTask { try await watcher.run() }
+            for await event in watcher.events where event == .stale(since: nil) { break }
             try await body(planner)
             group.cancelAll()
         }

@@ -184,7 +184,7 @@ import Testing
     @Test func `after the loss of the lease everything is published again, with a higher generation`() async throws {
         try await withPublished([Values.endpoint("one")]) { broker in
             let first = try #require(broker.session.lease)
-            try await store.inner.revokeLease(first.id)
+            try await store.inner.revokeSessionLease(first.id)
             #expect(try await keys() == [])
 
             // The write tells the publisher that the lease has ended.
@@ -214,7 +214,7 @@ import Testing
     }
 
     @Test func `a restarted broker keeps the entries of its crashed process, and deletes the others`() async throws {
-        let old = try await store.inner.grantLease(timeToLive: .seconds(10))
+        let old = try await store.inner.grantSessionLease(timeToLive: .seconds(10))
         for key in ["ep/lab1/shop", "ep/lab1/gone", "dev/lab1/\(try Values.udid(1)).usb", "ep/lab10/other"] {
             let write = TeamStoreWrite.put(key: TeamKey.root + key, value: [], lease: old)
             _ = try await store.inner.write([write], if: nil)

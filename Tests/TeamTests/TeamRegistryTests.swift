@@ -21,11 +21,11 @@ import Testing
         @discardableResult
         func events(until isLast: (TeamEvent) -> Bool) async throws -> [TeamEvent] {
             var events: [TeamEvent] = []
-            for await event in registry.mirror.events {
+            for await event in registry.watcher.events {
                 events.append(event)
                 if isLast(event) { return events }
             }
-            throw TestSupportError("the mirror ended without the wanted event")
+            throw TestSupportError("the watcher ended without the wanted event")
         }
 
         func publish(_ endpoints: String..., devices: [Device] = []) throws {
@@ -77,7 +77,7 @@ import Testing
 
                 try await lab1.events(until: Self.isEndpoint("bank.lab2"))
                 try await lab2.events(until: Self.isEndpoint("shop.lab1"))
-                #expect(lab2.registry.mirror.routes(to: try Values.udid(1)).map(\.host.name.text) == ["lab1"])
+                #expect(lab2.registry.watcher.routes(to: try Values.udid(1)).map(\.host.name.text) == ["lab1"])
             }
         }
     }

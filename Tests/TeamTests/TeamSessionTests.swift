@@ -137,7 +137,7 @@ import Testing
         try await withRunning([session]) {
             await advance(seconds: 1)
             let first = try #require(session.lease)
-            try await store.inner.revokeLease(first.id)
+            try await store.inner.revokeSessionLease(first.id)
 
             await advance(seconds: 2)
             try await eventually("there is a new lease") { session.lease.map { $0 != first } ?? false }

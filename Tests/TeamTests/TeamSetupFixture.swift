@@ -107,13 +107,13 @@ private struct LossyStore: TeamStore {
         return isMade
     }
 
-    func grantLease(timeToLive: Duration) async throws(TeamStoreError) -> TeamStoreLease.ID {
-        try await inner.grantLease(timeToLive: timeToLive)
+    func grantSessionLease(timeToLive: Duration) async throws(TeamStoreError) -> SessionLease.ID {
+        try await inner.grantSessionLease(timeToLive: timeToLive)
     }
 
-    func renewLease(_ id: TeamStoreLease.ID) async throws(TeamStoreError) { try await inner.renewLease(id) }
+    func renewSessionLease(_ id: SessionLease.ID) async throws(TeamStoreError) { try await inner.renewSessionLease(id) }
 
-    func revokeLease(_ id: TeamStoreLease.ID) async throws(TeamStoreError) { try await inner.revokeLease(id) }
+    func revokeSessionLease(_ id: SessionLease.ID) async throws(TeamStoreError) { try await inner.revokeSessionLease(id) }
 }
 
 /// The authority in the same process: the network between two hosts, without TLS.

@@ -107,20 +107,20 @@ final class TestStore: TeamStore {
         return isMade
     }
 
-    func grantLease(timeToLive: Duration) async throws(TeamStoreError) -> TeamStoreLease.ID {
+    func grantSessionLease(timeToLive: Duration) async throws(TeamStoreError) -> SessionLease.ID {
         try enter { $0.grants += 1 }
-        return try await inner.grantLease(timeToLive: timeToLive)
+        return try await inner.grantSessionLease(timeToLive: timeToLive)
     }
 
-    func renewLease(_ id: TeamStoreLease.ID) async throws(TeamStoreError) {
+    func renewSessionLease(_ id: SessionLease.ID) async throws(TeamStoreError) {
         try enter { $0.renewals += 1 }
         await waitForGate()
-        try await inner.renewLease(id)
+        try await inner.renewSessionLease(id)
     }
 
-    func revokeLease(_ id: TeamStoreLease.ID) async throws(TeamStoreError) {
+    func revokeSessionLease(_ id: SessionLease.ID) async throws(TeamStoreError) {
         try enter { _ in }
-        try await inner.revokeLease(id)
+        try await inner.revokeSessionLease(id)
     }
 
     private func enter(_ count: (inout Record) -> Void) throws(TeamStoreError) {

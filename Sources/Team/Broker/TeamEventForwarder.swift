@@ -6,7 +6,7 @@ import ServiceLifecycle
 
 /// Passes the entries of other hosts on to the lists of this broker, and their claims to its leases.
 struct TeamEventForwarder: Service {
-    let mirror: TeamMirror
+    let watcher: TeamWatcher
     let endpoints: RemoteEndpoints
     let devices: TeamDevices
     let claims: TeamLeaseClaims
@@ -16,7 +16,7 @@ struct TeamEventForwarder: Service {
 
     func run() async throws {
         var online: Set<HostName> = []
-        for await event in mirror.events.cancelOnGracefulShutdown() {
+        for await event in watcher.events.cancelOnGracefulShutdown() {
             log(event, &online)
             await forward(event)
         }
@@ -65,11 +65,11 @@ struct TeamEventForwarder: Service {
     }
 
     private func setDevices(of host: HostName) async {
-        await devices.set(mirror.snapshot.devices.filter { $0.host == host }.map(\.device), of: host)
+        await devices.set(watcher.snapshot.devices.filter { $0.host == host }.map(\.device), of: host)
     }
 
     private func setHosts() {
-        let snapshot = mirror.snapshot
+        let snapshot = watcher.snapshot
         endpoints.setHosts(snapshot.hosts.keys.map(snapshot.status))
         endpoints.hosts.setMembers(snapshot.staleSince == nil ? Set(snapshot.members.keys) : nil)
     }

@@ -25,7 +25,7 @@ struct TeamPlanner: TargetPlanner {
             do throws(DialError) { return try await local.snapshot(of: target, for: owner) } catch {
                 guard error.reason == .deviceAbsent || error.reason == .usbmuxdAbsent else { throw error }
                 // No plan for a client of another host: it asked this broker because the phone was attached here.
-                let plans = brokers.mirror.hosts(of: udid).compactMap { try? plan(to: target, on: $0, for: owner) }
+                let plans = brokers.watcher.hosts(of: udid).compactMap { try? plan(to: target, on: $0, for: owner) }
                 guard !plans.isEmpty else { throw lostHost(of: udid) ?? error }
                 return TargetSnapshot(plans)
             }
@@ -35,7 +35,7 @@ struct TeamPlanner: TargetPlanner {
     /// Returns the error for a phone that another host listed before; nil for any other phone.
     private func lostHost(of udid: UDID) -> DialError? {
         guard let host = brokers.phones.host(of: udid) else { return nil }
-        let reason = brokers.mirror.host(host) == nil ? "is offline" : "does not list it any more"
+        let reason = brokers.watcher.host(host) == nil ? "is offline" : "does not list it any more"
         return DialError(
             .deviceAbsent,
             "phone \(udid) was attached to the host \(host), which \(reason); the tunnel works again as soon as a host "
@@ -50,7 +50,7 @@ struct TeamPlanner: TargetPlanner {
         }
         let endpoint: Endpoint
         do { endpoint = try await endpoints.endpoint(id) } catch { throw DialError(.noRoute, error.description) }
-        guard endpoint.state == .offline, brokers.mirror.staleSince == nil else { return }
+        guard endpoint.state == .offline, brokers.watcher.staleSince == nil else { return }
         throw DialError(.noRoute, "\(id) is offline; the tunnel works again as soon as it is back")
     }
 
@@ -98,7 +98,7 @@ struct CallerDirectory: Sendable {
     }
 }
 
-extension TeamMirror {
+extension TeamWatcher {
     /// Returns the hosts that reach a phone: the one that leases the phone, then the others in the order of their routes.
     fileprivate func hosts(of udid: UDID) -> [HostName] {
         let leasing = claim(of: .device(udid))?.host

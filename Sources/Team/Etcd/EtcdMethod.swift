@@ -26,16 +26,16 @@ extension EtcdMethod<EtcdWatchRequest, EtcdWatchResponse> {
 
 extension EtcdMethod<EtcdLeaseGrantRequest, EtcdLeaseGrantResponse> {
     /// A lease that is granted twice ends by itself.
-    static var grantLease: Self { Self("Lease/LeaseGrant", isRepeatable: true) }
+    static var grantSessionLease: Self { Self("Lease/LeaseGrant", isRepeatable: true) }
 }
 
 extension EtcdMethod<EtcdLeaseKeepAliveRequest, EtcdLeaseKeepAliveResponse> {
     /// A stream in both directions, used for one request and one response.
-    static var renewLease: Self { Self("Lease/LeaseKeepAlive", isRepeatable: true) }
+    static var renewSessionLease: Self { Self("Lease/LeaseKeepAlive", isRepeatable: true) }
 }
 
 extension EtcdMethod<EtcdLeaseRevokeRequest, EtcdEmptyResponse> {
-    static var revokeLease: Self { Self("Lease/LeaseRevoke", isRepeatable: true) }
+    static var revokeSessionLease: Self { Self("Lease/LeaseRevoke", isRepeatable: true) }
 }
 
 extension EtcdMethod<EtcdAuthEnableRequest, EtcdEmptyResponse> {

@@ -68,19 +68,19 @@ package struct EtcdStore: TeamStore {
         return response.succeeded
     }
 
-    package func grantLease(timeToLive: Duration) async throws(TeamStoreError) -> TeamStoreLease.ID {
+    package func grantSessionLease(timeToLive: Duration) async throws(TeamStoreError) -> SessionLease.ID {
         // etcd counts in seconds; a lease is at least as long as requested.
         let (seconds, rest) = timeToLive.components
-        let response = try await client.call(.grantLease, .with { $0.ttl = seconds + (rest > 0 ? 1 : 0) })
+        let response = try await client.call(.grantSessionLease, .with { $0.ttl = seconds + (rest > 0 ? 1 : 0) })
         return response.id
     }
 
-    package func renewLease(_ id: TeamStoreLease.ID) async throws(TeamStoreError) {
-        let response = try await client.call(.renewLease, .with { $0.id = id })
+    package func renewSessionLease(_ id: SessionLease.ID) async throws(TeamStoreError) {
+        let response = try await client.call(.renewSessionLease, .with { $0.id = id })
         guard response.ttl > 0 else { throw .leaseEnded }
     }
 
-    package func revokeLease(_ id: TeamStoreLease.ID) async throws(TeamStoreError) {
-        do { _ = try await client.call(.revokeLease, .with { $0.id = id }) } catch .leaseEnded {}
+    package func revokeSessionLease(_ id: SessionLease.ID) async throws(TeamStoreError) {
+        do { _ = try await client.call(.revokeSessionLease, .with { $0.id = id }) } catch .leaseEnded {}
     }
 }

@@ -7,7 +7,7 @@ import SystemIO
 /// The brokers of the other hosts of the team: their addresses, and connections to them.
 struct HostBrokers: Sendable {
     let members: TeamMembers
-    let mirror: TeamMirror
+    let watcher: TeamWatcher
     let client: HostClient
     var presence = HostPresence()
     var phones = LastPhoneHosts()
@@ -16,7 +16,7 @@ struct HostBrokers: Sendable {
     ///
     /// - Throws: `HostError.absent` for a host that is no member, or whose broker does not run.
     private func address(of host: HostName) throws(HostError) -> MemberAddress {
-        guard let member = members[host], let published = mirror.host(host) else { throw .absent(host) }
+        guard let member = members[host], let published = watcher.host(host) else { throw .absent(host) }
         return MemberAddress(host: host, key: member.key, addresses: published.addresses)
     }
 

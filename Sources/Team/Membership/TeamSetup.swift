@@ -139,7 +139,7 @@ extension TeamSetup {
             status.hint =
                 "append ca.pem of \(files) to the file of etcd's --trusted-ca-file, restart etcd, then run \(command)"
         } else {
-            // The registry has just answered. The mirror reads it again within 2 s.
+            // The registry has just answered. The watcher reads it again within 2 s.
             status.staleSince = nil
         }
         return status

@@ -9,7 +9,7 @@ package struct TeamRegistry: Service {
     package let members: TeamMembers
     package let session: TeamSession
     package let publisher: TeamPublisher
-    package let mirror: TeamMirror
+    package let watcher: TeamWatcher
     package let claims: TeamClaims
 
     /// - Parameters:
@@ -33,7 +33,7 @@ package struct TeamRegistry: Service {
         session = TeamSession(store: store, clock: clock, now: now, logger: logger)
         publisher = TeamPublisher(host: host, session: session)
         claims = TeamClaims(host: host, session: session)
-        mirror = TeamMirror(
+        watcher = TeamWatcher(
             host: host,
             team: membership.team,
             store: store,
@@ -47,7 +47,7 @@ package struct TeamRegistry: Service {
     /// Runs all parts until the service group shuts down. The entries of this host are deleted at the end.
     package func run() async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for service in [session, publisher, mirror, claims] as [any Service] {
+            for service in [session, publisher, watcher, claims] as [any Service] {
                 group.addTask { try await service.run() }
             }
             try await group.waitForAll()

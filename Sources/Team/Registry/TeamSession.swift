@@ -12,7 +12,7 @@ import SystemIO
 package final class TeamSession: Service {
     /// One lease in the registry.
     package struct Lease: Hashable, Sendable {
-        package let id: TeamStoreLease.ID
+        package let id: SessionLease.ID
         /// A number that is greater for each later lease of this host. It is the time of the grant in milliseconds
         /// since 1970, and at least one more than the number before. So it also grows with a restart of the broker.
         package let generation: UInt64
@@ -96,7 +96,7 @@ package final class TeamSession: Service {
         states.finish()
         guard let last else { return }
         _ = try? await withTimeout(Self.revocationLimit, clock: ContinuousClock()) { [store] in
-            try await store.revokeLease(last.id)
+            try await store.revokeSessionLease(last.id)
         }
     }
 
@@ -104,7 +104,7 @@ package final class TeamSession: Service {
     private func keepLeases() async -> Lease? {
         var backoff = Self.backoff
         while !Task.isCancelled {
-            if let lease = await grantLease() {
+            if let lease = await grantSessionLease() {
                 backoff.reset()
                 await keep(lease)
                 if Task.isCancelled { return lease }
@@ -117,11 +117,11 @@ package final class TeamSession: Service {
 
     private static var backoff: Backoff { Backoff(from: .milliseconds(200), to: .seconds(2)) }
 
-    private func grantLease() async -> Lease? {
+    private func grantSessionLease() async -> Lease? {
         // The registry counts from a later time than this.
         let start = timer.elapsed
         do {
-            let id = try await store.grantLease(timeToLive: Self.timeToLive)
+            let id = try await store.grantSessionLease(timeToLive: Self.timeToLive)
             let deadline = start + Self.timeToLive - Self.safetyMargin
             let milliseconds = UInt64(max(0, now().timeIntervalSince1970 * 1_000))
             let lease = progress.withLock { progress in
@@ -162,7 +162,7 @@ package final class TeamSession: Service {
             do { try await clock.sleep(for: pause) } catch { return }
             let start = timer.elapsed
             do throws(TeamStoreError) {
-                try await store.renewLease(lease.id)
+                try await store.renewSessionLease(lease.id)
                 let elapsed = timer.elapsed
                 let isInTime = progress.withLock { progress in
                     guard progress.lease == lease, progress.deadline > elapsed else { return false }

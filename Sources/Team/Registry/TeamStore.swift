@@ -29,19 +29,19 @@ package protocol TeamStore: Sendable {
     func write(_ writes: [TeamStoreWrite], if condition: TeamStoreCondition?) async throws(TeamStoreError) -> Bool
 
     /// Creates a lease. Its entries are deleted when it ends.
-    func grantLease(timeToLive: Duration) async throws(TeamStoreError) -> TeamStoreLease.ID
+    func grantSessionLease(timeToLive: Duration) async throws(TeamStoreError) -> SessionLease.ID
 
     /// Renews a lease to its full time.
     ///
     /// - Throws: `TeamStoreError.leaseEnded` if the lease has ended.
-    func renewLease(_ id: TeamStoreLease.ID) async throws(TeamStoreError)
+    func renewSessionLease(_ id: SessionLease.ID) async throws(TeamStoreError)
 
     /// Ends a lease and deletes its entries. Does nothing if the lease has ended.
-    func revokeLease(_ id: TeamStoreLease.ID) async throws(TeamStoreError)
+    func revokeSessionLease(_ id: SessionLease.ID) async throws(TeamStoreError)
 }
 
 /// A lease of the store. Not to be confused with the lease of an endpoint.
-package enum TeamStoreLease {
+package enum SessionLease {
     package typealias ID = Int64
 }
 
@@ -83,7 +83,7 @@ package struct TeamStoreChanges: Hashable, Sendable {
 
 package enum TeamStoreWrite: Hashable, Sendable {
     /// Puts a value. With a lease, the entry ends with it.
-    case put(key: String, value: [UInt8], lease: TeamStoreLease.ID?)
+    case put(key: String, value: [UInt8], lease: SessionLease.ID?)
     case delete(key: String)
     /// Deletes every key that begins with the prefix.
     case deleteAll(prefix: String)

@@ -25,7 +25,7 @@ import Testing
     @Test(.needs(.etcd)) func `a host writes its own entries and claims, and reads all`() async throws {
         let (cluster, _) = try await start(in: scratch)
         let store = try await cluster.store("lab1")
-        let lease = try await store.grantLease(timeToLive: .seconds(60))
+        let lease = try await store.grantSessionLease(timeToLive: .seconds(60))
         let keys = ["host/lab1", "ep/lab1/app", "dev/lab1/phone.usb", "claim/device-phone"]
         for key in keys { try await store.put("/patchbay/v1/\(key)", lease: lease) }
         #expect(
@@ -36,7 +36,7 @@ import Testing
         )
         #expect(try await store.write([.deleteAll(prefix: "/patchbay/v1/ep/lab1/")], if: nil))
         #expect(try await cluster.store("lab2").list("/patchbay/v1/").entries.count == 4)
-        try await store.renewLease(lease)
+        try await store.renewSessionLease(lease)
     }
 
     @Test(.needs(.etcd)) func `a host writes nothing else`() async throws {

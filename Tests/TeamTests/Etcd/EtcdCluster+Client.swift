@@ -21,7 +21,7 @@ extension EtcdCluster {
 }
 
 extension TeamStore {
-    func put(_ key: String, _ text: String = "", lease: TeamStoreLease.ID? = nil) async throws(TeamStoreError) {
+    func put(_ key: String, _ text: String = "", lease: SessionLease.ID? = nil) async throws(TeamStoreError) {
         _ = try await write([.put(key: key, value: Array(text.utf8), lease: lease)], if: nil)
     }
 }

@@ -23,12 +23,12 @@ import Testing
     @Test(.needs(.etcd)) func `writes continue after the leader is killed, and leases live on`() async throws {
         let cluster = try await EtcdCluster(servers: 3, in: scratch)
         let store = try await cluster.store()
-        let lease = try await store.grantLease(timeToLive: .seconds(60))
+        let lease = try await store.grantSessionLease(timeToLive: .seconds(60))
         try await store.put("/a", "before", lease: lease)
         let start = try await store.list("/").revision
         try await cluster.leader().kill()
         try await recovered("a write") { () async throws(TeamStoreError) in try await store.put("/b", "after") }
-        try await recovered("a renewal") { () async throws(TeamStoreError) in try await store.renewLease(lease) }
+        try await recovered("a renewal") { () async throws(TeamStoreError) in try await store.renewSessionLease(lease) }
         #expect(try await store.list("/").entries.map(\.text) == ["/a=before", "/b=after"])
         var changes = store.changes(of: "/", after: start).makeAsyncIterator()
         #expect(try await changes.next()?.changes == [.put(TeamStoreEntry(key: "/b", value: Array("after".utf8)))])
@@ -155,12 +155,12 @@ import Testing
     @Test(.needs(.etcd)) func `a single server keeps its entries and leases over a restart`() async throws {
         let cluster = try await EtcdCluster(in: scratch)
         let store = try await cluster.store()
-        let lease = try await store.grantLease(timeToLive: .seconds(60))
+        let lease = try await store.grantSessionLease(timeToLive: .seconds(60))
         try await store.put("/a", lease: lease)
         try await cluster.servers[0].kill()
         await #expect { try await store.list("/") } throws: { isUnreachable($0) }
         try await cluster.restart(cluster.servers[0])
-        try await recovered("a renewal") { () async throws(TeamStoreError) in try await store.renewLease(lease) }
+        try await recovered("a renewal") { () async throws(TeamStoreError) in try await store.renewSessionLease(lease) }
         #expect(try await store.list("/").entries.map(\.key) == ["/a"])
     }
 }

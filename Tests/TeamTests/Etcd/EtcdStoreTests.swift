@@ -69,24 +69,24 @@ import Testing
         let store = try await EtcdCluster(in: scratch).store()
         let start = try await store.list("/").revision
         // Long enough for a test process that is paused before the put.
-        let lease = try await store.grantLease(timeToLive: .seconds(10))
-        try await store.renewLease(lease)
+        let lease = try await store.grantSessionLease(timeToLive: .seconds(10))
+        try await store.renewSessionLease(lease)
         let puts = ["/a", "/b"].map { TeamStoreWrite.put(key: $0, value: [], lease: lease) }
         #expect(try await store.write(puts, if: nil))
         var changes = store.changes(of: "/", after: start).makeAsyncIterator()
         #expect(try await changes.next()?.changes.count == 2)
         let end = try #require(await changes.next())
         #expect(Set(end.changes) == [.delete(key: "/a"), .delete(key: "/b")])
-        await #expect(throws: TeamStoreError.leaseEnded) { try await store.renewLease(lease) }
+        await #expect(throws: TeamStoreError.leaseEnded) { try await store.renewSessionLease(lease) }
         await #expect(throws: TeamStoreError.leaseEnded) { try await store.put("/c", lease: lease) }
-        try await store.revokeLease(lease)
+        try await store.revokeSessionLease(lease)
     }
 
     @Test(.needs(.etcd)) func `a revoked lease takes its entries along`() async throws {
         let store = try await EtcdCluster(in: scratch).store()
-        let lease = try await store.grantLease(timeToLive: .seconds(60))
+        let lease = try await store.grantSessionLease(timeToLive: .seconds(60))
         try await store.put("/a", lease: lease)
-        try await store.revokeLease(lease)
+        try await store.revokeSessionLease(lease)
         #expect(try await store.list("/").entries.isEmpty)
     }
 

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Team
 
-@Suite(.timeLimit(.minutes(1)), .scratchFolder) struct TeamMirrorTests {
+@Suite(.timeLimit(.minutes(1)), .scratchFolder) struct TeamWatcherTests {
     private let scratch = ScratchFolder.current
     private let clock = ManualClock()
     private let store: TestStore
@@ -15,27 +15,27 @@ import Testing
     init() { store = TestStore(InMemoryTeamStore(clock: clock)) }
 
     private struct Running {
-        let mirror: TeamMirror
+        let watcher: TeamWatcher
         let members: TeamMembers
 
         /// Returns the events until one meets the condition, with that one.
         func events(until isLast: (TeamEvent) -> Bool) async throws -> [TeamEvent] {
             var events: [TeamEvent] = []
-            for await event in mirror.events {
+            for await event in watcher.events {
                 events.append(event)
                 if isLast(event) { return events }
             }
-            throw TestSupportError("the mirror ended without the wanted event")
+            throw TestSupportError("the watcher ended without the wanted event")
         }
     }
 
-    /// Runs the mirror of lab1 in a team with lab2.
-    private func withMirror(_ body: @Sendable (Running) async throws -> Void) async throws {
+    /// Runs the watcher of lab1 in a team with lab2.
+    private func withWatcher(_ body: @Sendable (Running) async throws -> Void) async throws {
         let authority = TeamAuthority(store: store.inner)
         try await authority.create(Values.team)
         for name in ["lab1", "lab2"] { try await authority.add(try Values.member(name)) }
         let members = try await TeamMembers(in: scratch.path, logger: Values.logger)
-        let mirror = TeamMirror(
+        let watcher = TeamWatcher(
             host: try Values.host("lab1"),
             team: Values.team,
             store: store,
@@ -44,7 +44,7 @@ import Testing
             now: { Values.date },
             logger: Values.logger
         )
-        try await withRunning([mirror]) { try await body(Running(mirror: mirror, members: members)) }
+        try await withRunning([watcher]) { try await body(Running(watcher: watcher, members: members)) }
     }
 
     private func put(_ id: String, state: Endpoint.State = .online) async throws {
@@ -67,17 +67,17 @@ import Testing
 
     @Test func `the first list ends with the mark that all is current`() async throws {
         try await put("shop")
-        try await withMirror { running in
+        try await withWatcher { running in
             let events = try await running.events(until: Self.isCurrent)
 
             #expect(events.count == 4)
-            #expect(running.mirror.staleSince == nil)
-            #expect(running.mirror.snapshot.members.count == 2)
+            #expect(running.watcher.staleSince == nil)
+            #expect(running.watcher.snapshot.members.count == 2)
         }
     }
 
     @Test func `changes follow the list`() async throws {
-        try await withMirror { running in
+        try await withWatcher { running in
             _ = try await running.events(until: Self.isCurrent)
 
             try await put("shop")
@@ -89,12 +89,12 @@ import Testing
     @Test func `a lost connection marks the entries as stale, and nothing is missed afterwards`() async throws {
         try await put("kept")
         try await put("gone")
-        try await withMirror { running in
+        try await withWatcher { running in
             _ = try await running.events(until: Self.isCurrent)
 
             store.fail(with: TestStore.unreachable)
             #expect(try await running.events { _ in true } == [.stale(since: Values.date)])
-            #expect(running.mirror.staleSince == Values.date)
+            #expect(running.watcher.staleSince == Values.date)
             try await delete("gone")
             try await put("new")
             await clock.waitForSleepers()
@@ -104,12 +104,12 @@ import Testing
             let events = try await running.events(until: Self.isCurrent)
             #expect(events.first == .endpointRemoved(try Values.id("gone.lab2")))
             #expect(events.count == 3 && Self.isEndpoint("new.lab2")(events[1]))
-            #expect(running.mirror.staleSince == nil)
+            #expect(running.watcher.staleSince == nil)
         }
     }
 
     @Test func `an unreachable registry is asked again after 0.1 to 2 seconds`() async throws {
-        try await withMirror { running in
+        try await withWatcher { running in
             _ = try await running.events(until: Self.isCurrent)
             store.fail(with: TestStore.unreachable)
             for pause in [100, 200, 400, 800, 1_600, 2_000, 2_000] {
@@ -124,7 +124,7 @@ import Testing
     }
 
     @Test func `after a compaction the registry is listed again, and nothing is missed`() async throws {
-        try await withMirror { running in
+        try await withWatcher { running in
             _ = try await running.events(until: Self.isCurrent)
             store.fail(with: TestStore.unreachable)
             _ = try await running.events { _ in true }
@@ -143,7 +143,7 @@ import Testing
     @Test func `a compaction between list and stream marks nothing as stale`() async throws {
         let compacting = CompactingStore(store.inner)
         try await TeamAuthority(store: store.inner).create(Values.team)
-        let mirror = TeamMirror(
+        let watcher = TeamWatcher(
             host: try Values.host("lab1"),
             team: Values.team,
             store: compacting,
@@ -151,8 +151,8 @@ import Testing
             clock: RecordingClock(isImmediate: true),
             logger: Values.logger
         )
-        try await withRunning([mirror]) {
-            var events = mirror.events.makeAsyncIterator()
+        try await withRunning([watcher]) {
+            var events = watcher.events.makeAsyncIterator()
             #expect(await events.next() == .stale(since: nil))
             try await TeamAuthority(store: store.inner).add(try Values.member("lab3"))
 
@@ -161,7 +161,7 @@ import Testing
     }
 
     @Test func `an entry that cannot be read is skipped and known`() async throws {
-        try await withMirror { running in
+        try await withWatcher { running in
             _ = try await running.events(until: Self.isCurrent)
             let key = TeamKey.endpoint(try Values.id("broken"), on: try Values.host("lab2"))
             _ = try await store.inner.write([.put(key: key.text, value: [0], lease: nil)], if: nil)
@@ -170,7 +170,7 @@ import Testing
             let events = try await running.events { _ in true }
 
             #expect(events.contains(where: Self.isEndpoint("shop.lab2")))
-            #expect(running.mirror.snapshot.unreadableKeys == [key])
+            #expect(running.watcher.snapshot.unreadableKeys == [key])
         }
     }
 
@@ -179,7 +179,7 @@ import Testing
         let authority = TeamAuthority(store: store.inner)
         try await authority.create(Values.team)
         try await authority.add(try Values.member("lab2"))
-        let mirror = TeamMirror(
+        let watcher = TeamWatcher(
             host: try Values.host("lab1"),
             team: Values.team,
             store: store,
@@ -187,12 +187,12 @@ import Testing
             clock: clock,
             logger: Logger(label: "test") { _ in lines }
         )
-        try await withRunning([mirror]) {
+        try await withRunning([watcher]) {
             for number in 0..<3 {
                 let key = TeamKey.endpoint(try Values.id("broken-\(number)"), on: try Values.host("lab2"))
                 _ = try await store.inner.write([.put(key: key.text, value: [0], lease: nil)], if: nil)
             }
-            try await eventually("three are counted") { mirror.snapshot.unreadableKeys.count == 3 }
+            try await eventually("three are counted") { watcher.snapshot.unreadableKeys.count == 3 }
         }
         #expect(lines.count == 1)
     }
@@ -203,7 +203,7 @@ import Testing
         try await authority.add(try Values.member("lab9"))
         let members = try await TeamMembers(in: scratch.path, logger: Values.logger)
         await members.replace(with: [try Values.member("lab2")])
-        let mirror = TeamMirror(
+        let watcher = TeamWatcher(
             host: try Values.host("lab1"),
             team: Values.team,
             store: store,
@@ -211,17 +211,17 @@ import Testing
             clock: clock,
             logger: Values.logger
         )
-        try await withRunning([mirror]) {
+        try await withRunning([watcher]) {
             await clock.waitForSleepers()
 
             let saved = try Values.member("lab2")
             #expect(members.all == [saved])
-            #expect(mirror.staleSince != nil)
+            #expect(watcher.staleSince != nil)
         }
     }
 
     @Test func `a removed member is refused before its removal is reported`() async throws {
-        try await withMirror { running in
+        try await withWatcher { running in
             _ = try await running.events(until: Self.isCurrent)
             let lab2 = try Values.member("lab2")
             #expect(running.members.accepts(lab2.name, key: lab2.key))
@@ -236,7 +236,7 @@ import Testing
     }
 
     @Test func `lookups know hosts, phones and claims`() async throws {
-        try await withMirror { running in
+        try await withWatcher { running in
             _ = try await running.events(until: Self.isCurrent)
             let (lab2, udid) = (try Values.host("lab2"), try Values.udid(1))
             let claim = try Values.claim("lab2", of: "shop.lab2", device: udid)
@@ -250,9 +250,9 @@ import Testing
             }
             _ = try await running.events { if case .claim = $0 { true } else { false } }
 
-            #expect(running.mirror.host(lab2)?.addresses == ["10.0.0.1:7284"])
-            #expect(running.mirror.routes(to: udid).map(\.host.name) == [lab2])
-            #expect(running.mirror.claim(of: .device(udid)) == claim)
+            #expect(running.watcher.host(lab2)?.addresses == ["10.0.0.1:7284"])
+            #expect(running.watcher.routes(to: udid).map(\.host.name) == [lab2])
+            #expect(running.watcher.claim(of: .device(udid)) == claim)
         }
     }
 }
@@ -300,11 +300,11 @@ private final class CompactingStore: TeamStore {
         try await inner.write(writes, if: condition)
     }
 
-    func grantLease(timeToLive: Duration) async throws(TeamStoreError) -> TeamStoreLease.ID {
-        try await inner.grantLease(timeToLive: timeToLive)
+    func grantSessionLease(timeToLive: Duration) async throws(TeamStoreError) -> SessionLease.ID {
+        try await inner.grantSessionLease(timeToLive: timeToLive)
     }
 
-    func renewLease(_ id: TeamStoreLease.ID) async throws(TeamStoreError) { try await inner.renewLease(id) }
+    func renewSessionLease(_ id: SessionLease.ID) async throws(TeamStoreError) { try await inner.renewSessionLease(id) }
 
-    func revokeLease(_ id: TeamStoreLease.ID) async throws(TeamStoreError) { try await inner.revokeLease(id) }
+    func revokeSessionLease(_ id: SessionLease.ID) async throws(TeamStoreError) { try await inner.revokeSessionLease(id) }
 }

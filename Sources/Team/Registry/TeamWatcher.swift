@@ -9,7 +9,7 @@ import SystemIO
 ///
 /// While the registry is unreachable, the last known entries stay and are marked as stale. Each recovery begins with a new
 /// list, of which only the differences are reported.
-package final class TeamMirror: Service {
+package final class TeamWatcher: Service {
     /// All events since `init`, for a single consumer; ends with `run()`. The buffer is unbounded.
     package let events: AsyncStream<TeamEvent>
 
