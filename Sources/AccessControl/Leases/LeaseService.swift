@@ -169,6 +169,9 @@ extension LeaseService {
         note: SanitizedText? = nil,
         renewing: String? = nil
     ) async throws -> Lease {
+        if let host = endpoint.id.host {
+            throw AccessError.notFound("\(endpoint.id.onItsHost) belongs to the host \(host)")
+        }
         try Self.checkLease(of: seconds, for: principal)
         let (target, holder) = (LeaseTarget(endpoint), principal.leaseHolder)
         let promise = Promise<Void>()

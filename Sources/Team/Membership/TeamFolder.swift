@@ -26,10 +26,11 @@ package struct TeamFolder: Sendable {
         )
     }
 
-    /// Deletes the folder with all of its files.
+    /// Deletes the folder with all of its files. Tries three times, because the running team may replace a file meanwhile.
     ///
     /// - Throws: `Problem`.
     func delete() throws {
+        for _ in 1..<3 where access(path, F_OK) == 0 { try? FileManager.default.removeItem(atPath: path) }
         guard access(path, F_OK) == 0 else { return }
         do { try FileManager.default.removeItem(atPath: path) } catch {
             throw Problem(
