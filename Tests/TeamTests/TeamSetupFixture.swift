@@ -113,7 +113,9 @@ private struct LossyStore: TeamStore {
 
     func renewSessionLease(_ id: SessionLease.ID) async throws(TeamStoreError) { try await inner.renewSessionLease(id) }
 
-    func revokeSessionLease(_ id: SessionLease.ID) async throws(TeamStoreError) { try await inner.revokeSessionLease(id) }
+    func revokeSessionLease(_ id: SessionLease.ID) async throws(TeamStoreError) {
+        try await inner.revokeSessionLease(id)
+    }
 }
 
 /// The authority in the same process: the network between two hosts, without TLS.

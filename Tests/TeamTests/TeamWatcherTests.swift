@@ -306,5 +306,7 @@ private final class CompactingStore: TeamStore {
 
     func renewSessionLease(_ id: SessionLease.ID) async throws(TeamStoreError) { try await inner.renewSessionLease(id) }
 
-    func revokeSessionLease(_ id: SessionLease.ID) async throws(TeamStoreError) { try await inner.revokeSessionLease(id) }
+    func revokeSessionLease(_ id: SessionLease.ID) async throws(TeamStoreError) {
+        try await inner.revokeSessionLease(id)
+    }
 }
