@@ -133,9 +133,9 @@ let package = Package(
         module(
             "API",
             [
-                "AccessControl", "Agents", "Apps", "Discovery", "Model", "Registry", "SystemIO", "Team", "Transport",
-                "Tunnels", coreMetrics, httpTypes, hummingbirdCore, logging, lifecycle, metrics, nioCore, nioExtras,
-                nioHTTP1, nioHTTPTypes, nioPosix, nioTLS,
+                "AccessControl", "Agents", "Apps", "Client", "Discovery", "Model", "Registry", "SystemIO", "Team",
+                "Transport", "Tunnels", coreMetrics, httpTypes, hummingbirdCore, logging, lifecycle, metrics, nioCore,
+                nioExtras, nioHTTP1, nioHTTPTypes, nioPosix, nioTLS,
             ]
         ),
         module("Client", ["Model", "SystemIO", "Transport", nioCore, nioPosix, nioHTTP1]),
@@ -146,7 +146,7 @@ let package = Package(
             dependencies: [
                 "AccessControl", "Agents", "Apps", "Client", "Discovery", "Model", "Registry", "SystemIO", "Transport",
                 "Tunnels",
-                logging, lifecycle, metrics, nioCore, nioHPACK, nioHTTP2, nioPosix, nioSSL, protobuf,
+                logging, lifecycle, metrics, nioCore, nioHPACK, nioHTTP1, nioHTTP2, nioPosix, nioSSL, protobuf,
             ],
             exclude: ["Etcd/Protocol/etcd.proto"],
             swiftSettings: settings
@@ -212,8 +212,9 @@ let package = Package(
             "TeamTests",
             [
                 "AccessControl", "Agents", "Apps", "Client", "Discovery", "Model", "Registry", "Samples", "SystemIO",
-                "Team",
-                "TestSupport", "Transport", "Tunnels", logging, lifecycle, nioCore, nioHPACK, nioPosix, protobuf,
+                "Team", "TestSupport", "Transport", "Tunnels", logging, lifecycle, nioCore, nioHPACK, nioHTTP1,
+                nioPosix,
+                protobuf,
             ]
         ),
         tests(
@@ -242,8 +243,8 @@ let package = Package(
         tests(
             "APITests",
             [
-                "AccessControl", "API", "Apps", "Model", "Registry", "Samples", "SystemIO", "Team", "TestSupport",
-                "Tunnels",
+                "AccessControl", "API", "Apps", "Client", "Model", "Registry", "Samples", "SystemIO", "Team",
+                "TestSupport", "Tunnels",
                 httpTypes, logging, metrics, nioCore, nioEmbedded, nioHTTP1, nioPosix,
             ]
         ),
@@ -254,7 +255,10 @@ let package = Package(
                 "TestSupport", "Tunnels", logging, lifecycle,
             ]
         ),
-        tests("ClientTests", ["Client", "Model", "Samples", "SystemIO", "TestSupport", nioCore, nioPosix]),
+        tests(
+            "ClientTests",
+            ["Client", "Model", "Samples", "SystemIO", "TestSupport", "Transport", nioCore, nioHTTP1, nioPosix]
+        ),
         tests(
             "PatchbaydTests",
             [

@@ -1,17 +1,17 @@
 import FoundationEssentials
 import Glibc
 import Model
-import NIOCore
+package import NIOCore
 import NIOHTTP1
 import NIOPosix
 import SystemIO
 import Transport
 
 /// A connection to the broker for one request. Opens at the begin of the request and closes at its end.
-struct HTTPConnection: Sendable {
+package struct HTTPConnection: Sendable {
     private typealias Stream = NIOAsyncChannel<HTTPClientResponsePart, HTTPClientRequestPart>
 
-    let address: BrokerAddress
+    package let address: BrokerAddress
     /// Time without received data after which the request fails.
     let idleTimeout: Duration
     /// The time for connect(2) to one address; nil for `idleTimeout`.
@@ -98,6 +98,7 @@ struct HTTPConnection: Sendable {
 
     func head(of request: OutgoingRequest) -> HTTPRequestHead {
         var head = request.head(host: address.host)
+        head.headers.add(name: "Connection", value: "close")
         if let (name, value) = token?.header { head.headers.add(name: name, value: value) }
         head.headers.add(contentsOf: headers.map { ($0.name, $0.value) })
         return head
@@ -119,7 +120,7 @@ struct HTTPConnection: Sendable {
     }
 
     /// Connects to the broker, with TLS in front of the handlers that `initialize` adds.
-    func connect<Output: Sendable>(
+    package func connect<Output: Sendable>(
         for request: OutgoingRequest,
         initialize: @escaping @Sendable (any Channel) throws -> Output
     ) async throws -> Output {

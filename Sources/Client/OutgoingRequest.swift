@@ -1,41 +1,65 @@
 import Model
-import NIOHTTP1
+package import NIOHTTP1
 
-/// An HTTP request to the broker.
-struct OutgoingRequest: Sendable {
-    var method: HTTPMethod
-    /// First segments of the path. MCP targets are not below `/v1`.
-    var root = ["v1"]
-    /// Further path segments, not yet percent-encoded.
-    var path: [String]
-    var query: [(name: String, value: String)] = []
-    /// A JSON body; nil for a request without a body.
-    var body: [UInt8]?
-    var lastEventID: String?
-    var accept = "application/json"
-    /// Additional headers.
-    var headers: [(name: String, value: String)] = []
+/// An HTTP request to a broker.
+package struct OutgoingRequest: Sendable {
+    package let method: HTTPMethod
+    /// The path and the query, percent-encoded.
+    package let target: String
+    /// The headers, without those of the connection.
+    package var headers: [(name: String, value: String)]
+    /// The body; nil for a request without a body.
+    package let body: [UInt8]?
 
-    /// The request's name in error messages, for example `GET /v1/status`.
-    var name: String { "\(method.rawValue) \(target)" }
-
-    /// The request target; percent-encodes every character that is not unreserved (RFC 3986, section 2.3).
-    var target: String {
-        let path = "/" + (root + path).map(\.urlEscaped).joined(separator: "/")
-        guard !query.isEmpty else { return path }
-        return path + "?" + query.map { "\($0.name)=\($0.value.urlEscaped)" }.joined(separator: "&")
+    /// Creates a request from its parts as they are.
+    package init(
+        method: HTTPMethod,
+        target: String,
+        headers: [(name: String, value: String)],
+        body: [UInt8]? = nil
+    ) {
+        (self.method, self.target, self.headers, self.body) = (method, target, headers, body)
     }
 
-    func head(host: String) -> HTTPRequestHead {
-        var headers = HTTPHeaders([
-            ("Host", host), ("User-Agent", "patchbay"), ("Accept", accept), ("Connection", "close"),
-        ])
-        if let body {
-            headers.add(name: "Content-Type", value: "application/json")
-            headers.add(name: "Content-Length", value: "\(body.count)")
-        }
-        if let lastEventID { headers.add(name: "Last-Event-ID", value: lastEventID) }
-        headers.add(contentsOf: self.headers.map { ($0.name, $0.value) })
-        return HTTPRequestHead(version: .http1_1, method: method, uri: target, headers: headers)
+    /// Creates a request of the API.
+    ///
+    /// - Parameters:
+    ///   - method: The method.
+    ///   - root: The first segments of the path. MCP targets are not below `/v1`.
+    ///   - path: Further segments, not yet percent-encoded.
+    ///   - query: The query, not yet percent-encoded. Pairs without a value are left out.
+    ///   - body: A JSON body; nil for a request without a body.
+    ///   - accept: The accepted media types.
+    package init(
+        method: HTTPMethod,
+        root: [String] = ["v1"],
+        path: [String],
+        query: [(name: String, value: String?)] = [],
+        body: [UInt8]? = nil,
+        accept: String = "application/json"
+    ) {
+        // Every character that is not unreserved is encoded (RFC 3986, section 2.3).
+        let path = "/" + (root + path).map(\.urlEscaped).joined(separator: "/")
+        let query = query.compactMap { name, value in value.map { "\(name)=\($0.urlEscaped)" } }
+        self.init(
+            method: method,
+            target: query.isEmpty ? path : path + "?" + query.joined(separator: "&"),
+            headers: [("User-Agent", "patchbay"), ("Accept", accept)]
+                + (body == nil ? [] : [("Content-Type", "application/json")]),
+            body: body
+        )
+    }
+
+    /// The request's name in error messages, for example `GET /v1/status`.
+    package var name: String { "\(method.rawValue) \(target)" }
+
+    /// True if a second execution of the request changes nothing.
+    package var isIdempotent: Bool { [.GET, .HEAD, .PUT, .DELETE].contains(method) }
+
+    /// Returns the head for a connection to this host.
+    package func head(host: String) -> HTTPRequestHead {
+        var fields = HTTPHeaders([("Host", host)] + headers.map { ($0.name, $0.value) })
+        if let body { fields.add(name: "Content-Length", value: "\(body.count)") }
+        return HTTPRequestHead(version: .http1_1, method: method, uri: target, headers: fields)
     }
 }

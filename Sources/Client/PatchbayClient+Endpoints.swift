@@ -24,12 +24,11 @@ extension PatchbayClient {
         since revision: UInt64? = nil,
         wait: Int? = nil
     ) async throws -> EndpointList {
-        var request = OutgoingRequest(method: .GET, path: ["endpoints"])
-        if let revision { request.query.append(("since", "\(revision)")) }
-        if let wait { request.query.append(("waitSeconds", "\(wait)")) }
-        if let state { request.query.append(("state", state.rawValue)) }
-        if let app { request.query.append(("app", app)) }
-        if let host { request.query.append(("host", host.text)) }
+        let query = [
+            ("since", revision.map(String.init)), ("waitSeconds", wait.map(String.init)), ("state", state?.rawValue),
+            ("app", app), ("host", host?.text),
+        ]
+        let request = OutgoingRequest(method: .GET, path: ["endpoints"], query: query)
         return try await response(to: request, extraTimeout: .seconds(wait ?? 0))
     }
 
@@ -50,12 +49,6 @@ extension PatchbayClient {
     /// Removes an endpoint and releases its ID. An endpoint that is still discovered returns as a new one.
     package func removeEndpoint(_ id: EndpointID) async throws {
         try await perform(OutgoingRequest(method: .DELETE, path: ["endpoints", id.text]))
-    }
-
-    /// Probes an endpoint now. An unreachable endpoint takes until the broker's probe timeout.
-    package func probe(_ id: EndpointID) async throws -> Endpoint {
-        let request = OutgoingRequest(method: .POST, path: ["endpoints", id.text, "probe"])
-        return try await response(to: request, extraTimeout: .seconds(20))
     }
 
     package func configuration() async throws -> [ConfigurationEntry] { try await items(at: "configuration") }

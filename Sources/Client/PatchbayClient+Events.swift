@@ -14,8 +14,8 @@ extension PatchbayClient {
         after revision: UInt64? = nil,
         _ handle: (BrokerEvent) async throws -> Void
     ) async throws {
-        var request = OutgoingRequest(method: .GET, path: ["events"])
-        request.lastEventID = revision.map(String.init)
+        var request = OutgoingRequest(method: .GET, path: ["events"], accept: "text/event-stream")
+        if let revision { request.headers.append(("Last-Event-ID", "\(revision)")) }
         try await stream(request) { event in
             if let event = try brokerEvent(event) { try await handle(event) }
         }

@@ -27,10 +27,10 @@ extension PatchbayClient {
             method: message.body == nil ? .GET : .POST,
             root: [],
             path: target.path,
-            body: message.body
+            body: message.body,
+            accept: message.body == nil ? "text/event-stream" : "application/json, text/event-stream"
         )
-        request.accept = message.body == nil ? "text/event-stream" : "application/json, text/event-stream"
-        request.headers = message.headers.map { ($0.name, $0.value) }
+        request.headers += message.headers.map { ($0.name, $0.value) }
         var events: SSEDecoder?
         var body: [UInt8] = []
         var errorStatus: Int?

@@ -1,13 +1,12 @@
-import FoundationEssentials
 import Model
 import NIOCore
-import NIOHTTP1
+package import NIOHTTP1
 
 /// A client of the broker's HTTP API.
 ///
 /// A stateless value. Each call uses its own connection, so a restart of the broker between two calls has no
 /// effect. All calls throw `ClientError`. Cancelling the task aborts a call immediately.
-package struct PatchbayClient: Sendable {
+package struct PatchbayClient: APIClient {
     package let address: BrokerAddress
     /// Time without received data after which a call fails.
     package let timeout: Duration
@@ -59,15 +58,13 @@ package struct PatchbayClient: Sendable {
     package var advertisements: AdvertisementClient { AdvertisementClient(client: self) }
     package var approvals: ApprovalClient { ApprovalClient(client: self) }
     package var audit: AuditClient { AuditClient(client: self) }
-    package var leases: LeaseClient { LeaseClient(client: self) }
     package var secrets: SecretClient { SecretClient(client: self) }
     package var streams: StreamClient { StreamClient(client: self) }
     package var team: TeamClient { TeamClient(client: self) }
-    package var tools: ToolClient { ToolClient(client: self) }
     package var tunnels: TunnelClient { TunnelClient(client: self) }
 
     /// Returns a connection for one call with this idle timeout.
-    func connection(idleTimeout: Duration) -> HTTPConnection {
+    package func connection(idleTimeout: Duration) -> HTTPConnection {
         HTTPConnection(
             address: address,
             idleTimeout: idleTimeout,
@@ -78,56 +75,22 @@ package struct PatchbayClient: Sendable {
         )
     }
 
-    /// Sends a request and decodes its response.
-    func response<Response: Decodable>(
-        to request: OutgoingRequest,
-        as type: Response.Type = Response.self,
-        extraTimeout: Duration = .zero
-    ) async throws -> Response {
-        let bytes = try await bytes(of: request, extraTimeout: extraTimeout)
-        return try decode(type, from: bytes, what: "the answer to \(request.name)")
-    }
-
-    /// Requests a list and returns its items.
-    func items<Item: ListItem>(at path: String) async throws -> [Item] {
-        try await response(to: OutgoingRequest(method: .GET, path: [path]), as: ListResponse<Item>.self).items
-    }
-
-    /// Sends a request that has no response body.
-    func perform(_ request: OutgoingRequest) async throws {
-        _ = try await bytes(of: request)
-    }
-
     /// Sends a request for an event stream, and handles its events until the broker ends it.
     func stream(_ request: OutgoingRequest, _ handle: (ServerSentEvent) async throws -> Void) async throws {
-        var request = request
-        request.accept = "text/event-stream"
         var decoder = SSEDecoder(limit: HTTPConnection.bodyLimit)
-        try await connection(idleTimeout: max(timeout, Self.streamTimeout)).perform(request) {
-            buffer in
+        try await connection(idleTimeout: max(timeout, Self.streamTimeout)).perform(request) { buffer in
             for event in try decoder.events(in: buffer) { try await handle(event) }
         }
     }
 
-    func decode<Value: Decodable>(_ type: Value.Type, from bytes: some Sequence<UInt8>, what: String) throws -> Value {
-        do {
-            return try JSONCoding.decoder().decode(type, from: Data(bytes))
-        } catch {
-            throw ClientError.invalidResponse(what: what, detail: Self.text(of: error))
-        }
-    }
-
-    func body(_ value: some Encodable) throws -> [UInt8] { Array(try JSONCoding.encoder().encode(value)) }
-
-    /// Sends a request and returns the raw response body.
-    func bytes(
-        of request: OutgoingRequest,
-        extraTimeout: Duration = .zero,
-        limit: Int = HTTPConnection.bodyLimit
-    ) async throws -> [UInt8] {
+    /// - Throws: `ClientError`, `CancellationError`.
+    package func send(
+        _ request: OutgoingRequest,
+        extraTimeout: Duration,
+        limit: Int
+    ) async throws -> (headers: HTTPHeaders, bytes: [UInt8]) {
         var bytes: [UInt8] = []
-        let connection = connection(idleTimeout: timeout + extraTimeout)
-        try await connection.perform(request) { buffer in
+        let headers = try await connection(idleTimeout: timeout + extraTimeout).perform(request) { buffer in
             bytes += buffer.readableBytesView
             guard bytes.count <= limit else {
                 throw ClientError.invalidResponse(
@@ -136,23 +99,6 @@ package struct PatchbayClient: Sendable {
                 )
             }
         }
-        return bytes
-    }
-
-    /// Returns the position of the error in the document. The full text of a DecodingError is too long.
-    private static func text(of error: any Error) -> String {
-        switch error {
-        case DecodingError.keyNotFound(let key, let context):
-            "\(path(context.codingPath)) has no \"\(key.stringValue)\""
-        case DecodingError.dataCorrupted(let context), DecodingError.typeMismatch(_, let context),
-            DecodingError.valueNotFound(_, let context):
-            "\(path(context.codingPath)): \(context.debugDescription)"
-        default: "\(error)"
-        }
-    }
-
-    private static func path(_ keys: [any CodingKey]) -> String {
-        keys.isEmpty
-            ? "the document" : keys.map { $0.intValue.map(String.init) ?? $0.stringValue }.joined(separator: ".")
+        return (headers, bytes)
     }
 }

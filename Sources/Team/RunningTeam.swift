@@ -43,12 +43,10 @@ package struct RunningTeam: Sendable {
             let members = parts.members
             registry = TeamRegistry(membership, store: parts.store, members: members, logger: logger)
             tls = try MemberServerTLS(identity: identity)
-            let security = MemberSecurity(
-                tls: try MemberClientTLS(identity: identity),
-                members: members,
-                connections: connections
-            )
-            let client = HostClient(security: security, addressRefusal: team.settings.refusal(ofMemberAt:))
+            let clientTLS = try MemberClientTLS(identity: identity)
+            let client = HostClient(addressRefusal: team.settings.refusal(ofMemberAt:)) { [connections] host in
+                MemberSecurity(tls: clientTLS, members: members, connections: connections, host: host)
+            }
             brokers = HostBrokers(members: members, watcher: registry.watcher, client: client)
             proxy = TeamProxy(brokers)
             claims = TeamLeaseClaims(registry.claims, of: membership.host)

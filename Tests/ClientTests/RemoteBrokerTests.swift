@@ -1,19 +1,22 @@
-import Client
 import Model
 import NIOCore
+import NIOHTTP1
 import Synchronization
 import Testing
+import Transport
+
+@testable import Client
 
 /// Brokers on other machines, with TLS that is replaced by a script.
 @Suite struct RemoteBrokerTests {
     /// Records the pins, and lets every byte pass in the clear, or fails like TLS at the first event of the channel.
     private final class ScriptedSecurity: ClientTransportSecurity {
-        private let failure: TransportSecurityFailure?
+        private let failure: ClientFailure?
         private let seen = Mutex<[KeyPin]>([])
 
         var pins: [KeyPin] { seen.withLock { $0 } }
 
-        init(failingWith failure: TransportSecurityFailure? = nil) { self.failure = failure }
+        init(failingWith failure: ClientFailure? = nil) { self.failure = failure }
 
         func secure(_ channel: any Channel, pin: KeyPin) throws {
             seen.withLock { $0.append(pin) }
@@ -22,11 +25,11 @@ import Testing
             }
         }
 
-        func failure(of error: any Error) -> TransportSecurityFailure? { (error as? ScriptedFailure)?.failure }
+        func failure(of error: any Error) -> ClientFailure? { (error as? ScriptedFailure)?.failure }
     }
 
     private struct ScriptedFailure: Error {
-        let failure: TransportSecurityFailure
+        let failure: ClientFailure
     }
 
     /// Holds back every write, and fires an error when the channel is active.
@@ -34,9 +37,9 @@ import Testing
         typealias InboundIn = NIOAny
         typealias OutboundIn = NIOAny
 
-        private let failure: TransportSecurityFailure
+        private let failure: ClientFailure
 
-        init(_ failure: TransportSecurityFailure) { self.failure = failure }
+        init(_ failure: ClientFailure) { self.failure = failure }
 
         func channelActive(context: ChannelHandlerContext) {
             context.fireChannelActive()
@@ -66,13 +69,26 @@ import Testing
         }
     }
 
+    @Test func `an address that does not answer in time is unreachable, and nothing was sent to it`() throws {
+        let key = try #require(KeyPin(String(repeating: "A", count: 52)))
+        let connection = HTTPConnection(
+            address: .remote(host: "10.0.0.5", port: 7_284, pin: key),
+            idleTimeout: .seconds(5)
+        )
+        let error = ChannelError.connectTimeout(.seconds(5))
+
+        let failure = connection.failure(ofRemote: error, OutgoingRequest(method: .GET, path: []))
+
+        #expect(failure == .unreachable(address: connection.address.description, reason: "no answer for 5 s"))
+    }
+
     @Test(arguments: [
-        (TransportSecurityFailure.otherKey, ClientError.otherKey(address: "")),
+        (ClientFailure.otherKey, ClientError.otherKey(address: "")),
         (.keyRefused, .keyRefused(address: "")), (.closed, .connectionLost(what: "DELETE /v1/grants/self")),
         (.failed(reason: "x"), .tlsFailed(address: "", reason: "x")),
     ])
     func `a failure of TLS is reported, and nothing was sent`(
-        failure: TransportSecurityFailure,
+        failure: ClientFailure,
         expected: ClientError
     ) async throws {
         try await ScriptedBroker.onLoopback(.silence) { broker, port in

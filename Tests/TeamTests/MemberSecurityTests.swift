@@ -2,6 +2,7 @@ import Client
 import Glibc
 import Model
 import NIOCore
+import NIOHTTP1
 import NIOPosix
 import Samples
 import Synchronization
@@ -94,30 +95,22 @@ import Transport
 
     private func client() throws -> HostClient {
         let tls = try MemberClientTLS(identity: lab1)
-        return HostClient(
-            security: MemberSecurity(tls: tls, members: members, connections: connections),
-            addressRefusal: { _ in nil }
-        )
+        return HostClient(addressRefusal: { _ in nil }) { [members, connections] host in
+            MemberSecurity(tls: tls, members: members, connections: connections, host: host)
+        }
     }
 
-    private let request = HostHTTPRequest(
-        method: "POST",
-        target: "/v1/status",
-        headers: [],
-        body: Array("{}".utf8),
-        isIdempotent: false,
-        timeout: .seconds(30)
-    )
+    private let request = OutgoingRequest(method: .POST, path: ["status"], body: Array("{}".utf8))
 
     @Test func `the next address is tried if another member answers at the first one`() async throws {
         let (wrong, right) = (Received(), Received())
         let (lab3, lab2) = (try await listen(as: lab3, wrong), try await listen(as: lab2, right))
         let client = try client()
         for _ in 0..<20 {
-            let response = try await client.send(request, to: address(lab3, lab2))
+            let response = try await client.send(request, to: address(lab3, lab2), within: .seconds(30))
             #expect(response.status == 200)
             response.close()
-            client.closeAll()
+            client.closeIdle(to: self.lab2.host)
         }
         #expect(wrong.count == 0 && right.count > 0)
         for listener in [lab3, lab2] { try await listener.close().get() }
@@ -130,14 +123,15 @@ import Transport
         let client = try client()
         let expected = ClientError.otherKey(address: "127.0.0.1:\(listener.localAddress?.port ?? 0)")
 
-        await #expect(throws: expected) { _ = try await client.send(request, to: address) }
+        let failure = expected.hostError(lab2.host, isSent: true)
+        await #expect(throws: failure) { _ = try await client.send(request, to: address, within: .seconds(30)) }
         await #expect(throws: expected) {
             let shop: EndpointID = "shop"
             _ = try await client.openStream(to: .endpoint(shop), at: address, headers: [])
         }
 
         #expect(received.count == 0)
-        #expect("\(expected.hostError(lab2.host, isSent: true))".contains("another host answers at 127.0.0.1:"))
+        #expect("\(failure)".contains("another host answers at 127.0.0.1:"))
         try await listener.close().get()
     }
 
@@ -145,7 +139,7 @@ import Transport
         let endless = "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\nbegin"
         let listener = try await listen(as: lab2, Received(), answering: endless)
         let client = try client()
-        let response = try await client.send(request, to: address(listener))
+        let response = try await client.send(request, to: address(listener), within: .seconds(30))
         #expect(connections.count == 1)
         #expect(await connections.closeRefused(by: members).isEmpty)
 
@@ -153,7 +147,7 @@ import Transport
 
         #expect(await connections.closeRefused(by: members) == [lab2.host])
         #expect(connections.count == 0)
-        await #expect(throws: ClientError.connectionLost(what: "POST /v1/status")) {
+        await #expect(throws: HostError.responseLost(lab2.host)) {
             while try await response.next() != nil {}
         }
         try await listener.close().get()
@@ -187,13 +181,14 @@ import Transport
         members.remove(lab2.host)
         let expected = ClientError.notTrusted(address: "127.0.0.1:\(listener.localAddress?.port ?? 0)")
 
-        await #expect(throws: expected) { _ = try await client.send(request, to: address) }
+        let failure = expected.hostError(lab2.host, isSent: true)
+        await #expect(throws: failure) { _ = try await client.send(request, to: address, within: .seconds(30)) }
         await #expect(throws: expected) {
             let shop: EndpointID = "shop"
             _ = try await client.openStream(to: .endpoint(shop), at: address, headers: [])
         }
 
-        #expect(expected.hostError(lab2.host, isSent: true) == .absent(lab2.host))
+        #expect(failure == .absent(lab2.host))
         #expect(received.count == 0)
         try await eventually("the connection is closed") { connections.count == 0 }
         try await listener.close().get()

@@ -1,7 +1,8 @@
 import AccessControl
 import Apps
+import Client
 import Model
-import NIOCore
+import NIOHTTP1
 import Samples
 import Synchronization
 import SystemIO
@@ -20,41 +21,24 @@ import Testing
     /// The brokers of the other hosts. `lab2` has the artifact, `forger` sends other bytes for every name, and `silent`
     /// never answers.
     private final class Hosts: HostConnector {
-        private let sent = Mutex<[(host: HostName, request: HostRequest)]>([])
+        private let sent = Mutex<[(host: HostName, request: OutgoingRequest)]>([])
 
-        var requests: [(host: HostName, request: HostRequest)] { sent.withLock { $0 } }
+        var requests: [(host: HostName, request: OutgoingRequest)] { sent.withLock { $0 } }
 
-        func send(_ request: HostRequest, to host: HostName) async throws -> any HostResponse {
+        func send(
+            _ request: OutgoingRequest,
+            to host: HostName,
+            within timeout: Duration
+        ) async throws -> any HostResponse {
             sent.withLock { $0.append((host, request)) }
             switch host.text {
-            case "lab2": return Answer(200, "picture", type: "image/png")
-            case "lab4": return Answer(200, "picture", type: "text/html; charset=\u{1B}")
-            case "forger": return Answer(200, "<script>", type: "text/html")
-            case "silent": return try await Promise<Answer>().value()
-            default: return Answer(404, "{}", type: "application/problem+json")
+            case "lab2": return HostAnswer(200, "picture", type: "image/png")
+            case "lab4": return HostAnswer(200, "picture", type: "text/html; charset=\u{1B}")
+            case "forger": return HostAnswer(200, "<script>", type: "text/html")
+            case "silent": return try await Promise<HostAnswer>().value()
+            default: return HostAnswer(404, "{}", type: "application/problem+json")
             }
         }
-    }
-
-    private final class Answer: HostResponse {
-        let status: Int
-        let headers: [(name: String, value: String)]
-        private let body: Mutex<ByteBuffer?>
-
-        init(_ status: Int, _ body: String, type: String) {
-            self.status = status
-            headers = [("Content-Type", type)]
-            self.body = Mutex(ByteBuffer(string: body))
-        }
-
-        func next() async throws -> ByteBuffer? {
-            body.withLock { body in
-                defer { body = nil }
-                return body
-            }
-        }
-
-        func close() {}
     }
 
     /// The SHA-256 of `picture`.
@@ -95,7 +79,7 @@ import Testing
         #expect(artifact == Artifact(bytes: Array("picture".utf8), mimeType: "image/png"))
         let last = try #require(hosts.requests.first { $0.host == lab2 }).request
         #expect(hosts.requests.allSatisfy { $0.host == lab2 || $0.host == lab3 })
-        #expect(last.method == "GET" && last.target == "/v1/artifacts/\(Self.sha)")
+        #expect(last.method == .GET && last.target == "/v1/artifacts/\(Self.sha)")
         let caller = last.headers.first { $0.name == TeamCaller.header }?.value
         #expect(caller == principal.caller(at: lab2).headerValue && caller != nil)
     }

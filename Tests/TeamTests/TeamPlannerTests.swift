@@ -1,8 +1,6 @@
 import AccessControl
-import Client
 import FoundationEssentials
 import Model
-import NIOCore
 import Registry
 import Samples
 import SystemIO
@@ -21,12 +19,6 @@ import Testing
         func resolve(_ target: TunnelTarget) throws(DialError) -> ResolvedTarget {
             throw DialError(.deviceAbsent, "the phone is not attached here")
         }
-    }
-
-    private struct NoSecurity: MemberClientSecurity, ClientTransportSecurity {
-        func security(to host: HostName) -> any ClientTransportSecurity { self }
-        func secure(_ channel: any Channel, pin: KeyPin) throws {}
-        func failure(of error: any Error) -> TransportSecurityFailure? { nil }
     }
 
     private static let team = SanitizedText("lab")
@@ -72,7 +64,7 @@ import Testing
             brokers: HostBrokers(
                 members: members,
                 watcher: watcher,
-                client: HostClient(security: NoSecurity(), addressRefusal: { _ in nil })
+                client: HostClient(addressRefusal: { _ in nil }) { _ in NoSecurity() }
             ),
             callers: CallerDirectory(accessStore: try AccessStore(in: scratch.path, logger: .quiet))
         )

@@ -1,7 +1,7 @@
 import AccessControl
 import FoundationEssentials
+import Client
 import Model
-import NIOCore
 import Samples
 import Synchronization
 import Testing
@@ -14,30 +14,11 @@ import Testing
     private struct Host: HostConnector {
         let body: String
 
-        func send(_ request: HostRequest, to host: HostName) async throws -> any HostResponse { Answer(200, body) }
-    }
-
-    private final class Answer: HostResponse {
-        let status: Int
-        let headers: [(name: String, value: String)]
-        private let body: Mutex<ByteBuffer?>
-
-        init(_ status: Int, _ body: String, type: String = "application/json") {
-            self.status = status
-            headers = [("Content-Type", type)]
-            self.body = Mutex(ByteBuffer(string: body))
-        }
-
-        var isRead: Bool { body.withLock { $0 == nil } }
-
-        func next() async throws -> ByteBuffer? {
-            body.withLock { body in
-                defer { body = nil }
-                return body
-            }
-        }
-
-        func close() {}
+        func send(
+            _ request: OutgoingRequest,
+            to host: HostName,
+            within timeout: Duration
+        ) async throws -> any HostResponse { HostAnswer(200, body) }
     }
 
     /// ESC, BEL, a control character of C1 and a bidirectional override, as JSON escapes.
@@ -62,7 +43,7 @@ import Testing
     }
 
     private func problem(_ status: Int, _ body: String, type: String, isMCP: Bool = false) async throws -> Problem {
-        let answer = Answer(status, body, type: type)
+        let answer = HostAnswer(status, body, type: type)
         let problem = await #expect(throws: Problem.self) {
             try await TeamProxy.error(in: answer, from: lab3, isMCP: isMCP)
         }
@@ -194,7 +175,7 @@ import Testing
         let body =
             #"{"jsonrpc": "2.0", "id": 7, "error": {"code": -32600, "message": "no\u001b", "data": [1]}, "detail": "x"}"#
 
-        let error = try await TeamProxy.error(in: Answer(404, body), from: lab3, isMCP: true)
+        let error = try await TeamProxy.error(in: HostAnswer(404, body), from: lab3, isMCP: true)
 
         #expect(
             error == [
@@ -207,7 +188,7 @@ import Testing
 
     @Test func `a response that is no error is passed on unread`() async throws {
         for status in [200, 202, 204] {
-            let answer = Answer(status, #"{"error": {"message": "x"}}"#)
+            let answer = HostAnswer(status, #"{"error": {"message": "x"}}"#)
             #expect(try await TeamProxy.error(in: answer, from: lab3, isMCP: true) == nil)
             #expect(!answer.isRead)
         }

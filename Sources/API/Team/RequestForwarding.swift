@@ -1,11 +1,13 @@
 import AccessControl
 import Agents
 import Apps
+import Client
 import FoundationEssentials
 import HTTPTypes
 import HummingbirdCore
 import Model
 import NIOCore
+import NIOHTTP1
 import Registry
 import ServiceLifecycle
 import Team
@@ -123,14 +125,16 @@ extension TeamProxy {
         let method = request.httpRequest.method
         let query = request.httpRequest.uri.query.map { "?\($0)" } ?? ""
         let body = method == .post ? try await request.bytes(upTo: MCPHTTPRequest.bodyLimit) : []
-        let hostRequest = HostRequest(
-            method: method.rawValue,
+        let hostRequest = OutgoingRequest(
+            method: HTTPMethod(rawValue: method.rawValue),
             target: path + query,
             headers: Self.forwarded(request.httpRequest.headers),
-            body: body,
-            timeout: Self.timeout(of: kind, body)
+            body: body.isEmpty ? nil : body
         )
-        let response = try await request.whileConnected { try await send(hostRequest, to: host, for: principal) }
+        let timeout = Self.timeout(of: kind, body)
+        let response = try await request.whileConnected {
+            try await send(hostRequest, to: host, for: principal, within: timeout)
+        }
         try Self.requireStatus(of: response, from: host)
         request.disconnectHandler.onDisconnect { response.close() }
         request.cleanup.add { response.close() }
@@ -150,9 +154,9 @@ extension TeamProxy {
 
     /// Returns the time limit of a forwarded request. A message to an MCP server may be a call.
     static func timeout(of kind: OtherHosts.Forwarded, _ body: [UInt8]) -> Duration {
-        if kind == .tools { return HostRequest.standardTimeout }
-        guard kind == .call, let call = try? ToolCallRequest(body) else { return HostRequest.timeout() }
-        return HostRequest.timeout(
+        if kind == .tools { return standardTimeout }
+        guard kind == .call, let call = try? ToolCallRequest(body) else { return timeout() }
+        return timeout(
             ofCall: call.timeoutSeconds.map { .seconds($0) },
             wait: .seconds(call.waitSeconds)
         )

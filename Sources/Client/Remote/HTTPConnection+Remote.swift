@@ -3,11 +3,12 @@ import Model
 import NIOCore
 import NIOPosix
 import SystemIO
+import Transport
 
 /// Connections to the remote listener of a broker on another machine.
 extension HTTPConnection {
     /// Maps an error of connect(2), of the name lookup and of TLS to `ClientError`. Returns nil for any other error.
-    func failure(ofRemote error: any Error, _ request: OutgoingRequest) -> ClientError? {
+    package func failure(ofRemote error: any Error, _ request: OutgoingRequest) -> ClientError? {
         guard case .remote = address else { return nil }
         let broker = address.description
         if let failure = security?.failure(of: error) { return clientError(of: failure, request) }
@@ -27,7 +28,7 @@ extension HTTPConnection {
         return .unreachable(address: broker, reason: causes.last.map(Self.reason) ?? "the name is unknown")
     }
 
-    private func clientError(of failure: TransportSecurityFailure, _ request: OutgoingRequest) -> ClientError {
+    private func clientError(of failure: ClientFailure, _ request: OutgoingRequest) -> ClientError {
         let broker = address.description
         return switch failure {
         case .otherKey: .otherKey(address: broker)

@@ -34,7 +34,8 @@ package struct AdvertisementClient: Sendable {
         let request = OutgoingRequest(
             method: .POST,
             path: ["advertisements", "ephemeral"],
-            body: try client.body(spec)
+            body: try client.body(spec),
+            accept: "text/event-stream"
         )
         try await client.stream(request) { event in
             guard event.name == "advertisement" else { return }

@@ -13,10 +13,8 @@ package struct AuditClient: Sendable {
     /// - Returns: The lines, oldest first.
     /// - Throws: `ClientError`.
     package func entries(after number: Int? = nil, limit: Int? = nil) async throws -> AuditPage {
-        var request = OutgoingRequest(method: .GET, path: ["audit"])
-        if let number { request.query.append(("after", "\(number)")) }
-        if let limit { request.query.append(("limit", "\(limit)")) }
-        return try await client.response(to: request)
+        let query = [("after", number.map(String.init)), ("limit", limit.map(String.init))]
+        return try await client.response(to: OutgoingRequest(method: .GET, path: ["audit"], query: query))
     }
 
     /// Verifies the whole audit log. Takes up to minutes for a long log.

@@ -3,13 +3,16 @@ import NIOHTTP1
 
 /// Exclusive use of endpoints and phones.
 package struct LeaseClient: Sendable {
-    let client: PatchbayClient
+    let client: any APIClient
 
     /// The time in which the broker notices that another host is cut off.
     private static let hostTime = Duration.seconds(20)
 
-    /// Returns the leases of the endpoints that the client may see.
-    package func list() async throws -> [Lease] { try await client.items(at: "leases") }
+    /// Returns the leases of the endpoints that the client may see, or only of one endpoint.
+    package func list(of endpoint: EndpointID? = nil) async throws -> [Lease] {
+        let request = OutgoingRequest(method: .GET, path: ["leases"], query: [("endpoint", endpoint?.text)])
+        return try await client.response(to: request, as: ListResponse<Lease>.self).items
+    }
 
     /// Returns the lease of an endpoint of any host; nil without one.
     ///
@@ -17,10 +20,7 @@ package struct LeaseClient: Sendable {
     package func lease(of endpoint: Endpoint) async throws -> Lease? {
         if let lease = endpoint.lease { return lease }
         // The list has leases of other hosts only if they are in the registry of the team.
-        guard endpoint.isOnOtherHost else { return nil }
-        var request = OutgoingRequest(method: .GET, path: ["leases"])
-        request.query.append(("endpoint", endpoint.id.text))
-        return try await client.response(to: request, as: ListResponse<Lease>.self).items.first
+        return endpoint.isOnOtherHost ? try await list(of: endpoint.id).first : nil
     }
 
     /// Takes a lease, or renews the client's own lease.

@@ -3,7 +3,7 @@ import NIOHTTP1
 
 /// The tools of apps.
 package struct ToolClient: Sendable {
-    let client: PatchbayClient
+    let client: any APIClient
 
     /// Maximum size of an artifact in bytes; the broker stores no larger one.
     private static let artifactLimit = 256 << 20
@@ -11,7 +11,7 @@ package struct ToolClient: Sendable {
     /// Returns the tools of an app, from the broker's cache while the app is unavailable.
     package func list(of id: EndpointID) async throws -> ToolList {
         let request = OutgoingRequest(method: .GET, path: ["endpoints", id.text, "tools"])
-        let response = try json(try await client.bytes(of: request, extraTimeout: .seconds(20)), of: request)
+        let response = try await json(of: request, extraTimeout: .seconds(20))
         guard let tools = response["tools"]?.array?.compactMap(\.object) else {
             throw invalidResponse(to: request, "it has no tools")
         }
@@ -57,22 +57,25 @@ package struct ToolClient: Sendable {
             body: JSON.object(body).bytes
         )
         // A tool may run for two minutes.
-        let bytes = try await client.bytes(of: request, extraTimeout: .seconds((wait ?? 10) + 120))
-        guard let result = try json(bytes, of: request)["result"]?.object else {
+        let response = try await json(of: request, extraTimeout: .seconds((wait ?? 10) + 120))
+        guard let result = response["result"]?.object else {
             throw invalidResponse(to: request, "it has no result")
         }
         return result
     }
 
-    /// Returns the artifact that a result links to as `patchbay://artifact/SHA`.
+    /// Returns the artifact that a result links to as `patchbay://artifact/SHA`, and its media type.
     ///
     /// - Throws: `ClientError`.
-    package func artifact(_ sha: String) async throws -> [UInt8] {
-        try await client.bytes(of: OutgoingRequest(method: .GET, path: ["artifacts", sha]), limit: Self.artifactLimit)
+    package func artifact(_ sha: String) async throws -> (bytes: [UInt8], mediaType: String?) {
+        let request = OutgoingRequest(method: .GET, path: ["artifacts", sha])
+        let (headers, bytes) = try await client.send(request, extraTimeout: .zero, limit: Self.artifactLimit)
+        return (bytes, headers.first(name: "Content-Type"))
     }
 
-    private func json(_ bytes: [UInt8], of request: OutgoingRequest) throws(ClientError) -> JSON {
-        do throws(JSONError) { return try JSON(parsing: bytes, maxDepth: JSON.maxBrokerDepth) } catch {
+    private func json(of request: OutgoingRequest, extraTimeout: Duration) async throws -> JSON {
+        let bytes = try await client.bytes(of: request, extraTimeout: extraTimeout)
+        do throws(JSONError) { return try await JSON.parse(bytes, maxDepth: JSON.maxBrokerDepth) } catch {
             throw invalidResponse(to: request, error.description)
         }
     }

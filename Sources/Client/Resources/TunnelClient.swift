@@ -35,7 +35,12 @@ package struct TunnelClient: Sendable {
         _ specs: [TunnelSpec],
         _ handle: (EphemeralTunnelEvent) async throws -> Void
     ) async throws {
-        let request = OutgoingRequest(method: .POST, path: ["tunnels", "ephemeral"], body: try client.body(specs))
+        let request = OutgoingRequest(
+            method: .POST,
+            path: ["tunnels", "ephemeral"],
+            body: try client.body(specs),
+            accept: "text/event-stream"
+        )
         try await client.stream(request) { event in
             switch event.name {
             case "tunnels": try await handle(.opened(client.decode([Tunnel].self, from: event.data, what: "an event")))

@@ -61,7 +61,7 @@ package struct StreamClient: Sendable {
 }
 
 extension TunnelTarget {
-    fileprivate var query: [(name: String, value: String)] {
+    fileprivate var query: [(name: String, value: String?)] {
         switch self {
         case .endpoint(let id): [("endpoint", id.text)]
         case .device(let udid, let port): [("device", udid.text), ("port", "\(port)")]

@@ -1,7 +1,7 @@
 package import AccessControl
 package import Apps
+import Client
 package import Model
-import NIOCore
 
 /// Calls to the apps of this broker, and to those of other hosts through their brokers.
 package struct TeamAppCaller: AppCaller {
@@ -14,42 +14,30 @@ package struct TeamAppCaller: AppCaller {
 
     package func tools(of endpoint: Endpoint, for principal: Principal) async throws(AppError) -> AppToolList {
         guard let host = endpoint.id.host else { return try await local.tools(of: endpoint, for: principal) }
-        let request = HostRequest(method: "GET", target: Self.path(endpoint.id, "tools"))
-        let answer = try await json(of: request, at: host, for: principal)
-        guard let tools = answer["tools"]?.array else { throw Self.unreadable }
-        var staleness: AppError?
-        if let reason = answer["reason"]?.string.map(TeamProxy.sanitized) {
-            let hint = answer["hint"]?.string.map(TeamProxy.sanitized)
-            staleness = .refused(by: host, Problem(.unavailable, reason, hint: hint))
+        let list = try await Self.answer(of: host) {
+            try await proxy.broker(of: host, for: principal).tools.list(of: endpoint.id.onItsHost)
         }
-        return AppToolList(
-            tools: tools.compactMap(\.object),
-            staleness: staleness,
-            hasChanged: answer["changed"]?.bool ?? false
-        )
+        let staleness = list.reason.map { reason in
+            let hint = list.hint.map(TeamProxy.sanitized)
+            return AppError.refused(by: host, Problem(.unavailable, TeamProxy.sanitized(reason), hint: hint))
+        }
+        return AppToolList(tools: list.tools, staleness: staleness, hasChanged: list.hasChanged)
     }
 
     package func call(_ call: ToolCall, of principal: Principal) async throws(AppError) -> JSONObject {
         guard let host = call.endpoint.id.host else { return try await local.call(call, of: principal) }
-        var body: JSONObject = [
-            "tool": .string(call.tool), "arguments": .object(call.arguments),
-            "waitSeconds": .number(JSONNumber(Int(call.wait.components.seconds))),
-            "maxPixels": .number(JSONNumber(call.maxPixels)),
-        ]
-        if let timeout = call.timeout {
-            body["timeoutSeconds"] = .number(JSONNumber(max(1, Int(timeout.components.seconds))))
+        let timeout = TeamProxy.timeout(ofCall: call.timeout, wait: call.wait)
+        return try await Self.answer(of: host) {
+            try await proxy.broker(of: host, for: principal, within: timeout).tools.call(
+                call.tool,
+                of: call.endpoint.id.onItsHost,
+                arguments: call.arguments,
+                wait: Int(call.wait.components.seconds),
+                timeout: call.timeout.map { max(1, Int($0.components.seconds)) },
+                maxPixels: call.maxPixels,
+                imageFormat: call.imageFormat?.rawValue
+            )
         }
-        if let format = call.imageFormat { body["imageFormat"] = .string(format.rawValue) }
-        let request = HostRequest(
-            method: "POST",
-            target: Self.path(call.endpoint.id, "call"),
-            headers: [("Content-Type", "application/json")],
-            body: JSON.object(body).bytes,
-            timeout: HostRequest.timeout(ofCall: call.timeout, wait: call.wait)
-        )
-        let answer = try await json(of: request, at: host, for: principal)
-        guard let result = answer["result"]?.object else { throw Self.unreadable }
-        return result
     }
 
     package func disconnect(_ id: EndpointID) async { await local.disconnect(id) }
@@ -82,21 +70,13 @@ package struct TeamAppCaller: AppCaller {
         local.describingDeviations(endpoints)
     }
 
-    private static func path(_ id: EndpointID, _ verb: String) -> String { "/v1/endpoints/\(id.onItsHost)/\(verb)" }
-
-    private static let unreadable = AppError.invalidResponse(
-        "something that this version of Patchbay cannot read; install one version on all hosts"
-    )
-
-    /// Sends a request to the broker of a host, and returns the document of its response.
-    private func json(
-        of request: HostRequest,
-        at host: HostName,
-        for principal: Principal
-    ) async throws(AppError) -> JSON {
+    /// Returns the answer of another host's broker to a request for an app.
+    private static func answer<Value>(
+        of host: HostName,
+        _ request: () async throws -> Value
+    ) async throws(AppError) -> Value {
         do {
-            let bytes = try await proxy.bytes(of: request, to: host, for: principal)
-            return try await JSON.parse(bytes, maxDepth: JSON.maxBrokerDepth)
+            return try await request()
         } catch let problem as Problem {
             throw .refused(by: host, problem)
         } catch let error as HostError {
@@ -104,7 +84,9 @@ package struct TeamAppCaller: AppCaller {
         } catch is CancellationError {
             throw .responseLost
         } catch {
-            throw Self.unreadable
+            throw .invalidResponse(
+                "something that this version of Patchbay cannot read; install one version on all hosts"
+            )
         }
     }
 }

@@ -1,7 +1,7 @@
 package import AccessControl
 package import Apps
+import Client
 import Model
-import NIOCore
 import SystemIO
 
 /// The artifacts of this broker, and those of the brokers to which it passed requests of the same client.
@@ -52,15 +52,11 @@ package struct TeamArtifacts: ArtifactReader {
 
     /// Returns the artifact of a host. Bytes that do not have the requested hash are refused.
     private func artifact(_ sha: String, at use: HostUsage.Use) async throws -> Artifact? {
-        guard let caller = use.caller.headerValue else { return nil }
-        let request = HostRequest(
-            method: "GET",
-            target: "/v1/artifacts/\(sha)",
-            headers: [(TeamCaller.header, caller)]
-        )
-        let response = try await proxy.connector.send(request, to: use.host)
-        let type = response.headers.first { $0.name.lowercased() == "content-type" }?.value
-        let bytes = try await TeamProxy.bytes(of: response, from: use.host)
+        let broker = HostAPI(host: use.host) { [connector = proxy.connector] request in
+            let request = try request.naming(use.caller, at: use.host)
+            return try await connector.send(request, to: use.host, within: TeamProxy.standardTimeout)
+        }
+        let (bytes, type) = try await broker.tools.artifact(sha)
         guard Artifact.sha(of: bytes) == sha else { return nil }
         return Artifact(bytes: bytes, mimeType: ResultSizeLimiter.mimeType(type.map(JSON.string)))
     }

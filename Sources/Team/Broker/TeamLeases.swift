@@ -1,5 +1,5 @@
 package import AccessControl
-import FoundationEssentials
+import Client
 package import Model
 import Registry
 import SystemIO
@@ -48,15 +48,10 @@ package struct TeamLeases: LeaseAuthority {
             note: note,
             renew: renewing.map { Lease.parts(ofID: $0).id }
         )
-        let request = HostRequest(
-            method: "POST",
-            target: "/v1/leases",
-            headers: [("Content-Type", "application/json")],
-            body: Array(try JSONCoding.encoder().encode(spec)),
-            timeout: .seconds(spec.waitSeconds ?? 0) + HostRequest.standardTimeout
-        )
-        let bytes = try await proxy.bytes(of: request, to: host, for: principal)
-        return try TeamProxy.decode(Lease.self, bytes, from: host).on(host)
+        let timeout = .seconds(spec.waitSeconds ?? 0) + TeamProxy.standardTimeout
+        return try await TeamProxy.document(from: host) {
+            try await proxy.broker(of: host, for: principal, within: timeout).leases.take(spec).on(host)
+        }
     }
 
     package func end(_ id: String, among endpoints: [Endpoint], by principal: Principal) async throws {
@@ -81,7 +76,7 @@ package struct TeamLeases: LeaseAuthority {
     /// unreachable.
     package func lease(of endpoint: Endpoint, for principal: Principal) async throws -> Lease? {
         guard endpoint.lease == nil, let host = endpoint.id.host else { return endpoint.lease }
-        return try await list("?endpoint=\(endpoint.id.onItsHost)", on: host, for: principal).first
+        return try await list(of: endpoint.id.onItsHost, on: host, for: principal).first
     }
 
     package func held(among endpoints: [Endpoint], for principal: Principal) async -> [Lease] {
@@ -89,7 +84,7 @@ package struct TeamLeases: LeaseAuthority {
         let others = Set(known.compactMap { Lease.parts(ofID: $0.id).host })
         let complete = await withTaskGroup(of: [Lease].self) { group -> [String: Lease] in
             for host in others {
-                group.addTask { (try? await list("", on: host, for: principal)) ?? [] }
+                group.addTask { (try? await list(on: host, for: principal)) ?? [] }
             }
             var complete: [String: Lease] = [:]
             for await leases in group { for lease in leases { complete[lease.id] = lease } }
@@ -102,19 +97,20 @@ package struct TeamLeases: LeaseAuthority {
         guard Lease.isLocalID(id) else {
             throw Problem(.notFound, "\"\(SanitizedText(id))\" is not the ID of a lease", hint: "patchbay leases")
         }
-        _ = try await proxy.bytes(
-            of: HostRequest(method: "DELETE", target: "/v1/leases/\(id)"),
-            to: host,
-            for: principal
-        )
+        try await proxy.broker(of: host, for: principal).leases.end(id)
     }
 
-    private func list(_ query: String, on host: HostName, for principal: Principal) async throws -> [Lease] {
-        let request = HostRequest(method: "GET", target: "/v1/leases\(query)")
-        let bytes = try await withTimeout(Self.listLimit, clock: ContinuousClock()) { [proxy] in
-            try await proxy.bytes(of: request, to: host, for: principal)
+    private func list(
+        of endpoint: EndpointID? = nil,
+        on host: HostName,
+        for principal: Principal
+    ) async throws -> [Lease] {
+        let leases = try await withTimeout(Self.listLimit, clock: ContinuousClock()) { [proxy] in
+            try await TeamProxy.document(from: host) {
+                try await proxy.broker(of: host, for: principal).leases.list(of: endpoint)
+            }
         }
-        guard let bytes else { throw HostError.unreachable(host, reason: "no answer within 2 s") }
-        return try TeamProxy.decode(ListResponse<Lease>.self, bytes, from: host).items.map { $0.on(host) }
+        guard let leases else { throw HostError.unreachable(host, reason: "no answer within 2 s") }
+        return leases.map { $0.on(host) }
     }
 }

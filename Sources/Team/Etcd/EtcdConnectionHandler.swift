@@ -65,7 +65,7 @@ final class EtcdConnectionHandler: ChannelInboundHandler {
         case .otherKey where certificate.map { $0.notValidBefore > now || $0.notValidAfter < now } == true:
             .notConnected(reason: "the certificate of \(endpoint) has expired or is not valid yet; check the clock")
         case .otherKey: .notConnected(reason: "the certificate of \(endpoint) is not of the configured authority")
-        case .closed: .notConnected(reason: "\(endpoint) closed the connection")
+        case .closed, .notTrusted: .notConnected(reason: "\(endpoint) closed the connection")
         case .failed(let reason): .notConnected(reason: "\(endpoint): \(reason)")
         case nil where error as? NIOSSLExtraError == .failedToValidateHostname:
             .notConnected(

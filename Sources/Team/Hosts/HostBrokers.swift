@@ -55,24 +55,14 @@ struct HostBrokers: Sendable {
 }
 
 extension HostBrokers: HostConnector {
-    func send(_ request: HostRequest, to host: HostName) async throws -> any HostResponse {
-        let message = HostHTTPRequest(
-            method: request.method,
-            target: request.target,
-            headers: request.headers,
-            body: request.body,
-            isIdempotent: request.isIdempotent,
-            timeout: request.timeout
-        )
-        do {
-            let response = try await presence.whilePresent(host) {
-                try await client.send(message, to: try address(of: host))
-            }
-            guard let response else { throw HostError.wentOffline(host) }
-            return MemberResponse(response, from: host, presence)
-        } catch let error as ClientError {
-            throw error.hostError(host, isSent: true)
+    func send(_ request: OutgoingRequest, to host: HostName, within timeout: Duration) async throws -> any HostResponse
+    {
+        let response = try await presence.whilePresent(host) {
+            try await client.send(request, to: try address(of: host), within: timeout)
         }
+        guard let response else { throw HostError.wentOffline(host) }
+        response.follow(presence)
+        return response
     }
 }
 
@@ -86,43 +76,6 @@ private final class OpenedStream: Sendable {
     }
 
     func take() -> Connection? { stream.withLock { $0.take() } }
-}
-
-/// The response of another host's broker, with the errors of the API.
-private final class MemberResponse: HostResponse {
-    private let response: HostHTTPResponse
-    private let host: HostName
-    private let presence: HostPresence
-    private let registration: HostPresence.Registration
-    private let isOffline: SharedFlag
-
-    init(_ response: HostHTTPResponse, from host: HostName, _ presence: HostPresence) {
-        (self.response, self.host, self.presence) = (response, host, presence)
-        let isOffline = SharedFlag()
-        registration = presence.onEnd(of: host) {
-            isOffline.set()
-            response.close()
-        }
-        self.isOffline = isOffline
-    }
-
-    deinit { presence.cancel(registration) }
-
-    var status: Int { response.status }
-    var headers: [(name: String, value: String)] { response.headers }
-
-    func next() async throws -> ByteBuffer? {
-        do {
-            let bytes = try await response.next()
-            // A response that was closed has no further bytes, and is not complete.
-            if bytes == nil, isOffline.isSet { throw HostError.wentOffline(host) }
-            return bytes
-        } catch let error as ClientError {
-            throw isOffline.isSet ? .wentOffline(host) : error.hostError(host, isSent: true)
-        }
-    }
-
-    func close() { response.close() }
 }
 
 extension ClientError {

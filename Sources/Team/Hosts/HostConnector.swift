@@ -1,4 +1,5 @@
 package import Apps
+package import Client
 package import Model
 package import NIOCore
 
@@ -8,51 +9,14 @@ package import NIOCore
 package protocol HostConnector: Sendable {
     /// Sends a request, and waits for the head of the response.
     ///
-    /// - Throws: `HostError`, `CancellationError`.
-    func send(_ request: HostRequest, to host: HostName) async throws -> any HostResponse
-}
-
-/// A request to the broker of another host.
-package struct HostRequest: Sendable {
-    package let method: String
-    /// The path and the query, percent-encoded.
-    package let target: String
-    package var headers: [(name: String, value: String)]
-    package let body: [UInt8]
-    /// The time without a part of the response after which the request fails. The body of an event stream has no limit.
-    package let timeout: Duration
-    /// True if a second execution of the request changes nothing.
-    package var isIdempotent: Bool { ["GET", "HEAD", "PUT", "DELETE"].contains(method) }
-
-    package init(
-        method: String,
-        target: String,
-        headers: [(name: String, value: String)] = [],
-        body: [UInt8] = [],
-        timeout: Duration = HostRequest.standardTimeout
-    ) {
-        (self.method, self.target, self.headers, self.body) = (method, target, headers, body)
-        self.timeout = timeout
-    }
-}
-
-/// The time limits. Another broker that hangs keeps its connections open, so only a limit ends a request.
-extension HostRequest {
-    /// The time limit of a request that is no call of an app, in addition to the wait that it asks for. The command
-    /// line waits longer for its own broker.
-    package static let standardTimeout = Duration.seconds(20)
-    /// The time for the answer of the other broker after the time limit of the call.
-    static let answerMargin = Duration.seconds(5)
-
-    /// Returns the time limit of a call of an app.
-    ///
     /// - Parameters:
-    ///   - timeout: The timeout of the call itself; nil for the longest one of a broker.
-    ///   - wait: The wait time for an offline app, which the timeout includes.
-    /// - Returns: The time without a part of the response after which the request fails.
-    package static func timeout(ofCall timeout: Duration? = nil, wait: Duration = UpstreamTimeouts().wait) -> Duration {
-        (timeout ?? wait + UpstreamTimeouts.longestResponse) + answerMargin
-    }
+    ///   - request: The request.
+    ///   - host: The other host.
+    ///   - timeout: The time without a part of the response after which the request fails. The body of an event stream
+    ///     has no limit.
+    /// - Returns: The response.
+    /// - Throws: `HostError`, `CancellationError`.
+    func send(_ request: OutgoingRequest, to host: HostName, within timeout: Duration) async throws -> any HostResponse
 }
 
 /// The response of another host's broker.
@@ -62,7 +26,7 @@ package protocol HostResponse: AnyObject, Sendable {
 
     /// Returns the next bytes of the body; nil at its end. The other broker sends no more than is read.
     ///
-    /// - Throws: `HostError.responseLost`, `CancellationError`.
+    /// - Throws: `HostError.responseLost`, `.silent`, `.wentOffline`; `CancellationError`.
     func next() async throws -> ByteBuffer?
 
     /// Ends the exchange. Before the end of the body, the other broker sees a disconnect.

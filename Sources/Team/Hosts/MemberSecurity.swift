@@ -3,19 +3,8 @@ import Model
 import NIOCore
 import Transport
 
-/// TLS to the brokers of the other hosts, with the certificate of this host. A removed host loses its connections.
-struct MemberSecurity: MemberClientSecurity {
-    let tls: MemberClientTLS
-    let members: any MemberDirectory
-    let connections: MemberConnections
-
-    func security(to host: HostName) -> any ClientTransportSecurity {
-        HostSecurity(tls: tls, members: members, connections: connections, host: host)
-    }
-}
-
-/// TLS to the broker of one host.
-private struct HostSecurity: ClientTransportSecurity {
+/// TLS to the broker of one other host, with the certificate of this host. A removed host loses its connections.
+struct MemberSecurity: ClientTransportSecurity {
     let tls: MemberClientTLS
     let members: any MemberDirectory
     let connections: MemberConnections
@@ -28,22 +17,9 @@ private struct HostSecurity: ClientTransportSecurity {
         guard members.accepts(host, key: pin) else { throw HostError.absent(host) }
     }
 
-    func failure(of error: any Error) -> TransportSecurityFailure? {
+    func failure(of error: any Error) -> ClientFailure? {
         if case TLSError.notOfTeam = error { return .otherKey }
         if case HostError.absent = error { return .notTrusted }
-        return TransportSecurityFailure(ofTLS: error)
-    }
-}
-
-extension TransportSecurityFailure {
-    /// - Returns: Nil for an error that is not of TLS.
-    init?(ofTLS error: any Error) {
-        switch ClientFailure(error) {
-        case .otherKey: self = .otherKey
-        case .keyRefused: self = .keyRefused
-        case .closed: self = .closed
-        case .failed(let reason): self = .failed(reason: reason)
-        case nil: return nil
-        }
+        return ClientFailure(error)
     }
 }

@@ -1,3 +1,4 @@
+import Client
 import FoundationEssentials
 package import Model
 import NIOCore
@@ -12,7 +13,7 @@ extension TeamProxy {
 
     /// Reads a complete response.
     ///
-    /// - Throws: As `bytes(of:to:for:)`.
+    /// - Throws: `HostError`, `CancellationError`; `Problem` of the other broker, with the name of its host.
     package static func bytes(of response: any HostResponse, from host: HostName) async throws -> [UInt8] {
         let bytes = try await body(of: response, from: host)
         guard isSuccess(response) else { throw problem(bytes, response.status, of: host) }
@@ -33,13 +34,11 @@ extension TeamProxy {
         return bytes
     }
 
-    /// Decodes a document of another broker.
+    /// Reads a document of another broker.
     ///
-    /// - Throws: `Problem` without any text of the document.
-    package static func decode<Value: Decodable>(_ type: Value.Type, _ bytes: [UInt8], from host: HostName) throws
-        -> Value
-    {
-        do { return try JSONCoding.decoder().decode(type, from: Data(bytes)) } catch {
+    /// - Throws: `Problem` without any text of a document that cannot be decoded; the errors of `read`.
+    static func document<Value>(from host: HostName, _ read: () async throws -> Value) async throws -> Value {
+        do { return try await read() } catch is ClientError {
             throw Problem(.unavailable, "the host \(host) sends an invalid document", hint: versionHint)
         }
     }

@@ -1,6 +1,5 @@
 import Client
 package import Model
-import NIOCore
 import Transport
 
 /// Sends the request of a host that joins to the authority of the team.
@@ -14,10 +13,11 @@ package protocol TeamAuthorityClient: Sendable {
 /// The authority at its team listener, over TLS.
 package struct RemoteTeamAuthority: TeamAuthorityClient {
     package func admit(_ spec: TeamMemberSpec, at pairing: TeamPairingString) async throws -> TeamAdmission {
+        // The host has no certificate yet, and knows the key of the authority.
         let client = PatchbayClient(
             address: .remote(host: pairing.host, port: pairing.port, pin: pairing.pin),
             timeout: .seconds(30),
-            security: JoinSecurity(tls: try ClientTLS(identity: nil))
+            security: try ClientTLS(identity: nil)
         )
         do { return try await client.team.admit(spec) } catch ClientError.refused(let problem) {
             throw problem
@@ -30,13 +30,4 @@ package struct RemoteTeamAuthority: TeamAuthorityClient {
             )
         }
     }
-}
-
-/// TLS of a host that joins: it has no certificate, and knows the key of the authority.
-private struct JoinSecurity: ClientTransportSecurity {
-    let tls: ClientTLS
-
-    func secure(_ channel: any Channel, pin: KeyPin) throws { try tls.secure(channel, pin: pin) }
-
-    func failure(of error: any Error) -> TransportSecurityFailure? { TransportSecurityFailure(ofTLS: error) }
 }

@@ -6,6 +6,8 @@ package enum ClientFailure: Hashable, Sendable {
     case otherKey
     /// The broker refused the certificate of the client.
     case keyRefused
+    /// This process no longer accepts the key of the broker. Nothing was sent.
+    case notTrusted
     /// The connection closed without the end of TLS.
     case closed
     /// TLS failed in another way, for example because the server does not speak TLS.

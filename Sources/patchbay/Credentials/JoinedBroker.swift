@@ -1,4 +1,4 @@
-package import Client
+import Client
 import FoundationEssentials
 import Model
 import Transport
@@ -136,17 +136,5 @@ extension CLIError {
     /// An error of a key file. Its message has the remedy.
     init(ofKey error: any Error) {
         self = error as? CLIError ?? CLIError(status: .configuration, message: "\(error)")
-    }
-}
-
-extension ClientTLS: ClientTransportSecurity {
-    package func failure(of error: any Error) -> TransportSecurityFailure? {
-        switch ClientFailure(error) {
-        case .otherKey: .otherKey
-        case .keyRefused: .keyRefused
-        case .closed: .closed
-        case .failed(let reason): .failed(reason: reason)
-        case nil: nil
-        }
     }
 }

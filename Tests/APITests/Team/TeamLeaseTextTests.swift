@@ -1,5 +1,6 @@
 import AccessControl
 import Apps
+import Client
 import FoundationEssentials
 import Model
 import NIOCore
@@ -17,7 +18,7 @@ import Testing
     private final class Host: HostConnector {
         private let status: Int
         private let body: String
-        private let sent = Mutex<[HostRequest]>([])
+        private let sent = Mutex<[OutgoingRequest]>([])
 
         init(_ status: Int, _ body: some Encodable) throws {
             self.status = status
@@ -26,7 +27,11 @@ import Testing
 
         var targets: [String] { sent.withLock { $0.map(\.target) } }
 
-        func send(_ request: HostRequest, to host: HostName) async throws -> any HostResponse {
+        func send(
+            _ request: OutgoingRequest,
+            to host: HostName,
+            within timeout: Duration
+        ) async throws -> any HostResponse {
             sent.withLock { $0.append(request) }
             return Answer(status, body)
         }
@@ -34,11 +39,12 @@ import Testing
 
     private final class Answer: HostResponse {
         let status: Int
-        let headers: [(name: String, value: String)] = []
+        let headers: [(name: String, value: String)]
         private let body: Mutex<ByteBuffer?>
 
-        init(_ status: Int, _ body: String) {
+        init(_ status: Int, _ body: String, type: String = "application/json") {
             self.status = status
+            headers = [("Content-Type", type)]
             self.body = Mutex(ByteBuffer(string: body))
         }
 
@@ -106,11 +112,7 @@ import Testing
         let refusal = AppError.leased(conflict).problem(at: member.knownID(of: shop.id))
 
         let problem = await #expect(throws: Problem.self) {
-            _ = try await TeamProxy(try Host(423, refusal)).bytes(
-                of: HostRequest(method: "POST", target: "/v1/endpoints/shop/call"),
-                to: lab3,
-                for: .broker
-            )
+            _ = try await TeamProxy(try Host(423, refusal)).broker(of: lab3, for: .broker).probe("shop")
         }
 
         let text = "on the host lab3: the call was not sent: shop.lab3 is leased to \"broker\" until "

@@ -1,5 +1,6 @@
 import AccessControl
 import Apps
+import Client
 import FoundationEssentials
 import Model
 import Samples
@@ -13,14 +14,18 @@ import Testing
 @Suite struct TeamTimeoutTests {
     /// A host that never answers. Each request ends after its time limit, without a wait.
     private final class SilentHost: HostConnector {
-        private let sent = Mutex<[HostRequest]>([])
+        private let sent = Mutex<[Duration]>([])
 
         /// The time limits of all requests.
-        var timeouts: [Duration] { sent.withLock { $0.map(\.timeout) } }
+        var timeouts: [Duration] { sent.withLock { $0 } }
 
-        func send(_ request: HostRequest, to host: HostName) async throws -> any HostResponse {
-            sent.withLock { $0.append(request) }
-            throw HostError.silent(host, seconds: Int(request.timeout.components.seconds))
+        func send(
+            _ request: OutgoingRequest,
+            to host: HostName,
+            within timeout: Duration
+        ) async throws -> any HostResponse {
+            sent.withLock { $0.append(timeout) }
+            throw HostError.silent(host, seconds: Int(timeout.components.seconds))
         }
     }
 
@@ -91,7 +96,7 @@ import Testing
 
     @Test func `a message to an MCP server may be a call, and a list is none`() {
         #expect(TeamProxy.timeout(of: .mcp, []) == .seconds(135))
-        #expect(TeamProxy.timeout(of: .tools, []) == HostRequest.standardTimeout)
+        #expect(TeamProxy.timeout(of: .tools, []) == TeamProxy.standardTimeout)
     }
 
     @Test func `other requests have one time limit, and that for a lease waits in addition`() async throws {

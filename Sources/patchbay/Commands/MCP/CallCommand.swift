@@ -122,7 +122,7 @@ struct CallCommand: AsyncParsableCommand {
     ) async throws -> [UInt8] {
         switch payload {
         case .bytes(let data): return Array(data)
-        case .artifact(let sha): return try await client.tools.artifact(sha)
+        case .artifact(let sha): return try await client.tools.artifact(sha).bytes
         case nil:
             throw CLIError(
                 status: .error,

@@ -1,4 +1,5 @@
-package import Model
+import Client
+import Model
 import NIOCore
 import NIOHTTP1
 import Synchronization
@@ -7,13 +8,13 @@ import SystemIO
 /// Sends requests to the brokers of other hosts of the team, over connections that stay open for the next request.
 ///
 /// A TLS handshake takes longer than a whole request, so a connection serves many requests.
-package final class HostClient: Sendable {
+final class HostClient: Sendable {
     /// The time without a request after which a connection is not used again. The other broker closes it after 60 s.
     private static let lifetime = Duration.seconds(45)
     /// The maximum number of idle connections per host.
     private static let maxIdle = 8
     /// The time for a connection to one address, with its handshake.
-    static let connectTimeout = Duration.seconds(5)
+    private static let connectTimeout = Duration.seconds(5)
 
     private struct State {
         var idle: [HostName: [HostConnection]] = [:]
@@ -22,16 +23,16 @@ package final class HostClient: Sendable {
     }
 
     private let state = Mutex(State())
-    let security: any MemberClientSecurity
-
+    private let security: @Sendable (HostName) -> any ClientTransportSecurity
     private let addresses: MemberAddressCheck
 
     /// - Parameters:
-    ///   - security: TLS to the brokers of other hosts.
     ///   - addressRefusal: Returns the reason why a numeric address cannot be that of another host; nil if it can be.
-    package init(
-        security: any MemberClientSecurity,
-        addressRefusal: @escaping @Sendable (_ address: String) -> String?
+    ///   - security: Returns the TLS of connections to one host. The handshake fails unless the broker has a certificate
+    ///     of the team with the name of the host, and the pinned key.
+    init(
+        addressRefusal: @escaping @Sendable (_ address: String) -> String?,
+        security: @escaping @Sendable (HostName) -> any ClientTransportSecurity
     ) {
         self.security = security
         addresses = MemberAddressCheck(refusal: addressRefusal)
@@ -46,49 +47,65 @@ package final class HostClient: Sendable {
     /// - Parameters:
     ///   - request: The request.
     ///   - address: The other broker.
+    ///   - timeout: The time without a part of the response after which the request fails.
     /// - Returns: The response, which the caller must close.
-    /// - Throws: `ClientError`, `CancellationError`.
-    package func send(_ request: HostHTTPRequest, to address: MemberAddress) async throws -> HostHTTPResponse {
-        let head = request.head(to: address.host)
+    /// - Throws: `HostError`, `CancellationError`.
+    func send(
+        _ request: OutgoingRequest,
+        to address: MemberAddress,
+        within timeout: Duration
+    ) async throws -> MemberResponse {
+        let host = address.host
+        let head = request.head(host: host.text)
+        let body = request.body ?? []
         while let connection = takeIdle(to: address) {
             do {
-                return try response(
-                    to: request,
-                    over: connection,
-                    try await connection.exchange(head, body: request.body, within: request.timeout)
-                )
+                let parts = try await connection.exchange(head, body: body, within: timeout)
+                return try response(over: connection, parts, within: timeout)
             } catch let end as ResponseReader.End {
                 connection.close()
                 // The other idle connections take the same time to fail.
-                if !end.isUnprocessed { closeIdle(to: address.host) }
+                if !end.isUnprocessed { closeIdle(to: host) }
                 try Task.checkCancellation()
-                if case .timedOut = end { throw request.timeoutError }
-                guard request.isIdempotent || end.isUnprocessed else {
-                    throw ClientError.connectionLost(what: request.name)
-                }
+                if case .timedOut = end { throw end.error(of: host, after: timeout) }
+                guard request.isIdempotent || end.isUnprocessed else { throw HostError.responseLost(host) }
             }
         }
         do {
-            return try await first(of: address) { http in
-                let connection = try await connect(to: address, over: http)
+            return try await first(of: address) { broker in
+                let http = broker.connection(idleTimeout: Self.connectTimeout)
+                let connection = try await connect(to: address, over: http, for: request)
                 do {
-                    try await send(head, body: request.body, over: connection, at: http.address)
-                    return try response(
-                        to: request,
-                        over: connection,
-                        try await connection.next(within: request.timeout)
-                    )
+                    try await send(head, body: body, over: connection, at: http.address)
+                    return try response(over: connection, try await connection.next(within: timeout), within: timeout)
                 } catch let end as ResponseReader.End {
                     connection.close()
                     try Task.checkCancellation()
-                    // The other addresses lead to the same broker.
-                    if case .timedOut = end { throw end }
-                    throw end.error(of: request, over: http)
+                    // No `ClientError`, because the other addresses lead to the same broker.
+                    if case .timedOut = end { throw end.error(of: host, after: timeout) }
+                    guard case .broken(let error?) = end else { throw ClientError.connectionLost(what: request.name) }
+                    throw http.failure(ofRemote: error, request) ?? .connectionLost(what: request.name)
                 }
             }
-        } catch is ResponseReader.End {
-            throw request.timeoutError
+        } catch let error as ClientError {
+            throw error.hostError(host, isSent: true)
         }
+    }
+
+    /// Opens a stream through the broker of another host. Each stream is a connection of its own.
+    ///
+    /// - Parameters:
+    ///   - target: The target, with the IDs of that broker.
+    ///   - address: The other broker.
+    ///   - headers: The headers of the request.
+    /// - Returns: The stream.
+    /// - Throws: `ClientError`, `CancellationError`, `SocketError`.
+    func openStream(
+        to target: TunnelTarget,
+        at address: MemberAddress,
+        headers: [(name: String, value: String)]
+    ) async throws -> Connection {
+        try await first(of: address, headers: headers) { try await $0.streams.open(to: target) }
     }
 
     /// Sends the first request of a connection, whose TLS handshake must end within the limit.
@@ -111,11 +128,11 @@ package final class HostClient: Sendable {
     }
 
     private func response(
-        to request: HostHTTPRequest,
         over connection: HostConnection,
-        _ parts: [HTTPClientResponsePart]
-    ) throws(ResponseReader.End) -> HostHTTPResponse {
-        try HostHTTPResponse(to: request, over: connection, parts) { [weak self] in self?.add($0) }
+        _ parts: [HTTPClientResponsePart],
+        within timeout: Duration
+    ) throws(ResponseReader.End) -> MemberResponse {
+        try MemberResponse(over: connection, parts, within: timeout) { [weak self] in self?.add($0) }
     }
 
     private func takeIdle(to address: MemberAddress) -> HostConnection? {
@@ -140,7 +157,7 @@ package final class HostClient: Sendable {
     }
 
     /// Closes the idle connections of a host.
-    package func closeIdle(to host: HostName) {
+    func closeIdle(to host: HostName) {
         let closed = state.withLock { state in
             state.preferred[host] = nil
             return state.idle.removeValue(forKey: host) ?? []
@@ -148,55 +165,49 @@ package final class HostClient: Sendable {
         for connection in closed { connection.close() }
     }
 
-    /// Closes all idle connections.
-    package func closeAll() { for host in state.withLock({ Array($0.idle.keys) }) { closeIdle(to: host) } }
-
-    private func connect(to address: MemberAddress, over http: HTTPConnection) async throws -> HostConnection {
-        let (channel, reader) = try await http.connect(for: ResponseReader.End.request) { channel in
+    private func connect(
+        to address: MemberAddress,
+        over http: HTTPConnection,
+        for request: OutgoingRequest
+    ) async throws -> HostConnection {
+        let (channel, reader) = try await http.connect(for: request) { channel in
             (channel, try HostConnection.addHandlers(to: channel))
         }
         return HostConnection(to: address, over: channel, reader)
     }
 
-    /// Tries the addresses of a host in order, beginning with the one that worked last.
+    /// Tries the addresses of a host in order, beginning with the one that worked last, and those of a name in turn.
     ///
     /// - Throws: The error of the last address.
-    func first<Value: ~Copyable & Sendable>(
+    private func first<Value: ~Copyable & Sendable>(
         of address: MemberAddress,
-        _ body: (HTTPConnection) async throws -> Value
+        headers: [(name: String, value: String)] = [],
+        _ body: (PatchbayClient) async throws -> Value
     ) async throws -> Value {
         let preferred = state.withLock { $0.preferred[address.host] }
         let brokers = address.brokers.filter { $0 == preferred } + address.brokers.filter { $0 != preferred }
-        var failure: any Error = ClientError.unreachable(address: "\(address.host)", reason: "it publishes no address")
+        var failure = ClientError.unreachable(address: "\(address.host)", reason: "it publishes no address")
         for broker in brokers {
-            do {
-                let value = try await first(of: try await addresses.targets(of: broker), on: address.host, body)
-                if broker != preferred { state.withLock { $0.preferred[address.host] = broker } }
-                return value
-            } catch let error as ClientError where error.isAboutAddress {
-                try Task.checkCancellation()
+            let targets: [BrokerAddress]
+            do throws(ClientError) { targets = try await addresses.targets(of: broker) } catch {
                 failure = error
+                continue
             }
-        }
-        throw failure
-    }
-
-    /// Tries the numeric addresses of one name in order.
-    private func first<Value: ~Copyable & Sendable>(
-        of targets: [BrokerAddress],
-        on host: HostName,
-        _ body: (HTTPConnection) async throws -> Value
-    ) async throws -> Value {
-        var failure: any Error = ClientError.unreachable(address: "\(host)", reason: "it publishes no address")
-        for target in targets {
-            let connection = HTTPConnection(
-                address: target,
-                idleTimeout: Self.connectTimeout,
-                security: security.security(to: host)
-            )
-            do { return try await body(connection) } catch let error as ClientError where error.isAboutAddress {
-                try Task.checkCancellation()
-                failure = error
+            for target in targets {
+                let client = PatchbayClient(
+                    address: target,
+                    connectTimeout: Self.connectTimeout,
+                    security: security(address.host),
+                    headers: headers
+                )
+                do {
+                    let value = try await body(client)
+                    if broker != preferred { state.withLock { $0.preferred[address.host] = broker } }
+                    return value
+                } catch let error as ClientError where error.isAboutAddress {
+                    try Task.checkCancellation()
+                    failure = error
+                }
             }
         }
         throw failure
@@ -207,18 +218,6 @@ extension ResponseReader.End {
     /// True if the other broker cannot have executed the request.
     fileprivate var isUnprocessed: Bool {
         if case .idleClose = self { true } else { false }
-    }
-
-    /// A request for the messages of errors before any request was sent.
-    static let request = OutgoingRequest(method: .GET, path: [])
-
-    /// Returns the meaning of the end of a new connection.
-    fileprivate func error(of request: HostHTTPRequest, over http: HTTPConnection) -> ClientError {
-        guard case .broken(let error?) = self, let failure = http.failure(ofRemote: error, Self.request) else {
-            return .connectionLost(what: request.name)
-        }
-        if case .connectionLost = failure { return .connectionLost(what: request.name) }
-        return failure
     }
 }
 

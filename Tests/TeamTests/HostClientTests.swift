@@ -1,23 +1,18 @@
-import FoundationEssentials
+import Client
 import Glibc
 import Model
 import NIOCore
+import NIOHTTP1
 import NIOPosix
 import Samples
 import Synchronization
 import TestSupport
 import Testing
 
-@testable import Client
+@testable import Team
 
 /// Requests over kept-alive connections to the broker of another host. TLS is left out.
 @Suite struct HostClientTests {
-    private struct NoSecurity: MemberClientSecurity, ClientTransportSecurity {
-        func security(to host: HostName) -> any ClientTransportSecurity { self }
-        func secure(_ channel: any Channel, pin: KeyPin) throws {}
-        func failure(of error: any Error) -> TransportSecurityFailure? { nil }
-    }
-
     /// A server that answers the requests of each connection by a script, and then closes the connection.
     private final class Server: Sendable {
         let port: UInt16
@@ -86,22 +81,16 @@ import Testing
         )
     }
 
-    private func request(
-        _ method: String = "GET",
-        body: String = "",
-        within timeout: Duration = .seconds(30)
-    ) -> HostHTTPRequest {
-        HostHTTPRequest(
+    private func request(_ method: HTTPMethod = .GET, body: String = "") -> OutgoingRequest {
+        OutgoingRequest(
             method: method,
             target: "/v1/status",
             headers: [("Accept", "application/json")],
-            body: Array(body.utf8),
-            isIdempotent: method == "GET",
-            timeout: timeout
+            body: body.isEmpty ? nil : Array(body.utf8)
         )
     }
 
-    private func text(_ response: HostHTTPResponse) async throws -> String {
+    private func text(_ response: MemberResponse) async throws -> String {
         defer { response.close() }
         var text = ""
         while let bytes = try await response.next() { text += String(buffer: bytes) }
@@ -111,36 +100,44 @@ import Testing
     @Test func `several requests in turn use one connection`() async throws {
         let server = try Server([[Self.answer("one"), Self.answer("two"), Self.answer("three")]])
         defer { server.stop() }
-        let client = HostClient(security: NoSecurity(), addressRefusal: { _ in nil })
+        let client = HostClient(addressRefusal: { _ in nil }) { _ in NoSecurity() }
         for expected in ["one", "two", "three"] {
-            let response = try await client.send(request("POST", body: "{}"), to: try address(server.port))
+            let response = try await client.send(
+                request(.POST, body: "{}"),
+                to: try address(server.port),
+                within: .seconds(30)
+            )
             #expect(try await text(response) == expected)
         }
         #expect(server.connections == 1)
         #expect(server.heads[0].contains("POST /v1/status HTTP/1.1\r\nHost: lab2\r\n"))
-        client.closeAll()
+        client.closeIdle(to: "lab2")
     }
 
     @Test(arguments: ["Connection: close\r\n"])
     func `a connection that the other broker ends after its response is not used again`(header: String) async throws {
         let server = try Server([[Self.answer("one", header)], [Self.answer("two")]])
         defer { server.stop() }
-        let client = HostClient(security: NoSecurity(), addressRefusal: { _ in nil })
+        let client = HostClient(addressRefusal: { _ in nil }) { _ in NoSecurity() }
         for expected in ["one", "two"] {
-            #expect(try await text(try await client.send(request(), to: try address(server.port))) == expected)
+            #expect(
+                try await text(try await client.send(request(), to: try address(server.port), within: .seconds(30)))
+                    == expected
+            )
         }
         #expect(server.connections == 2)
     }
 
-    @Test(arguments: ["GET", "POST"])
-    func `a request that meets the close of an idle connection is sent again on a new one`(method: String) async throws
+    @Test(arguments: [HTTPMethod.GET, .POST])
+    func `a request that meets the close of an idle connection is sent again on a new one`(method: HTTPMethod)
+        async throws
     {
         // The first connection reads a second request and closes without a response, as at a restart.
         let server = try Server([[Self.answer("one"), ""], [Self.answer("two")]])
         defer { server.stop() }
-        let client = HostClient(security: NoSecurity(), addressRefusal: { _ in nil })
+        let client = HostClient(addressRefusal: { _ in nil }) { _ in NoSecurity() }
         for expected in ["one", "two"] {
-            let response = try await client.send(request(method), to: try address(server.port))
+            let response = try await client.send(request(method), to: try address(server.port), within: .seconds(30))
             #expect(try await text(response) == expected)
         }
         #expect(server.connections == 2)
@@ -152,15 +149,18 @@ import Testing
             [Self.answer("three")],
         ])
         defer { server.stop() }
-        let client = HostClient(security: NoSecurity(), addressRefusal: { _ in nil })
-        let first = try await client.send(request(), to: try address(server.port))
-        let second = try await client.send(request(), to: try address(server.port))
+        let client = HostClient(addressRefusal: { _ in nil }) { _ in NoSecurity() }
+        let first = try await client.send(request(), to: try address(server.port), within: .seconds(30))
+        let second = try await client.send(request(), to: try address(server.port), within: .seconds(30))
         for (response, expected) in [(first, "one"), (second, "two")] {
             #expect(try await text(response) == expected)
         }
 
         // The connection that was idle for the shorter time is used first.
-        #expect(try await text(try await client.send(request(), to: try address(server.port))) == "three")
+        #expect(
+            try await text(try await client.send(request(), to: try address(server.port), within: .seconds(30)))
+                == "three"
+        )
         #expect(server.connections == 3)
     }
 
@@ -186,9 +186,9 @@ import Testing
     @Test func `a request that a new connection loses is not sent again`() async throws {
         let server = try Server([[""], [Self.answer("never")]])
         defer { server.stop() }
-        let client = HostClient(security: NoSecurity(), addressRefusal: { _ in nil })
-        await #expect(throws: ClientError.connectionLost(what: "POST /v1/status")) {
-            _ = try await client.send(request("POST"), to: try address(server.port))
+        let client = HostClient(addressRefusal: { _ in nil }) { _ in NoSecurity() }
+        await #expect(throws: HostError.responseLost("lab2")) {
+            _ = try await client.send(request(.POST), to: try address(server.port), within: .seconds(30))
         }
         #expect(server.connections == 1)
     }
@@ -197,23 +197,29 @@ import Testing
         let cut = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfive!"
         let server = try Server([[cut], [Self.answer("two")]])
         defer { server.stop() }
-        let client = HostClient(security: NoSecurity(), addressRefusal: { _ in nil })
-        let response = try await client.send(request("POST"), to: try address(server.port))
-        await #expect(throws: ClientError.connectionLost(what: "POST /v1/status")) { _ = try await text(response) }
-        #expect(try await text(try await client.send(request(), to: try address(server.port))) == "two")
+        let client = HostClient(addressRefusal: { _ in nil }) { _ in NoSecurity() }
+        let response = try await client.send(request(.POST), to: try address(server.port), within: .seconds(30))
+        await #expect(throws: HostError.responseLost("lab2")) { _ = try await text(response) }
+        #expect(
+            try await text(try await client.send(request(), to: try address(server.port), within: .seconds(30)))
+                == "two"
+        )
     }
 
     @Test func `a response that is closed before its end closes the connection`() async throws {
         let endless = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n"
         let server = try Server([[endless, Self.answer("never")], [Self.answer("two")]])
         defer { server.stop() }
-        let client = HostClient(security: NoSecurity(), addressRefusal: { _ in nil })
-        let stream = try await client.send(request(), to: try address(server.port))
+        let client = HostClient(addressRefusal: { _ in nil }) { _ in NoSecurity() }
+        let stream = try await client.send(request(), to: try address(server.port), within: .seconds(30))
         let first = try await stream.next()
         #expect(first.map { String(buffer: $0) } == "one")
         stream.close()
         #expect(try await stream.next() == nil)
-        #expect(try await text(try await client.send(request(), to: try address(server.port))) == "two")
+        #expect(
+            try await text(try await client.send(request(), to: try address(server.port), within: .seconds(30)))
+                == "two"
+        )
         #expect(server.connections == 2)
     }
 
@@ -221,43 +227,35 @@ import Testing
         let free = try FreePorts.take()[0]
         let server = try Server([[Self.answer("one", "Connection: close\r\n")]])
         defer { server.stop() }
-        let client = HostClient(security: NoSecurity(), addressRefusal: { _ in nil })
+        let client = HostClient(addressRefusal: { _ in nil }) { _ in NoSecurity() }
         let address = try address(free, server.port)
-        for _ in 0..<2 { #expect(try await text(try await client.send(request(), to: address)) == "one") }
+        for _ in 0..<2 {
+            #expect(try await text(try await client.send(request(), to: address, within: .seconds(30))) == "one")
+        }
     }
 
     @Test func `an unreachable host is an error that names its last address`() async throws {
         let free = try FreePorts.take()[0]
-        let client = HostClient(security: NoSecurity(), addressRefusal: { _ in nil })
-        await #expect(throws: ClientError.noListener(address: "127.0.0.1:\(free)")) {
-            _ = try await client.send(request(), to: try address(free))
+        let client = HostClient(addressRefusal: { _ in nil }) { _ in NoSecurity() }
+        await #expect(throws: HostError.unreachable("lab2", reason: "nothing listens at 127.0.0.1:\(free)")) {
+            _ = try await client.send(request(), to: try address(free), within: .seconds(30))
         }
-    }
-
-    @Test func `an address that does not answer in time is unreachable, and nothing was sent to it`() throws {
-        let key = try #require(KeyPin(String(repeating: "A", count: 52)))
-        let connection = HTTPConnection(
-            address: .remote(host: "10.0.0.5", port: 7_284, pin: key),
-            idleTimeout: .seconds(5)
-        )
-        let error = ChannelError.connectTimeout(.seconds(5))
-
-        let failure = connection.failure(ofRemote: error, ResponseReader.End.request)
-
-        #expect(failure == .unreachable(address: connection.address.description, reason: "no answer for 5 s"))
     }
 
     @Test func `the end of the task ends a request without a response`() async throws {
         // The last line keeps the connection open: the server waits for a third request.
         let server = try Server([[Self.answer("one"), "HTTP/1.1 ", ""]])
         defer { server.stop() }
-        let client = HostClient(security: NoSecurity(), addressRefusal: { _ in nil })
-        #expect(try await text(try await client.send(request(), to: try address(server.port))) == "one")
+        let client = HostClient(addressRefusal: { _ in nil }) { _ in NoSecurity() }
+        #expect(
+            try await text(try await client.send(request(), to: try address(server.port), within: .seconds(30)))
+                == "one"
+        )
         let address = try address(server.port)
         await withTaskGroup { group in
             group.addTask {
                 await #expect(throws: CancellationError.self) {
-                    _ = try await client.send(request("POST"), to: address)
+                    _ = try await client.send(request(.POST), to: address, within: .seconds(30))
                 }
             }
             while server.heads.count < 2 { await Task.yield() }
@@ -267,7 +265,7 @@ import Testing
 
     /// A time limit for a broker that does not answer, and its error.
     private static let limit = Duration.milliseconds(125)
-    private static let timeoutError = ClientError.timedOut(what: "GET /v1/status", seconds: 0.125)
+    private static let timeoutError = HostError.silent("lab2", seconds: 1)
 
     @Test(.timeLimit(.minutes(1)), arguments: [0, 1])
     func `a broker that does not answer within the time limit of a request is an error, and is asked once`(
@@ -277,11 +275,15 @@ import Testing
         let server = try Server([Array(repeating: Self.answer("one"), count: earlier) + ["HTTP/1.1 ", ""]])
         let other = try Server([[Self.answer("never")]])
         defer { for server in [server, other] { server.stop() } }
-        let client = HostClient(security: NoSecurity(), addressRefusal: { _ in nil })
+        let client = HostClient(addressRefusal: { _ in nil }) { _ in NoSecurity() }
         let address = try address(server.port, other.port)
-        for _ in 0..<earlier { #expect(try await text(try await client.send(request(), to: address)) == "one") }
+        for _ in 0..<earlier {
+            #expect(try await text(try await client.send(request(), to: address, within: .seconds(30))) == "one")
+        }
 
-        await #expect(throws: Self.timeoutError) { _ = try await client.send(request(within: Self.limit), to: address) }
+        await #expect(throws: Self.timeoutError) {
+            _ = try await client.send(request(), to: address, within: Self.limit)
+        }
 
         #expect(server.connections == 1 && server.heads.count == earlier + 1 && other.connections == 0)
     }
@@ -292,8 +294,8 @@ import Testing
         let cut = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfive!"
         let server = try Server([[cut, ""]])
         defer { server.stop() }
-        let client = HostClient(security: NoSecurity(), addressRefusal: { _ in nil })
-        let response = try await client.send(request(within: Self.limit), to: try address(server.port))
+        let client = HostClient(addressRefusal: { _ in nil }) { _ in NoSecurity() }
+        let response = try await client.send(request(), to: try address(server.port), within: Self.limit)
 
         await #expect(throws: Self.timeoutError) { _ = try await text(response) }
     }
@@ -305,15 +307,17 @@ import Testing
         // The server waits for a further request on each connection, so both stay open.
         let server = try Server([["\(head)3\r\none\r\n", ""], ["HTTP/1.1 ", ""]])
         defer { server.stop() }
-        let client = HostClient(security: NoSecurity(), addressRefusal: { _ in nil })
+        let client = HostClient(addressRefusal: { _ in nil }) { _ in NoSecurity() }
         let address = try address(server.port)
-        let stream = try await client.send(request(within: Self.limit), to: address)
+        let stream = try await client.send(request(), to: address, within: Self.limit)
         let first = try await stream.next()
         #expect(first.map { String(buffer: $0) } == "one")
 
         async let next = stream.next()
         // The time limit passes during a second request.
-        await #expect(throws: Self.timeoutError) { _ = try await client.send(request(within: Self.limit), to: address) }
+        await #expect(throws: Self.timeoutError) {
+            _ = try await client.send(request(), to: address, within: Self.limit)
+        }
         server.send("3\r\ntwo\r\n", over: 0)
 
         let second = try await next

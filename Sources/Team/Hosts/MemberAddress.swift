@@ -1,10 +1,11 @@
-package import Model
+import Client
+import Model
 
 /// The broker of another host of the team: its addresses, and the identity that it must prove.
-package struct MemberAddress: Hashable, Sendable {
-    package let host: HostName
+struct MemberAddress: Hashable, Sendable {
+    let host: HostName
     /// The pin of the key in the host's certificate.
-    package let key: KeyPin
+    let key: KeyPin
     /// The addresses of its team listener, in the order in which they are tried.
     let brokers: [BrokerAddress]
 
@@ -12,7 +13,7 @@ package struct MemberAddress: Hashable, Sendable {
     ///   - host: The name of the host, which its certificate has.
     ///   - key: The pin of its key.
     ///   - addresses: `ADDRESS:PORT`, with brackets around an IPv6 address. Other texts are ignored.
-    package init(host: HostName, key: KeyPin, addresses: [String]) {
+    init(host: HostName, key: KeyPin, addresses: [String]) {
         self.host = host
         self.key = key
         brokers = addresses.compactMap { Self.parse($0).map { .remote(host: $0.host, port: $0.port, pin: key) } }
@@ -31,13 +32,4 @@ package struct MemberAddress: Hashable, Sendable {
         }
         return host.isEmpty ? nil : (String(host), port)
     }
-}
-
-/// TLS to the brokers of other hosts of the team.
-///
-/// The module `TLS` implements it, and `patchbayd` passes it in.
-package protocol MemberClientSecurity: Sendable {
-    /// Returns the TLS of connections to one host. The handshake fails unless the broker has a certificate of the team
-    /// with the name of the host, and the pinned key.
-    func security(to host: HostName) -> any ClientTransportSecurity
 }
