@@ -47,13 +47,13 @@ struct ToolDefinition: Sendable {
         name: String,
         description: String,
         scope: Scope,
-        required: [any ToolParameterDeclaration] = [],
-        optional: [any ToolParameterDeclaration],
+        required: [JSONObject.Member] = [],
+        optional: [JSONObject.Member],
         annotations: JSONObject
     ) {
         self.name = name
         self.scope = scope
-        properties = JSONObject((required + optional).map { JSONObject.Member(name: $0.name, value: $0.schema) })
+        properties = JSONObject(required + optional)
         var schema: JSONObject = ["type": "object", "properties": .object(properties)]
         if !required.isEmpty { schema["required"] = .array(required.map { .string($0.name) }) }
         self.schema = JSONSchemaNode(.object(schema))

@@ -2,17 +2,14 @@ import Apps
 import Model
 
 /// A parameter of a tool. Its declaration determines the schema in `tools/list` and the type of the argument.
-struct ToolParameter<Value: Sendable>: ToolParameterDeclaration {
+struct ToolParameter<Value: Sendable>: Sendable {
     let name: String
     let schema: JSON
     /// Parses an argument that is not null.
     let parse: @Sendable (JSON) throws(ToolError) -> Value
-}
 
-/// The part of a parameter that does not depend on the type of the argument.
-protocol ToolParameterDeclaration: Sendable {
-    var name: String { get }
-    var schema: JSON { get }
+    /// The parameter in the schema of the tool's arguments.
+    var property: JSONObject.Member { JSONObject.Member(name: name, value: schema) }
 }
 
 extension ToolParameter where Value == String {

@@ -30,8 +30,8 @@ struct EndpointCallTool: BrokerTool {
         name: "endpoint_call",
         description: "Calls a tool of an app; waits while it restarts.",
         scope: .endpointCall,
-        required: [Self.endpoint, Self.name],
-        optional: [Self.arguments, Self.wait, Self.timeout, Self.maxPixels, Self.lease],
+        required: [Self.endpoint.property, Self.name.property],
+        optional: [Self.arguments.property, Self.wait.property, Self.timeout.property, Self.maxPixels.property, Self.lease.property],
         annotations: ["openWorldHint": true]
     )
     let directory: EndpointDirectory

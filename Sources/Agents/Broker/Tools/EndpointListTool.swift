@@ -25,7 +25,7 @@ struct EndpointListTool: BrokerTool {
         name: "endpoint_list",
         description: "Lists running apps that can be called. Start here.",
         scope: .registryRead,
-        optional: [Self.endpoint, Self.state, Self.cursor],
+        optional: [Self.endpoint.property, Self.state.property, Self.cursor.property],
         annotations: ["readOnlyHint": true]
     )
     let directory: EndpointDirectory

@@ -25,8 +25,8 @@ struct EndpointPairTool: BrokerTool {
         name: "endpoint_pair",
         description: "Says why an app cannot be called; takes its launch token.",
         scope: .registryRead,
-        required: [Self.endpoint],
-        optional: [Self.code],
+        required: [Self.endpoint.property],
+        optional: [Self.code.property],
         annotations: ["destructiveHint": false]
     )
     let directory: EndpointDirectory

@@ -12,8 +12,8 @@ struct EndpointToolsTool: BrokerTool {
         name: "endpoint_tools",
         description: "Lists the tools of an app; with name, the schema of one.",
         scope: .endpointCall,
-        required: [Self.endpoint],
-        optional: [Self.name, Self.query],
+        required: [Self.endpoint.property],
+        optional: [Self.name.property, Self.query.property],
         annotations: ["readOnlyHint": true]
     )
     let directory: EndpointDirectory

@@ -20,8 +20,8 @@ struct EndpointWaitTool: BrokerTool {
         name: "endpoint_wait",
         description: "Waits until an app comes, goes or restarts.",
         scope: .registryRead,
-        required: [Self.endpoint],
-        optional: [Self.event, Self.timeout],
+        required: [Self.endpoint.property],
+        optional: [Self.event.property, Self.timeout.property],
         annotations: ["readOnlyHint": true]
     )
     let directory: EndpointDirectory

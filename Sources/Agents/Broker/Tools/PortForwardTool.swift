@@ -19,8 +19,8 @@ struct PortForwardTool: BrokerTool {
         name: "port_forward",
         description: "Forwards local ports to apps.",
         scope: .tunnelOpen,
-        required: [Self.action],
-        optional: [Self.endpoint, Self.remotePort, Self.localPort, Self.tunnel],
+        required: [Self.action.property],
+        optional: [Self.endpoint.property, Self.remotePort.property, Self.localPort.property, Self.tunnel.property],
         annotations: ["destructiveHint": false]
     )
     let directory: EndpointDirectory
