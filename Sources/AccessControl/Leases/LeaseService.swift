@@ -173,70 +173,81 @@ extension LeaseService {
             throw AccessError.notFound("\(endpoint.id.onItsHost) belongs to the host \(host)")
         }
         try Self.checkLease(of: seconds, for: principal)
-        let (target, holder) = (LeaseTarget(endpoint), principal.leaseHolder)
-        let promise = Promise<Void>()
-        let ticket = state.withLock { state in
-            state.lastTicket += 1
-            state.waiting[state.lastTicket] = Waiter(promise: promise, isPatient: wait > .zero)
-            return state.lastTicket
-        }
-        let earlier = ownLease(on: target, of: holder)?.number
-        do {
-            let request = LeaseTable.Request(
-                ticket: ticket,
-                target: target,
-                endpoint: endpoint.id,
-                holder: holder,
-                length: .seconds(seconds),
-                note: note,
-                renewing: renewing.map { LeaseTable.Entry.number(of: Lease.parts(ofID: $0).id) }
-            )
-            try update { table, now throws(AccessError) in try table.request(request, at: now) }
-            try await self.wait(for: promise, of: ticket, wait)
-        } catch {
-            let conflict = conflict(on: target, for: holder).known(to: principal)
-            let waitsForClaim = state.withLock { state in
-                state.waiting[ticket] = nil
-                return state.table.waitsForClaim(ticket)
-            }
-            let isWithdrawn = update { table, now in table.withdraw(ticket, at: now) }
-            // Without a withdrawal, the lease was granted at the same moment.
-            switch error {
-            case is WaitTimeout where isWithdrawn && waitsForClaim && conflict.holder == nil:
-                throw LeaseClaimError.unreachable(reason: "no answer in time").accessError(on: target)
-            case is WaitTimeout where isWithdrawn: throw AccessError.leased(conflict)
-            case is WaitTimeout: break
-            case is CancellationError where !isWithdrawn:
-                endOwn(target, holder, except: earlier)
-                throw error
-            case let error as LeaseClaimError:
-                if !isWithdrawn { endOwn(target, holder, except: earlier) }
-                throw error.accessError(on: target)
-            default: throw error
-            }
-        }
-        guard let lease = ownLease(on: target, of: holder) else {
-            throw AccessError.leased(conflict(on: target, for: holder).known(to: principal))
-        }
+        let request = LeaseTable.Request(
+            ticket: state.withLock { state in
+                state.lastTicket += 1
+                return state.lastTicket
+            },
+            target: LeaseTarget(endpoint),
+            endpoint: endpoint.id,
+            holder: principal.leaseHolder,
+            length: .seconds(seconds),
+            note: note,
+            renewing: renewing.map { LeaseTable.Entry.number(of: Lease.parts(ofID: $0).id) }
+        )
+        let lease = try await lease(for: request, within: wait, principal)
         // Requests of one holder that arrive together get one lease, which only the first of them begins.
-        if lease.request.ticket == ticket { try begin(lease, by: principal, seconds: seconds) }
+        if lease.request.ticket == request.ticket { try begin(lease, by: principal, seconds: seconds) }
         return lease.view(at: endpoint, waiting: 0, for: principal, at: time)
     }
 
-    private struct WaitTimeout: Error {}
-
-    private func wait(for promise: Promise<Void>, of ticket: UInt64, _ limit: Duration) async throws {
-        // A free lease is granted at once without a team.
-        if promise.isCompleted { return try await promise.value() }
-        let waitsForClaim = state.withLock { $0.table.waitsForClaim(ticket) }
-        let limit = limit == .zero && waitsForClaim ? Self.claimTimeout : limit
-        guard limit > .zero else { throw WaitTimeout() }
-        let isGranted = try await withTimeout(limit, clock: clock) {
-            try await promise.value()
-            return true
+    /// Makes a request, and waits until it is granted.
+    ///
+    /// A request may be granted at the moment at which its wait ends. After a timeout, the lease then counts. After another
+    /// error it ends, unless the client had it before.
+    private func lease(
+        for request: LeaseTable.Request,
+        within limit: Duration,
+        _ principal: Principal
+    ) async throws -> LeaseTable.Entry {
+        let (ticket, promise) = (request.ticket, Promise<Void>())
+        let earlier = ownLease(of: request)?.number
+        state.withLock { $0.waiting[ticket] = Waiter(promise: promise, isPatient: limit > .zero) }
+        defer { state.withLock { $0.waiting[ticket] = nil } }
+        try update { table, now throws(AccessError) in try table.request(request, at: now) }
+        do {
+            if try await !wait(for: promise, of: ticket, limit) {
+                let failure = timeoutError(of: request, principal)
+                if withdraw(ticket) { throw failure }
+            }
+        } catch let error where !(error is AccessError) {
+            if !withdraw(ticket) { endOwn(request.target, request.holder, except: earlier) }
+            throw (error as? LeaseClaimError)?.accessError(on: request.target) ?? error
         }
-        guard isGranted != nil else { throw WaitTimeout() }
+        guard let lease = ownLease(of: request) else { throw AccessError.leased(conflict(of: request, principal)) }
+        return lease
     }
+
+    /// Waits for the grant of a request.
+    ///
+    /// - Returns: False after the time limit.
+    private func wait(for promise: Promise<Void>, of ticket: UInt64, _ limit: Duration) async throws -> Bool {
+        // A free lease is granted at once without a team.
+        if !promise.isCompleted {
+            let waitsForClaim = state.withLock { $0.table.waitsForClaim(ticket) }
+            let limit = limit == .zero && waitsForClaim ? Self.claimTimeout : limit
+            guard limit > .zero else { return false }
+            return try await withTimeout(limit, clock: clock) { try await promise.value() } != nil
+        }
+        try await promise.value()
+        return true
+    }
+
+    /// Returns the error of a request that still waits at its time limit.
+    private func timeoutError(of request: LeaseTable.Request, _ principal: Principal) -> AccessError {
+        let conflict = conflict(of: request, principal)
+        guard conflict.holder == nil, state.withLock({ $0.table.waitsForClaim(request.ticket) }) else {
+            return .leased(conflict)
+        }
+        return LeaseClaimError.unreachable(reason: "no answer in time").accessError(on: request.target)
+    }
+
+    private func conflict(of request: LeaseTable.Request, _ principal: Principal) -> LeaseConflict {
+        conflict(on: request.target, for: request.holder).known(to: principal)
+    }
+
+    /// Returns false if the request was granted before.
+    private func withdraw(_ ticket: UInt64) -> Bool { update { table, now in table.withdraw(ticket, at: now) } }
 
     /// Registers a new lease with its grant, and records the lease in the audit log.
     private func begin(_ lease: LeaseTable.Entry, by principal: Principal, seconds: Int) throws {
@@ -295,8 +306,8 @@ extension LeaseService {
         }
     }
 
-    private func ownLease(on target: LeaseTarget, of holder: LeaseHolder) -> LeaseTable.Entry? {
-        state.withLock { $0.table.ownLease(on: target, of: holder.key) }
+    private func ownLease(of request: LeaseTable.Request) -> LeaseTable.Entry? {
+        state.withLock { $0.table.ownLease(on: request.target, of: request.holder.key) }
     }
 
     /// The current time, for display.
