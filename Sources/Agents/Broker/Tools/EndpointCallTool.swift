@@ -31,7 +31,10 @@ struct EndpointCallTool: BrokerTool {
         description: "Calls a tool of an app; waits while it restarts.",
         scope: .endpointCall,
         required: [Self.endpoint.property, Self.name.property],
-        optional: [Self.arguments.property, Self.wait.property, Self.timeout.property, Self.maxPixels.property, Self.lease.property],
+        optional: [
+            Self.arguments.property, Self.wait.property, Self.timeout.property, Self.maxPixels.property,
+            Self.lease.property,
+        ],
         annotations: ["openWorldHint": true]
     )
     let directory: EndpointDirectory
