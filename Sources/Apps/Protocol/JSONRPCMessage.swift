@@ -72,7 +72,7 @@ package enum RPCMessage: Hashable, Sendable {
         }
     }
 
-    private static func object(_ method: String, _ params: JSONObject?, id: RPCID?) -> JSONObject {
+    static func object(_ method: String, _ params: JSONObject?, id: RPCID?) -> JSONObject {
         var object: JSONObject = ["jsonrpc": "2.0"]
         object["id"] = id?.json
         object["method"] = .string(method)

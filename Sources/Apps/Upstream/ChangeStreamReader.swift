@@ -26,10 +26,9 @@ struct ChangeStreamReader: Sendable {
         for uri in uris {
             // A new session has no subscriptions. For an old session the request is redundant.
             let params: JSONObject = ["uri": .string(uri)]
-            let request = RPCRequest(id: .number(await newID()), method: "resources/subscribe", params: params)
-            _ = try await send(UpstreamMessage(.request(request), to: server))
+            _ = try await send(UpstreamMessage("resources/subscribe", params, id: await newID(), to: server))
         }
-        var message = UpstreamMessage(nil, to: server)
+        var message = UpstreamMessage(response: nil, to: server)
         message.limits = limits
         message.opened = opened
         do { return try await send(message).status } catch AppError.timedOut { return nil }
@@ -42,8 +41,7 @@ struct ChangeStreamReader: Sendable {
         var params: JSONObject = ["notifications": .object(filter)]
         params["_meta"] = server.meta(nil, capabilities: [:]).map { .object($0) }
         let number = await newID()
-        let request = RPCRequest(id: .number(number), method: "subscriptions/listen", params: params)
-        var message = UpstreamMessage(.request(request), to: server)
+        var message = UpstreamMessage("subscriptions/listen", params, id: number, to: server)
         message.limits = server.transport == .lines ? .lineChangeStream : limits
         message.opened = opened
         let response: UpstreamResponse

@@ -98,15 +98,14 @@ extension ServerInfo {
     static let lastHandshakeID = 10
 
     /// Distinguishes stateless servers from session-mode servers.
-    static let discoveryRequest = RPCRequest(id: .number(JSONNumber(1)), method: "server/discover", params: discovery)
-
-    private static let discovery: JSONObject = [
-        "_meta": [
+    static func discovery(of server: ServerInfo? = nil) -> UpstreamMessage {
+        let meta: JSONObject = [
             "io.modelcontextprotocol/protocolVersion": .string(ProtocolVersion.v2026_07_28.rawValue),
             "io.modelcontextprotocol/clientInfo": .object(clientInfo),
             "io.modelcontextprotocol/clientCapabilities": [:],
         ]
-    ]
+        return UpstreamMessage("server/discover", ["_meta": .object(meta)], id: JSONNumber(1), to: server)
+    }
 
     /// Builds the `initialize` request. A shared session declares no client capabilities; a client session declares
     /// those of its client.
@@ -120,11 +119,11 @@ extension ServerInfo {
         for client: ClientSessionParameters? = nil,
         version: ProtocolVersion = .latestWithHandshake,
         refusals: Int = 0
-    ) -> RPCRequest {
+    ) -> UpstreamMessage {
         let params: JSONObject = [
             "protocolVersion": .string(version.rawValue),
             "capabilities": .object(client?.capabilities.json ?? [:]), "clientInfo": .object(clientInfo),
         ]
-        return RPCRequest(id: .number(JSONNumber(2 + refusals)), method: "initialize", params: params)
+        return UpstreamMessage("initialize", params, id: JSONNumber(2 + refusals))
     }
 }

@@ -181,10 +181,8 @@ final class UpstreamConnector: Sendable {
         guard endpoint.kind != .appreveal, server.sessionID == nil else { return nil }
         var message =
             server.protocolVersion.isStateless
-            ? UpstreamMessage(.request(ServerInfo.discoveryRequest), to: server)
-            : UpstreamMessage(
-                .request(ServerInfo.handshake(for: clientParameters, version: server.protocolVersion))
-            )
+            ? ServerInfo.discovery(of: server)
+            : ServerInfo.handshake(for: clientParameters, version: server.protocolVersion)
         message.limits = limits
         let response = try await connected.transport.exchange(message, by: routes, handler: handler)
         if let failure = response.rejection(by: routes) { throw failure }

@@ -94,8 +94,8 @@ extension UpstreamHandshake {
         for route in routes {
             do {
                 let transport = transport(route.route)
-                let message = UpstreamMessage(.request(ServerInfo.handshake()))
-                let result = try await transport.exchange(message, by: [route], handler: handler).result()
+                let result = try await transport.exchange(ServerInfo.handshake(), by: [route], handler: handler)
+                    .result()
                 return (try ServerInfo(handshake: .object(result), at: .profile, sessionID: nil), transport)
             } catch AppError.unreachable(let failure) {
                 first = first ?? failure
@@ -146,9 +146,9 @@ extension UpstreamHandshake {
         do {
             guard let server = try await initialize(over: &transport) else { throw AppError.notMCP }
             if let logLevel {
-                let id = RPCID.number(JSONNumber(ServerInfo.lastHandshakeID))
-                let request = RPCRequest(id: id, method: "logging/setLevel", params: ["level": logLevel])
-                _ = try await send(UpstreamMessage(.request(request), to: server), over: &transport)
+                let number = JSONNumber(ServerInfo.lastHandshakeID)
+                let message = UpstreamMessage("logging/setLevel", ["level": logLevel], id: number, to: server)
+                _ = try await send(message, over: &transport)
             }
             return (server, transport)
         } catch let redirect as UnfollowedRedirect {
@@ -162,7 +162,7 @@ extension UpstreamHandshake {
     ///
     /// - Returns: Nil if the server does not support stateless mode, or is not at this path.
     private func discover(over transport: inout HTTPTransport) async throws -> ServerInfo? {
-        var message = UpstreamMessage(.request(ServerInfo.discoveryRequest))
+        var message = ServerInfo.discovery()
         message.headers = [
             ("MCP-Protocol-Version", ProtocolVersion.v2026_07_28.rawValue), ("Mcp-Method", "server/discover"),
         ]
@@ -172,23 +172,15 @@ extension UpstreamHandshake {
     }
 
     private func initialize(over transport: inout HTTPTransport) async throws -> ServerInfo? {
-        let response = try await negotiate { [self] request, headers in
-            var message = UpstreamMessage(.request(request))
-            message.headers = headers
-            return try await send(message, over: &transport)
-        }
+        let response = try await negotiate { try await send($0, over: &transport) }
         guard let response, case .success(let result)? = response.outcome else { return nil }
         let server = try ServerInfo(
             handshake: result,
             at: .http(path: transport.path),
             sessionID: response.sessionID
         )
-        let done = RPCNotification(method: "notifications/initialized")
-        _ = try await transport.exchange(
-            UpstreamMessage(.notification(done), to: server),
-            by: routes,
-            handler: handler
-        )
+        let done = UpstreamMessage("notifications/initialized", to: server)
+        _ = try await transport.exchange(done, by: routes, handler: handler)
         return server
     }
 
@@ -196,18 +188,19 @@ extension UpstreamHandshake {
     ///
     /// - Returns: The last response; nil if it is not MCP.
     private func negotiate(
-        _ send: (RPCRequest, _ headers: [(name: String, value: String)]) async throws -> UpstreamResponse?
+        _ send: (UpstreamMessage) async throws -> UpstreamResponse?
     ) async throws -> UpstreamResponse? {
         var negotiation = VersionNegotiation(
             from: clientParameters?.protocolVersion ?? known?.newestVersion ?? .latestWithHandshake
         )
         while true {
-            let request = ServerInfo.handshake(
+            var request = ServerInfo.handshake(
                 for: clientParameters,
                 version: negotiation.version,
                 refusals: negotiation.refusals
             )
-            guard let response = try await send(request, negotiation.headers) else { return nil }
+            request.headers = negotiation.headers
+            guard let response = try await send(request) else { return nil }
             if negotiation.shouldAskAgain(after: response) { continue }
             guard case .success(let result)? = response.outcome else { return response }
             if negotiation.refusals > 0 { pool.record(.refusedVersion) }
@@ -286,7 +279,7 @@ extension UpstreamHandshake {
         do {
             if discovers {
                 do {
-                    let discovered = try await send(ServerInfo.discoveryRequest, over: transport, limits: .discovery)
+                    let discovered = try await send(ServerInfo.discovery(), over: transport, limits: .discovery)
                     hasResponded = true
                     if case .success(let result)? = discovered.outcome,
                         let server = ServerInfo(discovery: result, at: .lines)
@@ -297,7 +290,7 @@ extension UpstreamHandshake {
             }
             // An MCP server may first ask a person to confirm the connection.
             let limits = hasResponded ? limits : .handshake
-            response = try await negotiate { request, _ in try await send(request, over: transport, limits: limits) }
+            response = try await negotiate { try await send($0, over: transport, limits: limits) }
         } catch AppError.invalidResponse where !hasResponded {
             return nil
         } catch AppError.responseLost where hasResponded {
@@ -306,15 +299,15 @@ extension UpstreamHandshake {
         }
         guard case .success(let result)? = response?.outcome else { return nil }
         let server = try ServerInfo(handshake: result, at: .lines, sessionID: nil)
-        let done = UpstreamMessage(.notification(RPCNotification(method: "notifications/initialized")))
+        let done = UpstreamMessage("notifications/initialized")
         _ = try await transport.exchange(done, by: routes, handler: handler)
         return server
     }
 
-    private func send(_ request: RPCRequest, over transport: LineTransport, limits: ResponseLimits) async throws
+    private func send(_ request: UpstreamMessage, over transport: LineTransport, limits: ResponseLimits) async throws
         -> UpstreamResponse
     {
-        var message = UpstreamMessage(.request(request))
+        var message = request
         message.limits = limits
         return try await transport.exchange(message, by: routes, handler: handler)
     }

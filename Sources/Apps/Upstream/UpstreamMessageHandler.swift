@@ -11,10 +11,10 @@ struct UpstreamMessageHandler: Sendable {
     var notify: (@Sendable (RPCNotification) -> Void)?
     /// Receives announced changes.
     var onChange: @Sendable (ServerChange) -> Void = { _ in }
-    /// Sends the app a message that has no response.
-    var send: @Sendable (RPCMessage) async -> Void = { _ in }
+    /// Sends the app a response.
+    var respond: @Sendable (RPCMessage) async -> Void = { _ in }
     /// Sends it in the background, with a limit for each app.
-    var sendLater: @Sendable (RPCMessage) -> Void = { _ in }
+    var respondLater: @Sendable (RPCMessage) -> Void = { _ in }
 
     /// The delay of the response by requests to the client.
     var delay: ClientDelay { appRequests?.delay(of: id) ?? ClientDelay() }
@@ -49,12 +49,12 @@ struct UpstreamMessageHandler: Sendable {
     /// Answers a request of a session-mode app: `ping` directly, all others by the client if its capabilities allow the
     /// method.
     private func answer(_ request: RPCRequest) {
-        if request.method == "ping" { return sendLater(.response(id: request.id, .success([:]))) }
+        if request.method == "ping" { return respondLater(.response(id: request.id, .success([:]))) }
         do throws(RPCError) {
             guard let appRequests else { throw .methodNotFound(request.method) }
-            try appRequests.accept(request, during: id, respond: send)
+            try appRequests.accept(request, during: id, respond: respond)
         } catch {
-            sendLater(.response(id: request.id, .failure(error)))
+            respondLater(.response(id: request.id, .failure(error)))
         }
     }
 }

@@ -130,7 +130,7 @@ actor UpstreamSession {
         sessionStream.close()
         guard let connected = connector.connected, connected.server.sessionID != nil else { return }
         await invalidate()
-        var message = UpstreamMessage(nil, to: connected.server)
+        var message = UpstreamMessage(response: nil, to: connected.server)
         message.mayReuse = false
         message.isSessionDelete = true
         _ = try? await exchange(message, over: connected, by: routes)
@@ -231,12 +231,7 @@ actor UpstreamSession {
             server.meta(params["_meta"], capabilities: request.capabilities, logLevel: request.logLevel) ?? [:]
         if request.notify != nil { meta["progressToken"] = .number(number) }
         params["_meta"] = meta.members.isEmpty ? nil : .object(meta)
-        let rpcRequest = RPCRequest(
-            id: .number(number),
-            method: request.method,
-            params: params.members.isEmpty ? nil : params
-        )
-        var message = UpstreamMessage(.request(rpcRequest), to: server)
+        var message = UpstreamMessage(request.method, params, id: number, to: server)
         if server.protocolVersion.isStateless {
             message.headers += annotations.parameters.headers(for: params["arguments"])
         }
@@ -269,7 +264,7 @@ actor UpstreamSession {
         let params: JSONObject = [
             "requestId": .number(number), "reason": "the client no longer waits for the response",
         ]
-        notifyLater(.notification(RPCNotification(method: "notifications/cancelled", params: params)), by: routes)
+        notifyLater(by: routes) { UpstreamMessage("notifications/cancelled", params, to: $0) }
     }
 
     private func newID() -> JSONNumber {
@@ -298,19 +293,29 @@ actor UpstreamSession {
             appRequests: isClientSession ? appRequests : nil,
             notify: message?.notify,
             onChange: onChange,
-            send: { [self] in try? await notify($0, by: routes) },
-            sendLater: { [self] in notifyLater($0, by: routes) }
+            respond: { [self] response in
+                try? await notify(by: routes) { UpstreamMessage(response: response, to: $0) }
+            },
+            respondLater: { [self] response in
+                notifyLater(by: routes) { UpstreamMessage(response: response, to: $0) }
+            }
         )
     }
 
-    private nonisolated func notifyLater(_ message: RPCMessage, by routes: [AuthorizedRoute]) {
-        tasks.scheduleRequest(of: id) { [self] in try await notify(message, by: routes) }
+    private nonisolated func notifyLater(
+        by routes: [AuthorizedRoute],
+        _ message: @escaping @Sendable (ServerInfo) -> UpstreamMessage
+    ) {
+        tasks.scheduleRequest(of: id) { [self] in try await notify(by: routes, message) }
     }
 
     /// Sends the app a message that has no response.
-    private func notify(_ message: RPCMessage, by routes: [AuthorizedRoute]) async throws {
+    private func notify(
+        by routes: [AuthorizedRoute],
+        _ message: @Sendable (ServerInfo) -> UpstreamMessage
+    ) async throws {
         guard let connected = connector.connected else { return }
-        var message = UpstreamMessage(message, to: connected.server)
+        var message = message(connected.server)
         message.mayReuse = false
         _ = try await exchange(message, over: connected, by: routes)
     }
@@ -369,7 +374,7 @@ actor UpstreamSession {
     ) async {
         guard let session = connected.server.sessionID else { return }
         await sessionStream.open(session, within: limit) { [self] opened in
-            var message = UpstreamMessage(nil, to: connected.server)
+            var message = UpstreamMessage(response: nil, to: connected.server)
             message.limits = .changeStream(idle: timeouts.changeStreamIdle)
             message.mayReuse = false
             message.opened = opened

@@ -18,8 +18,11 @@ protocol UpstreamTransport: Sendable {
 
 /// One message to an app's server, with the properties of its delivery.
 struct UpstreamMessage: Sendable {
-    /// Nil opens the stream of the server's own messages.
+    /// The message of JSON-RPC; nil opens the stream of the server's own messages.
     let json: JSON?
+    /// The method; empty for a response, and for the stream.
+    let method: String
+    let params: JSONObject
     /// The ID of a request; nil for a message without a response.
     let id: RPCID?
     /// The HTTP headers of the protocol: version, session, method and name.
@@ -41,28 +44,23 @@ struct UpstreamMessage: Sendable {
     /// Receives the notifications that belong to this message.
     var notify: (@Sendable (RPCNotification) -> Void)?
 
-    /// Creates a message of the handshake, before the server is known.
-    init(_ message: RPCMessage) {
-        json = message.json
-        id = message.requestID
+    /// Creates a request, or a notification without an ID.
+    ///
+    /// - Parameters:
+    ///   - method: The method.
+    ///   - params: The parameters.
+    ///   - number: The ID of a request.
+    ///   - server: The receiver; nil in a handshake, before the server is known.
+    init(_ method: String, _ params: JSONObject = [:], id number: JSONNumber? = nil, to server: ServerInfo? = nil) {
+        (self.method, self.params, id) = (method, params, number.map(RPCID.number))
+        json = .object(RPCMessage.object(method, params.members.isEmpty ? nil : params, id: id))
+        headers = server?.headers(for: method, params) ?? []
     }
 
-    /// Creates a message to a known server; nil opens the stream of the server's own messages.
-    init(_ message: RPCMessage?, to server: ServerInfo) {
-        json = message?.json
-        id = message?.requestID
-        headers =
-            switch message {
-            case .request(let request)?: server.headers(for: request.method, request.params ?? [:])
-            case .notification(let notification)?:
-                server.headers(for: notification.method, notification.params ?? [:])
-            case .response?, nil: server.headers(for: "", [:])
-            }
-    }
-}
-
-extension RPCMessage {
-    fileprivate var requestID: RPCID? {
-        if case .request(let request) = self { request.id } else { nil }
+    /// Creates a response to a request of the server; nil opens the stream of the server's own messages.
+    init(response: RPCMessage?, to server: ServerInfo) {
+        (method, params, id) = ("", [:], nil)
+        json = response?.json
+        headers = server.headers(for: "", [:])
     }
 }

@@ -20,7 +20,7 @@ import Testing
     }
 
     private static func send(_ method: String, over transport: HTTPTransport, mayReuse: Bool = true) async throws {
-        var message = UpstreamMessage(.request(RPCRequest(id: .number(JSONNumber(1)), method: method)))
+        var message = UpstreamMessage(method, id: JSONNumber(1))
         message.mayReuse = mayReuse
         _ = try await transport.exchange(message, by: routes, handler: UpstreamMessageHandler())
     }

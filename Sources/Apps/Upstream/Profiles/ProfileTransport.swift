@@ -20,19 +20,17 @@ struct ProfileTransport: UpstreamTransport {
         handler: UpstreamMessageHandler
     ) async throws -> UpstreamResponse {
         // MCP 2025-03-26 and later: 405 says that there is no such stream.
-        guard let json = message.json else { return UpstreamResponse(status: 405, outcome: nil) }
-        guard case .request(let request)? = try? RPCMessage(json) else {
-            return UpstreamResponse(status: 202, outcome: nil)
-        }
+        guard message.json != nil else { return UpstreamResponse(status: 405, outcome: nil) }
+        guard message.id != nil else { return UpstreamResponse(status: 202, outcome: nil) }
         // The handshake was done over this route only.
         guard let authorized = routes.first(where: { $0.route == client.route }) else { throw AppError.unwritten }
         let (turn, attempt) = try await client.begin(message, by: authorized)
         defer { turn.release() }
         do {
-            return try await answer(request, attempt, handler.redactor)
+            return try await answer(message, attempt, handler.redactor)
         } catch let refusal as ProfileRefusal {
             let reason = "\(client.endpoint): \(refusal.reason)"
-            guard request.method == "tools/call" else {
+            guard message.method == "tools/call" else {
                 return UpstreamResponse(outcome: .failure(.internalError(reason)))
             }
             // Models read results and not protocol errors.
@@ -41,7 +39,7 @@ struct ProfileTransport: UpstreamTransport {
     }
 
     private func answer(
-        _ request: RPCRequest,
+        _ request: UpstreamMessage,
         _ attempt: ProfileClient.Attempt,
         _ redactor: TokenRedactor
     ) async throws -> UpstreamResponse {
@@ -52,8 +50,8 @@ struct ProfileTransport: UpstreamTransport {
             let tools = profile.allTools(with: try await client.listFunctions(attempt))
             return UpstreamResponse(outcome: .success(redactor.redact(["tools": .array(tools.map(\.json))])))
         case "tools/call":
-            let arguments = request.params?["arguments"]?.object ?? [:]
-            let tool = try await client.tool(named: request.params?["name"]?.string ?? "", attempt)
+            let arguments = request.params["arguments"]?.object ?? [:]
+            let tool = try await client.tool(named: request.params["name"]?.string ?? "", attempt)
             let (sent, response) = try await client.call(tool, arguments, attempt)
             let subject = "\(tool.name) (\(SanitizedText("\(sent)", limit: 200)))"
             var result = try await result(of: tool, arguments, response.content, attempt, subject)

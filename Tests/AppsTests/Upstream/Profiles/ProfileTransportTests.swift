@@ -38,7 +38,7 @@ import Testing
         secret: String? = nil,
         timeout: Duration? = nil
     ) async throws -> JSON {
-        var message = UpstreamMessage(.request(RPCRequest(id: .number(JSONNumber(1)), method: method, params: params)))
+        var message = UpstreamMessage(method, params, id: JSONNumber(1))
         message.limits.total = .seconds(120)
         message.callerTimeout = timeout
         let response = try await transport.exchange(message, by: routes(secret), handler: UpstreamMessageHandler())
@@ -49,7 +49,6 @@ import Testing
         let server = PlainServer.appDebug()
         let transport = try transport(.shipped("app-debug"), to: server)
         let handler = UpstreamMessageHandler()
-        let notification = RPCNotification(method: "notifications/initialized")
         let shop = try ServerInfo(
             handshake: ["protocolVersion": "2025-11-25", "capabilities": ["tools": [:]]],
             at: .profile,
@@ -57,12 +56,12 @@ import Testing
         )
 
         let accepted = try await transport.exchange(
-            UpstreamMessage(.notification(notification)),
+            UpstreamMessage("notifications/initialized"),
             by: Self.routes(nil),
             handler: handler
         )
         let stream = try await transport.exchange(
-            UpstreamMessage(nil, to: shop),
+            UpstreamMessage(response: nil, to: shop),
             by: Self.routes(nil),
             handler: handler
         )
@@ -75,7 +74,7 @@ import Testing
         let server = PlainServer.appDebug()
         let transport = try transport(.shipped("app-debug"), to: server)
         let other = [AuthorizedRoute(.network(NetworkRoute(address: "127.0.0.2", port: 5_000)))]
-        let message = UpstreamMessage(.request(RPCRequest(id: .number(JSONNumber(1)), method: "tools/list")))
+        let message = UpstreamMessage("tools/list", id: JSONNumber(1))
 
         #expect(await !transport.isUsable(over: other))
         await #expect(throws: AppError.unwritten) {
