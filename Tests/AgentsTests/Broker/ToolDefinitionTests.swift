@@ -19,8 +19,8 @@ import Testing
         name: "lamp",
         description: "Lights a lamp.",
         scope: .endpointCall,
-        required: [name],
-        optional: [level, color, mode, port, extra],
+        required: [name.property],
+        optional: [level.property, color.property, mode.property, port.property, extra.property],
         annotations: ["readOnlyHint": true]
     )
 
