@@ -19,8 +19,8 @@ import Testing
         _ holder: LeaseHolder,
         on target: LeaseTarget? = nil,
         renewing: UInt64? = nil
-    ) -> LeaseTable.Request {
-        LeaseTable.Request(
+    ) -> LeaseRequest {
+        LeaseRequest(
             ticket: ticket,
             target: target ?? phone,
             endpoint: Self.shop,
@@ -129,7 +129,7 @@ import Testing
         table.acquired(claim, since: generation, at: .seconds(2))
 
         let (granted, steps) = (table.takeEffects().granted, table.nextClaimSteps())
-        let expected: LeaseTable.ClaimStep = isWithdrawn ? .release(phone) : .acquire(claim)
+        let expected: LeaseClaimStep = isWithdrawn ? .release(phone) : .acquire(claim)
         #expect(granted.isEmpty && steps == [expected])
     }
 

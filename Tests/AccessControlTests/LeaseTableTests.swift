@@ -13,8 +13,8 @@ import Testing
     private static let cleo = LeaseHolder(key: "grant:cleo", name: SanitizedText("cleo"), isAgent: true)
     private static let person = LeaseHolder(key: "uid:1", name: SanitizedText("user 1"), isAgent: false)
 
-    private static func request(_ ticket: UInt64, _ holder: LeaseHolder, seconds: Int = 10) -> LeaseTable.Request {
-        LeaseTable.Request(
+    private static func request(_ ticket: UInt64, _ holder: LeaseHolder, seconds: Int = 10) -> LeaseRequest {
+        LeaseRequest(
             ticket: ticket,
             target: phone,
             endpoint: shop,
@@ -175,7 +175,7 @@ import Testing
 
     @Test func `the clients of one other host leave room in the queue for all others`() throws {
         let table = LeaseTableReference()
-        func client(_ number: UInt64, of name: String) throws -> LeaseTable.Request {
+        func client(_ number: UInt64, of name: String) throws -> LeaseRequest {
             let host = try #require(HostName(name))
             let key = MemberClient.holderPrefix(of: host) + "uid:\(number)"
             return Self.request(number, LeaseHolder(key: key, name: SanitizedText("x"), isAgent: true, host: host))
@@ -285,13 +285,13 @@ private final class LeaseTableReference {
     private var table = LeaseTable()
     private var calls: [(number: UInt64, target: LeaseTarget, key: String)] = []
 
-    var leases: [(lease: LeaseTable.Entry, waiting: Int)] { table.leases }
+    var leases: [(lease: LeaseEntry, waiting: Int)] { table.leases }
     var deadline: Duration? { table.deadline }
 
-    func request(_ request: LeaseTable.Request, at now: Duration) throws { try table.request(request, at: now) }
+    func request(_ request: LeaseRequest, at now: Duration) throws { try table.request(request, at: now) }
     func withdraw(_ ticket: UInt64, at now: Duration) -> Bool { table.withdraw(ticket, at: now) }
     @discardableResult
-    func end(_ number: UInt64, because reason: String? = nil, at now: Duration) -> LeaseTable.Entry? {
+    func end(_ number: UInt64, because reason: String? = nil, at now: Duration) -> LeaseEntry? {
         table.end(number, because: reason, at: now)
     }
     func beginCall(on target: LeaseTarget, by holder: LeaseHolder, at now: Duration) -> Bool {
@@ -304,7 +304,7 @@ private final class LeaseTableReference {
         table.endCall(calls.remove(at: index).number, at: now)
     }
     func link(_ phones: [EndpointID: UDID]) { table.link(phones) }
-    func leases(on target: LeaseTarget) -> [LeaseTable.Entry] { table.leases(on: target) }
+    func leases(on target: LeaseTarget) -> [LeaseEntry] { table.leases(on: target) }
     func expire(at now: Duration) { table.expire(at: now) }
     func takeEffects() -> LeaseTable.Effects { table.takeEffects() }
 }

@@ -1,10 +1,11 @@
 import Model
 
-/// The leases that ended because this host lost their claims, until their holders know.
+/// The leases that ended before their time.
 ///
-/// Another host may have leased the phone since. The holder learns the end of a lease only from an answer, so its changing
-/// calls are refused until it asks for the lease again or gives it up.
-struct LostLeases: Sendable {
+/// A lease ends without its holder's knowledge if this host lost its claim. Another host may have leased the phone since.
+/// The holder learns the end only from an answer, so its changing calls are refused until it asks for the lease again or
+/// gives it up.
+struct EndedLeases: Sendable {
     struct Entry: Sendable {
         let number: UInt64
         let key: String
@@ -14,47 +15,61 @@ struct LostLeases: Sendable {
         let end: Duration
     }
 
-    /// The maximum number of entries of one client; one for each of its leases.
-    private static let limitOfHolder = LeaseTable.maxLeases
-    /// The maximum number of entries. The oldest one is removed.
-    private static let limit = 1_024
+    /// The maximum number of ended leases.
+    private static let limit = 64
+    /// The maximum number of lost leases, in total and of one client: one for each of its leases.
+    private static let lostLimit = 1_024
+    private static let lostLimitOfHolder = LeaseTable.maxLeases
 
+    /// The last leases that ended, for the errors of later renewals.
     private var entries: [Entry] = []
+    /// The leases whose holders do not know their end yet.
+    private var lost: [Entry] = []
 
-    var isEmpty: Bool { entries.isEmpty }
+    /// True if each holder knows the end of its leases.
+    var areKnown: Bool { lost.isEmpty }
 
     /// Adds a lease that ended for a reason, a sentence without a full stop.
-    mutating func add(_ lease: LeaseTable.Entry, because reason: String, at end: Duration) {
-        let entry = Entry(
-            number: lease.number,
-            key: lease.holder.key,
-            targets: lease.targets,
-            reason: reason,
-            end: end
-        )
-        entries.append(entry)
-        let own = entries.count { $0.key == entry.key }
-        if own > Self.limitOfHolder { remove { $0.key == entry.key } }
+    mutating func add(_ lease: LeaseEntry, because reason: String, at end: Duration) {
+        entries.append(Entry(lease, because: reason, at: end))
         if entries.count > Self.limit { entries.removeFirst() }
     }
 
-    /// Removes the oldest entry that matches.
-    private mutating func remove(where matches: (Entry) -> Bool) {
-        if let index = entries.firstIndex(where: matches) { entries.remove(at: index) }
+    /// Adds a lease that ended without the knowledge of its holder.
+    mutating func addLost(_ lease: LeaseEntry, because reason: String, at end: Duration) {
+        lost.append(Entry(lease, because: reason, at: end))
+        let own = lost.indices.filter { lost[$0].key == lease.holder.key }
+        if own.count > Self.lostLimitOfHolder { lost.remove(at: own[0]) }
+        if lost.count > Self.lostLimit { lost.removeFirst() }
+    }
+
+    /// Returns the error for a lease that has ended, as the client with this key may know it.
+    func error(for number: UInt64, key: String, isOwner: Bool) -> AccessError {
+        let entry = entries.last { $0.number == number && (isOwner || $0.key == key) }
+        return .notFound(
+            entry.map { LeaseEntry.ending(of: number, because: $0.reason) }
+                ?? "there is no lease with this ID; leases also end when the broker stops; `patchbay leases` lists all"
+        )
     }
 
     /// Returns the newest lost lease of a client on one of the targets; nil if there is none.
-    func entry(on targets: [LeaseTarget], of key: String) -> Entry? {
-        entries.last { $0.key == key && !$0.targets.isDisjoint(with: targets) }
+    func lost(on targets: [LeaseTarget], of key: String) -> Entry? {
+        lost.last { $0.key == key && !$0.targets.isDisjoint(with: targets) }
     }
 
     /// Removes the lost leases of a client on the targets.
     mutating func acknowledge(_ targets: [LeaseTarget], by key: String) {
-        entries.removeAll { $0.key == key && !$0.targets.isDisjoint(with: targets) }
+        lost.removeAll { $0.key == key && !$0.targets.isDisjoint(with: targets) }
     }
 
     /// Removes the lost lease of a client with this number.
     mutating func acknowledge(_ number: UInt64, by key: String) {
-        entries.removeAll { $0.key == key && $0.number == number }
+        lost.removeAll { $0.key == key && $0.number == number }
+    }
+}
+
+extension EndedLeases.Entry {
+    fileprivate init(_ lease: LeaseEntry, because reason: String, at end: Duration) {
+        self.init(number: lease.number, key: lease.holder.key, targets: lease.targets, reason: reason, end: end)
     }
 }

@@ -55,7 +55,7 @@ extension LeaseClaims {
         in table: LeaseTable,
         at time: LeaseTime
     ) -> LeaseConflict? {
-        if let lost = table.lost.entry(on: table.targets(of: target), of: key) {
+        if let lost = table.ended.lost(on: table.targets(of: target), of: key) {
             return LeaseConflict(lost: lost, on: target, at: time)
         }
         return lapsedLease(on: target, of: key, in: table).map { LeaseConflict(lapsed: $0, on: target, at: time) }
@@ -64,7 +64,7 @@ extension LeaseClaims {
     /// Returns the lease of a client on a target whose claim has lapsed, and whose end has not been reported yet.
     ///
     /// A process that was paused may call this before it learns that its claims have ended.
-    func lapsedLease(on target: LeaseTarget, of key: String, in table: LeaseTable) -> LeaseTable.Entry? {
+    func lapsedLease(on target: LeaseTarget, of key: String, in table: LeaseTable) -> LeaseEntry? {
         table.leases(on: target).first { lease in
             lease.holder.key == key && table.claimedPhone(of: lease).map { !isHeld($0) } ?? false
         }
@@ -111,13 +111,13 @@ extension LeaseConflict {
     }
 
     /// The conflict of a client whose own lease has lost its claim. Another host may have leased the phone.
-    init(lapsed lease: LeaseTable.Entry, on target: LeaseTarget, at time: LeaseTime) {
+    init(lapsed lease: LeaseEntry, on target: LeaseTarget, at time: LeaseTime) {
         let ending = Self.ending(of: lease.number, at: time.date, because: Self.lostRegistry)
         self.init(target: target, holder: nil, ending: ending, seconds: nil, end: nil)
     }
 
     /// The conflict of a client whose own lease has ended without its knowledge.
-    init(lost lease: LostLeases.Entry, on target: LeaseTarget, at time: LeaseTime) {
+    init(lost lease: EndedLeases.Entry, on target: LeaseTarget, at time: LeaseTime) {
         let ending = Self.ending(of: lease.number, at: time.date(of: lease.end), because: lease.reason)
         self.init(target: target, holder: nil, ending: ending, seconds: nil, end: nil)
     }

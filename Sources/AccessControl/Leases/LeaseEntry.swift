@@ -1,6 +1,38 @@
 import FoundationEssentials
 import Model
 
+/// A request for a lease.
+struct LeaseRequest: Sendable {
+    /// A number that identifies the request.
+    let ticket: UInt64
+    let target: LeaseTarget
+    let endpoint: EndpointID
+    let holder: LeaseHolder
+    let length: Duration
+    let note: SanitizedText?
+    /// The number of the lease to renew. A request with it never takes another lease.
+    var renewing: UInt64?
+}
+
+/// A lease that is held, or pending until the changing calls of other clients have ended and its phone is claimed.
+struct LeaseEntry: Sendable {
+    let number: UInt64
+    let request: LeaseRequest
+    /// The covered endpoints without a cable, and at most one phone.
+    var targets: Set<LeaseTarget> = []
+    /// The length after the last renewal.
+    var length: Duration
+    /// The note of the last request that had one.
+    var note: SanitizedText?
+    var start: Duration
+    var end: Duration
+    var isPending = true
+
+    var holder: LeaseHolder { request.holder }
+    /// The covered phone; nil if none is known.
+    var device: UDID? { targets.lazy.compactMap(\.device).first }
+}
+
 /// The current time on the clock of the leases and on the wall clock.
 struct LeaseTime: Sendable {
     let elapsed: Duration
@@ -11,7 +43,7 @@ struct LeaseTime: Sendable {
 }
 
 /// A lease as clients see it.
-extension LeaseTable.Entry {
+extension LeaseEntry {
     var id: String { "l\(number)" }
 
     /// Returns the number in an ID of this broker; 0, which no lease has, for other text.

@@ -173,7 +173,7 @@ extension LeaseService {
             throw AccessError.notFound("\(endpoint.id.onItsHost) belongs to the host \(host)")
         }
         try Self.checkLease(of: seconds, for: principal)
-        let request = LeaseTable.Request(
+        let request = LeaseRequest(
             ticket: state.withLock { state in
                 state.lastTicket += 1
                 return state.lastTicket
@@ -183,7 +183,7 @@ extension LeaseService {
             holder: principal.leaseHolder,
             length: .seconds(seconds),
             note: note,
-            renewing: renewing.map { LeaseTable.Entry.number(of: Lease.parts(ofID: $0).id) }
+            renewing: renewing.map { LeaseEntry.number(of: Lease.parts(ofID: $0).id) }
         )
         let lease = try await lease(for: request, within: wait, principal)
         // Requests of one holder that arrive together get one lease, which only the first of them begins.
@@ -196,10 +196,10 @@ extension LeaseService {
     /// A request may be granted at the moment at which its wait ends. After a timeout, the lease then counts. After another
     /// error it ends, unless the client had it before.
     private func lease(
-        for request: LeaseTable.Request,
+        for request: LeaseRequest,
         within limit: Duration,
         _ principal: Principal
-    ) async throws -> LeaseTable.Entry {
+    ) async throws -> LeaseEntry {
         let (ticket, promise) = (request.ticket, Promise<Void>())
         let earlier = ownLease(of: request)?.number
         state.withLock { $0.waiting[ticket] = Waiter(promise: promise, isPatient: limit > .zero) }
@@ -234,7 +234,7 @@ extension LeaseService {
     }
 
     /// Returns the error of a request that still waits at its time limit.
-    private func timeoutError(of request: LeaseTable.Request, _ principal: Principal) -> AccessError {
+    private func timeoutError(of request: LeaseRequest, _ principal: Principal) -> AccessError {
         let conflict = conflict(of: request, principal)
         guard conflict.holder == nil, state.withLock({ $0.table.waitsForClaim(request.ticket) }) else {
             return .leased(conflict)
@@ -242,7 +242,7 @@ extension LeaseService {
         return LeaseClaimError.unreachable(reason: "no answer in time").accessError(on: request.target)
     }
 
-    private func conflict(of request: LeaseTable.Request, _ principal: Principal) -> LeaseConflict {
+    private func conflict(of request: LeaseRequest, _ principal: Principal) -> LeaseConflict {
         conflict(on: request.target, for: request.holder).known(to: principal)
     }
 
@@ -250,7 +250,7 @@ extension LeaseService {
     private func withdraw(_ ticket: UInt64) -> Bool { update { table, now in table.withdraw(ticket, at: now) } }
 
     /// Registers a new lease with its grant, and records the lease in the audit log.
-    private func begin(_ lease: LeaseTable.Entry, by principal: Principal, seconds: Int) throws {
+    private func begin(_ lease: LeaseEntry, by principal: Principal, seconds: Int) throws {
         let number = lease.number
         if let grant = lease.holder.grant, let store {
             do {
@@ -280,9 +280,9 @@ extension LeaseService {
         let isOwn = found?.holder.key == holder.key
         let visible = endpoints.map { LeaseTarget($0) }.first { found?.targets.contains($0) ?? false }
         guard let lease = found, isOwn || principal.isOwner || visible != nil else {
-            update { table, _ in table.lost.acknowledge(LeaseTable.Entry.number(of: id), by: holder.key) }
+            update { table, _ in table.ended.acknowledge(LeaseEntry.number(of: id), by: holder.key) }
             throw state.withLock {
-                $0.table.error(forEnded: LeaseTable.Entry.number(of: id), key: holder.key, isOwner: principal.isOwner)
+                $0.table.ended.error(for: LeaseEntry.number(of: id), key: holder.key, isOwner: principal.isOwner)
             }
         }
         guard isOwn || principal.isOwner else {
@@ -299,14 +299,14 @@ extension LeaseService {
 
     private func endOwn(_ target: LeaseTarget, _ holder: LeaseHolder, except number: UInt64?) {
         update { table, now in
-            table.lost.acknowledge(table.targets(of: target), by: holder.key)
+            table.ended.acknowledge(table.targets(of: target), by: holder.key)
             for lease in table.leases(on: target) where lease.holder.key == holder.key && lease.number != number {
                 table.end(lease.number, at: now)
             }
         }
     }
 
-    private func ownLease(of request: LeaseTable.Request) -> LeaseTable.Entry? {
+    private func ownLease(of request: LeaseRequest) -> LeaseEntry? {
         state.withLock { $0.table.ownLease(on: request.target, of: request.holder.key) }
     }
 
@@ -314,7 +314,7 @@ extension LeaseService {
     var time: LeaseTime { LeaseTime(elapsed: watch.elapsed, date: now()) }
 
     /// True if a lease is held or pending, or if its holder does not know its end yet.
-    var hasEntries: Bool { state.withLock { !$0.table.isEmpty || !$0.table.lost.isEmpty } }
+    var hasEntries: Bool { state.withLock { !$0.table.isEmpty || !$0.table.ended.areKnown } }
 
     /// The table, without the leases whose time is over.
     var current: LeaseTable {

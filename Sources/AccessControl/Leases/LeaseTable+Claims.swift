@@ -1,26 +1,26 @@
 import Model
 
+/// The claims of this host, in a team.
+struct HeldClaims: Sendable {
+    /// The claims in the registry, with their content.
+    fileprivate(set) var held: [LeaseTarget: LeaseClaim] = [:]
+    /// The targets whose claims must be deleted from the registry, or acquired again.
+    fileprivate var obsolete: Set<LeaseTarget> = []
+    /// Grows when claims are lost. The result of an older step is outdated.
+    fileprivate(set) var generation: UInt64 = 0
+}
+
+/// A change of the registry that brings it closer to the leases.
+enum LeaseClaimStep: Hashable, Sendable {
+    case acquire(LeaseClaim)
+    case release(LeaseTarget)
+}
+
 /// The claims of leases in a team (`LeaseClaims`).
 ///
 /// A lease of a phone is pending until this host holds the claim of the phone. A lease that gets a phone later, through a
 /// link, is not delayed. Claims of endpoints only show the lease to other hosts.
 extension LeaseTable {
-    /// The claims of this host, in a team.
-    struct Claims: Sendable {
-        /// The claims in the registry, with their content.
-        fileprivate(set) var held: [LeaseTarget: LeaseClaim] = [:]
-        /// The targets whose claims must be deleted from the registry, or acquired again.
-        fileprivate var obsolete: Set<LeaseTarget> = []
-        /// Grows when claims are lost. The result of an older step is outdated.
-        fileprivate(set) var generation: UInt64 = 0
-    }
-
-    /// A change of the registry that brings it closer to the leases.
-    enum ClaimStep: Hashable, Sendable {
-        case acquire(LeaseClaim)
-        case release(LeaseTarget)
-    }
-
     /// The claims that the leases need, held and pending. Empty without a team.
     var neededClaims: [LeaseTarget: LeaseClaim] {
         guard claims != nil, !owners.isEmpty else { return [:] }
@@ -39,7 +39,7 @@ extension LeaseTable {
     }
 
     /// Returns the next changes of the registry, at most one for each target.
-    mutating func nextClaimSteps() -> [ClaimStep] {
+    mutating func nextClaimSteps() -> [LeaseClaimStep] {
         guard var claims else { return [] }
         let needed = neededClaims
         // A claim that will be deleted must not grant a lease.
@@ -50,8 +50,8 @@ extension LeaseTable {
         let released = claims.obsolete.subtracting(needed.keys)
         claims.obsolete = []
         self.claims = claims
-        return released.map(ClaimStep.release)
-            + needed.values.filter { claims.held[$0.target] != $0 }.map(ClaimStep.acquire)
+        return released.map(LeaseClaimStep.release)
+            + needed.values.filter { claims.held[$0.target] != $0 }.map(LeaseClaimStep.acquire)
     }
 
     /// Reports that the registry has a claim of this host. Grants the pending lease that needs no other claim.
@@ -89,7 +89,7 @@ extension LeaseTable {
         self.claims = claims
         for number in numbers.sorted() {
             guard let lease = end(number, because: reason, at: now) else { continue }
-            self.lost.add(lease, because: reason, at: now)
+            ended.addLost(lease, because: reason, at: now)
         }
     }
 
@@ -106,12 +106,12 @@ extension LeaseTable {
     }
 
     /// Returns the phone of a granted lease if this host has acquired its claim; nil otherwise.
-    func claimedPhone(of lease: Entry) -> LeaseTarget? {
+    func claimedPhone(of lease: LeaseEntry) -> LeaseTarget? {
         lease.isPending ? nil : lease.targets.first { $0.device != nil && claims?.held[$0] != nil }
     }
 
     /// True if this host holds the claims of all phones that the lease covers, and without a team.
-    func isClaimed(_ lease: Entry) -> Bool {
+    func isClaimed(_ lease: LeaseEntry) -> Bool {
         guard let claims else { return true }
         return lease.targets.allSatisfy { $0.device == nil || claims.held[$0] != nil }
     }

@@ -11,61 +11,12 @@ import Model
 /// Each target belongs to at most one lease. A lease has the target of its request, and gets linked targets that belong
 /// to no other lease. It keeps them also after the link has ended. So a new link takes nothing from any holder.
 struct LeaseTable: Sendable {
-    /// A request for a lease.
-    struct Request: Sendable {
-        /// A number that identifies the request.
-        let ticket: UInt64
-        let target: LeaseTarget
-        let endpoint: EndpointID
-        let holder: LeaseHolder
-        let length: Duration
-        let note: SanitizedText?
-        /// The number of the lease to renew. A request with it never takes another lease.
-        var renewing: UInt64?
-    }
-
-    /// A lease that is held, or pending until the changing calls of other clients have ended and its phone is claimed.
-    struct Entry: Sendable {
-        let number: UInt64
-        let request: Request
-        /// The covered endpoints without a cable, and at most one phone.
-        var targets: Set<LeaseTarget> = []
-        /// The length after the last renewal.
-        var length: Duration
-        /// The note of the last request that had one.
-        var note: SanitizedText?
-        var start: Duration
-        var end: Duration
-        var isPending = true
-
-        var holder: LeaseHolder { request.holder }
-        /// The covered phone; nil if none is known.
-        var device: UDID? { targets.lazy.compactMap(\.device).first }
-    }
-
     /// The results of a change for clients that wait, and for the sessions of grants.
     struct Effects: Sendable {
         /// The tickets of requests that were granted.
         var granted: [UInt64] = []
         /// The numbers of leases that ended.
         var ended: [UInt64] = []
-    }
-
-    /// A changing call that runs.
-    private struct Call: Sendable {
-        let target: LeaseTarget
-        /// The target and the targets that were linked to it during the call.
-        var targets: Set<LeaseTarget>
-        /// The key of the client.
-        let key: String
-    }
-
-    /// A lease that ended before its time.
-    private struct Ending: Sendable {
-        let number: UInt64
-        let key: String
-        /// The reason, such as `user 1000 ended it`.
-        let reason: String
     }
 
     /// The maximum number of clients that wait for one lease.
@@ -77,27 +28,22 @@ struct LeaseTable: Sendable {
     static let maxOwnWaiting = 16
     /// The maximum number of leases of one holder.
     static let maxLeases = 16
-    /// The number of leases whose early ends are remembered.
-    private static let maxEndings = 64
 
-    private(set) var entries: [UInt64: Entry] = [:]
+    private(set) var entries: [UInt64: LeaseEntry] = [:]
     /// The number of the lease that each target belongs to.
     private(set) var owners: [LeaseTarget: UInt64] = [:]
     /// The claims of this host; nil without a team, where no lease needs a claim.
-    var claims: Claims?
-    private var queue: [Request] = []
-    private var calls: [UInt64: Call] = [:]
-    private var endings: [Ending] = []
-    /// The leases whose holders do not know their end yet.
-    var lost = LostLeases()
+    var claims: HeldClaims?
+    private var queue: [LeaseRequest] = []
+    private var calls = ChangingCalls()
+    var ended = EndedLeases()
     /// The phones that endpoints without a cable are linked to.
     private var phones: [EndpointID: UDID] = [:]
     private var lastNumber: UInt64 = 0
-    private var lastCall: UInt64 = 0
     private var effects = Effects()
 
     /// - Parameter needsClaims: True in a team.
-    init(needsClaims: Bool = false) { claims = needsClaims ? Claims() : nil }
+    init(needsClaims: Bool = false) { claims = needsClaims ? HeldClaims() : nil }
 
     /// Returns the effects since the last call.
     mutating func takeEffects() -> Effects {
@@ -112,30 +58,21 @@ struct LeaseTable: Sendable {
     var isEmpty: Bool { entries.isEmpty }
 
     /// The held leases, each with the number of clients that wait, in the order of their numbers.
-    var leases: [(lease: Entry, waiting: Int)] {
+    var leases: [(lease: LeaseEntry, waiting: Int)] {
         entries.values.filter { !$0.isPending }.sorted { $0.number < $1.number }
             .map { ($0, waiting(for: $0.targets).count) }
     }
 
     /// Returns the leases that a target is subject to, held or pending: first the one of its phone.
-    func leases(on target: LeaseTarget) -> [Entry] {
+    func leases(on target: LeaseTarget) -> [LeaseEntry] {
         let numbers = targets(of: target).compactMap { owners[$0] }
         return (numbers.first == numbers.last ? Array(numbers.prefix(1)) : numbers).compactMap { entries[$0] }
     }
 
     /// Returns the held lease of a client on a target; nil if the target is subject to the lease of another client.
-    func ownLease(on target: LeaseTarget, of key: String) -> Entry? {
+    func ownLease(on target: LeaseTarget, of key: String) -> LeaseEntry? {
         let leases = leases(on: target)
         return leases.allSatisfy { $0.holder.key == key && !$0.isPending } ? leases.first : nil
-    }
-
-    /// Returns the error for a lease that has ended, as the client with this key may know it.
-    func error(forEnded number: UInt64, key: String, isOwner: Bool) -> AccessError {
-        let ending = endings.last { $0.number == number && (isOwner || $0.key == key) }
-        return .notFound(
-            ending.map { Entry.ending(of: number, because: $0.reason) }
-                ?? "there is no lease with this ID; leases also end when the broker stops; `patchbay leases` lists all"
-        )
     }
 
     /// Returns a target with its linked phone first.
@@ -149,12 +86,12 @@ struct LeaseTable: Sendable {
         Set(queue.lazy.filter { !wanted.isDisjoint(with: targets(of: $0.target)) }.map(\.holder.key))
     }
 
-    private func mayExpire(_ lease: Entry) -> Bool {
+    private func mayExpire(_ lease: LeaseEntry) -> Bool {
         !lease.isPending && !hasCalls(on: lease) { $0 == lease.holder.key }
     }
 
-    func hasCalls(on lease: Entry, ofClient isIncluded: (String) -> Bool) -> Bool {
-        calls.values.contains { isIncluded($0.key) && !$0.targets.isDisjoint(with: lease.targets) }
+    func hasCalls(on lease: LeaseEntry, ofClient isIncluded: (String) -> Bool) -> Bool {
+        calls.contains(on: lease.targets, ofClient: isIncluded)
     }
 }
 
@@ -164,10 +101,7 @@ extension LeaseTable {
     mutating func link(_ phones: [EndpointID: UDID]) {
         guard phones != self.phones else { return }
         self.phones = phones
-        for (number, call) in calls {
-            let linked = targets(of: call.target)
-            calls[number]?.targets.formUnion(linked)
-        }
+        calls.link(phones)
         extendOverLinks()
     }
 
@@ -204,14 +138,14 @@ extension LeaseTable {
     /// A client that need not wait is granted at once, as an effect.
     ///
     /// - Throws: `AccessError.limit`, `.notFound` for a lease to renew that has ended.
-    mutating func request(_ request: Request, at now: Duration) throws(AccessError) {
+    mutating func request(_ request: LeaseRequest, at now: Duration) throws(AccessError) {
         expire(at: now)
         let key = request.holder.key
         let own = ownLease(on: request.target, of: key)
         if let renewing = request.renewing, own?.number != renewing {
-            throw error(forEnded: renewing, key: key, isOwner: false)
+            throw ended.error(for: renewing, key: key, isOwner: false)
         }
-        lost.acknowledge(targets(of: request.target), by: key)
+        ended.acknowledge(targets(of: request.target), by: key)
         if var lease = own {
             lease.length = request.length
             if let note = request.note { lease.note = note }
@@ -265,12 +199,9 @@ extension LeaseTable {
     ///   - now: The current time.
     /// - Returns: The ended lease; nil if there is no such lease.
     @discardableResult
-    mutating func end(_ number: UInt64, because reason: String? = nil, at now: Duration) -> Entry? {
+    mutating func end(_ number: UInt64, because reason: String? = nil, at now: Duration) -> LeaseEntry? {
         guard let lease = entries[number], !lease.isPending else { return nil }
-        if let reason {
-            endings.append(Ending(number: number, key: lease.holder.key, reason: reason))
-            if endings.count > Self.maxEndings { endings.removeFirst() }
-        }
+        if let reason { ended.add(lease, because: reason, at: now) }
         remove(lease)
         advance(at: now)
         return lease
@@ -292,14 +223,12 @@ extension LeaseTable {
             // The call of another client began before the link of the target.
             guard !hasCalls(on: lease, ofClient: { $0 != holder.key }) else { return nil }
         }
-        lastCall += 1
-        calls[lastCall] = Call(target: target, targets: Set(targets(of: target)), key: holder.key)
-        return lastCall
+        return calls.begin(on: target, Set(targets(of: target)), by: holder.key)
     }
 
     /// Ends a changing call.
     mutating func endCall(_ number: UInt64, at now: Duration) {
-        guard let call = calls.removeValue(forKey: number) else { return }
+        guard let call = calls.end(number) else { return }
         for lease in entries.values
         where lease.holder.key == call.key && !lease.isPending && !lease.targets.isDisjoint(with: call.targets) {
             extend(lease, at: now)
@@ -316,18 +245,18 @@ extension LeaseTable {
         advance(at: now)
     }
 
-    private mutating func remove(_ lease: Entry) {
+    private mutating func remove(_ lease: LeaseEntry) {
         entries[lease.number] = nil
         for target in lease.targets { owners[target] = nil }
         effects.ended.append(lease.number)
     }
 
-    private mutating func extend(_ lease: Entry, at now: Duration) {
+    private mutating func extend(_ lease: LeaseEntry, at now: Duration) {
         guard mayExtend(lease) else { return }
         entries[lease.number]?.end = max(lease.end, now + lease.length)
     }
 
-    private func mayExtend(_ lease: Entry) -> Bool { !lease.holder.isAgent || waiting(for: lease.targets).isEmpty }
+    private func mayExtend(_ lease: LeaseEntry) -> Bool { !lease.holder.isAgent || waiting(for: lease.targets).isEmpty }
 
     /// Gives free targets to the first client that waits for them. Grants a pending lease when its phone is claimed and no
     /// changing call of another client runs.
@@ -341,7 +270,7 @@ extension LeaseTable {
             guard isFree else { continue }
             queue.removeAll { $0.ticket == request.ticket }
             lastNumber += 1
-            entries[lastNumber] = Entry(
+            entries[lastNumber] = LeaseEntry(
                 number: lastNumber,
                 request: request,
                 length: request.length,
