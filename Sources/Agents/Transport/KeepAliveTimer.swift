@@ -15,19 +15,40 @@ package final class KeepAliveTimer: Service {
     static let soonInterval = Duration.milliseconds(50)
     private static let ticksPerSoonKeepAlive = 2
 
-    private struct Subscriber {
-        var ticks = 0
-        let sendKeepAlive: @Sendable () -> Void
+    /// The streams of one interval.
+    private struct Schedule {
+        /// The number of ticks until a keep-alive.
+        let period: Int
+        /// False if a stream leaves the schedule with its first keep-alive.
+        let isRepeating: Bool
+        var streams: [Int: (ticks: Int, sendKeepAlive: @Sendable () -> Void)] = [:]
+        /// True from the first registration until a tick without streams.
+        var isTicking = false
+
+        /// Adds a stream.
+        ///
+        /// - Returns: Whether the ticks must be started. A call must not wake the timer each time.
+        mutating func add(_ number: Int, _ sendKeepAlive: @escaping @Sendable () -> Void) -> Bool {
+            streams[number] = (0, sendKeepAlive)
+            defer { isTicking = true }
+            return !isTicking
+        }
+
+        /// Returns the keep-alives that are due.
+        mutating func tick() -> [@Sendable () -> Void] {
+            for number in streams.keys { streams[number]?.ticks += 1 }
+            let due = streams.filter { $0.value.ticks >= period }
+            for number in due.keys { if isRepeating { streams[number]?.ticks = 0 } else { streams[number] = nil } }
+            isTicking = !streams.isEmpty
+            return due.values.map(\.sendKeepAlive)
+        }
     }
 
     private struct State {
-        var subscribers: [Int: Subscriber] = [:]
-        /// The subscribers whose first keep-alive is sent soon.
-        var soon: [Int: Subscriber] = [:]
-        var isTickingSoon = false
+        var all = Schedule(period: KeepAliveTimer.ticksPerKeepAlive, isRepeating: true)
+        /// The streams whose first keep-alive is sent soon.
+        var soon = Schedule(period: KeepAliveTimer.ticksPerSoonKeepAlive, isRepeating: false)
         var count = 0
-        /// True from the first registration until a tick without subscribers.
-        var isTicking = false
     }
 
     private let state = Mutex(State())
@@ -41,25 +62,29 @@ package final class KeepAliveTimer: Service {
     package func run() async throws {
         await cancelWhenGracefulShutdown {
             await withDiscardingTaskGroup { group in
+                group.addTask { await self.repeatTicks(of: \.all, after: self.starts.stream, every: Self.tickInterval) }
                 group.addTask {
-                    await self.repeatTicks(of: self.starts.stream, every: Self.tickInterval) { self.tick() }
-                }
-                group.addTask {
-                    await self.repeatTicks(of: self.soonStarts.stream, every: Self.soonInterval) { self.tickSoon() }
+                    await self.repeatTicks(of: \.soon, after: self.soonStarts.stream, every: Self.soonInterval)
                 }
             }
         }
     }
 
     private func repeatTicks(
-        of starts: AsyncStream<Void>,
-        every interval: Duration,
-        _ tick: @Sendable () -> Bool
+        of schedule: any WritableKeyPath<State, Schedule> & Sendable,
+        after starts: AsyncStream<Void>,
+        every interval: Duration
     ) async {
         for await _ in starts {
-            repeat {
+            var isTicking = true
+            while isTicking {
                 guard (try? await clock.sleep(for: interval)) != nil else { return }
-            } while tick()
+                let due = state.withLock { state in
+                    defer { isTicking = state[keyPath: schedule].isTicking }
+                    return state[keyPath: schedule].tick()
+                }
+                for sendKeepAlive in due { sendKeepAlive() }
+            }
         }
     }
 
@@ -72,16 +97,11 @@ package final class KeepAliveTimer: Service {
     func register(isSoon: Bool = false, _ sendKeepAlive: @escaping @Sendable () -> Void) -> Int {
         let (number, isStart, isSoonStart) = state.withLock { state in
             state.count += 1
-            let subscriber = Subscriber(sendKeepAlive: sendKeepAlive)
-            state.subscribers[state.count] = subscriber
-            if isSoon { state.soon[state.count] = subscriber }
-            defer {
-                state.isTicking = true
-                if isSoon { state.isTickingSoon = true }
-            }
-            return (state.count, !state.isTicking, isSoon && !state.isTickingSoon)
+            return (
+                state.count, state.all.add(state.count, sendKeepAlive),
+                isSoon && state.soon.add(state.count, sendKeepAlive)
+            )
         }
-        // A call must not wake the timer each time.
         if isStart { starts.continuation.yield() }
         if isSoonStart { soonStarts.continuation.yield() }
         return number
@@ -89,53 +109,11 @@ package final class KeepAliveTimer: Service {
 
     func unregister(_ number: Int) {
         state.withLock { state in
-            state.subscribers[number] = nil
-            state.soon[number] = nil
+            state.all.streams[number] = nil
+            state.soon.streams[number] = nil
         }
     }
 
     /// False while the timer rests.
-    var isTicking: Bool { state.withLock { $0.isTicking } }
-
-    /// Sends the keep-alives that are due.
-    ///
-    /// - Returns: False if there are no subscribers, so that no further tick is needed.
-    private func tick() -> Bool {
-        let (due, isTicking) = state.withLock { state in
-            var due: [@Sendable () -> Void] = []
-            for number in state.subscribers.keys {
-                state.subscribers[number]?.ticks += 1
-                guard let subscriber = state.subscribers[number], subscriber.ticks >= Self.ticksPerKeepAlive else {
-                    continue
-                }
-                state.subscribers[number]?.ticks = 0
-                due.append(subscriber.sendKeepAlive)
-            }
-            state.isTicking = !state.subscribers.isEmpty
-            return (due, state.isTicking)
-        }
-        for sendKeepAlive in due { sendKeepAlive() }
-        return isTicking
-    }
-
-    /// Sends the first keep-alives that are due.
-    ///
-    /// - Returns: False if none is left.
-    private func tickSoon() -> Bool {
-        let (due, isTicking) = state.withLock { state in
-            var due: [@Sendable () -> Void] = []
-            for number in state.soon.keys {
-                state.soon[number]?.ticks += 1
-                guard let subscriber = state.soon[number], subscriber.ticks >= Self.ticksPerSoonKeepAlive else {
-                    continue
-                }
-                state.soon[number] = nil
-                due.append(subscriber.sendKeepAlive)
-            }
-            state.isTickingSoon = !state.soon.isEmpty
-            return (due, state.isTickingSoon)
-        }
-        for sendKeepAlive in due { sendKeepAlive() }
-        return isTicking
-    }
+    var isTicking: Bool { state.withLock { $0.all.isTicking } }
 }
