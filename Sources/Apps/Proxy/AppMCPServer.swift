@@ -4,10 +4,6 @@ import SystemIO
 
 /// Serves one app at `/e/{id}/mcp`: the app's own tools, resources and prompts, also while the app restarts.
 package struct AppMCPServer: MCPServer {
-    /// The maximum image edge in pixels, for clients that cannot specify one. Models scale larger images down to this
-    /// size anyway.
-    private static let maxPixels = 1_568
-
     private let id: EndpointID
     private let proxy: AppProxy
     /// The prefix of tool names for a principal that sees the tools of several apps.
@@ -27,6 +23,7 @@ package struct AppMCPServer: MCPServer {
 
     package func answer(_ request: MCPRequest, of principal: Principal) async throws(RPCError) -> JSONObject {
         do {
+            guard SuspendedRequests.mayAsk(during: request) else { return try await handle(request, principal) }
             return try await proxy.suspendedRequests.run(request, at: id, of: principal) {
                 try await handle($0, principal)
             }
@@ -86,24 +83,16 @@ package struct AppMCPServer: MCPServer {
             throw RPCError.invalidParams("tools/call requires a name, a string")
         }
         do {
-            try await proxy.catalog.listIfFilterNeedsIt(id, for: principal)
             // The client has its own timeout and cancels the request.
-            let call = try await proxy.catalog.validated(
-                request.withArgumentsAsObject.with(timeout: proxy.context.timeouts.response.total),
-                at: id,
-                for: principal,
-                wait: proxy.context.timeouts.wait
-            )
-            var result = try await proxy.sender.call(
-                call.request,
+            return try await proxy.catalog.call(
+                request.withArgumentsAsObject,
+                of: tool,
                 at: id,
                 for: principal,
                 wait: proxy.context.timeouts.wait,
-                maxPixels: Self.maxPixels,
-                imageFormat: nil
+                defaultTimeout: proxy.context.timeouts.response.total,
+                alias: alias
             )
-            result = call.withWarning(result)
-            return await proxy.catalog.withToolSuggestions(result, tool, at: id, for: principal, alias: alias)
         } catch let failure as AppError {
             return failure.result(for: .appAgent, at: id)
         } catch let error as RPCError {

@@ -175,26 +175,15 @@ extension AppProxy {
         let request = MCPRequest("tools/call", params, timeout: call.timeout, notify: call.notify)
         let (id, watch) = (call.endpoint.id, ElapsedTimer(context.clock))
         do {
-            try await catalog.listIfFilterNeedsIt(id, for: principal, within: call.timeout)
-            let validated = try await catalog.validated(
-                request.after(watch.elapsed),
-                at: id,
-                for: principal,
-                wait: call.wait
-            )
-            // The time limit of the whole call.
-            let rest = request.after(watch.elapsed).timeout
-            var result = try await sender.call(
-                rest.map { validated.request.with(timeout: $0) } ?? validated.request,
+            return try await catalog.call(
+                request,
+                of: call.tool,
                 at: id,
                 for: principal,
                 wait: call.wait,
                 maxPixels: call.maxPixels,
                 imageFormat: call.imageFormat
             )
-            result = validated.withWarning(result)
-            let left = call.timeout.map { $0 - watch.elapsed }
-            return await catalog.withToolSuggestions(result, call.tool, at: id, for: principal, within: left)
         } catch let error as RPCError {
             let left = call.timeout.map { $0 - watch.elapsed }
             return .toolFailure(await refusal(of: call.tool, at: id, error, principal, left), code: "refused")

@@ -28,21 +28,23 @@ final class ClientSessions: Sendable {
         watch = ElapsedTimer(context.clock)
     }
 
-    /// Returns the client's own session if the app may send requests to that client. Call `checkIn` after use.
+    /// Returns the client that an app may send requests to during a request; nil for a request of the shared session.
+    static func client(of request: MCPRequest) -> ClientRequester? {
+        methodsWithClientRequests.contains(request.method) ? request.clientRequester : nil
+    }
+
+    /// Returns the client's own session, on which the app may send requests to that client. Call `checkIn` after use.
     ///
-    /// - Returns: Nil for a request that uses the shared session: no request of the app can belong to it, or the app has
-    ///   no sessions.
+    /// - Returns: Nil for an app without sessions.
     /// - Throws: `AppError`, `CancellationError`.
     func checkOut(
-        for request: MCPRequest,
+        for clientRequester: ClientRequester,
         of principal: Principal,
         at endpoint: Endpoint,
         shared session: UpstreamSession,
         by routes: [AuthorizedRoute],
         within limit: Duration
     ) async throws -> Checkout? {
-        guard let clientRequester = request.clientRequester, Self.methodsWithClientRequests.contains(request.method)
-        else { return nil }
         let end = watch.elapsed + limit
         let connected = try await session.connect(endpoint, by: routes, within: limit)
         // A server that supports both modes sends requests to a session-mode client, and returns them as results to a

@@ -140,14 +140,17 @@ struct RequestSender: Sendable {
         let endpoint = try await pool.endpoint(id)
         let (shared, access) = try await pool.authorize(principal, to: endpoint)
         do {
-            let checkout = try await clientSessions.checkOut(
-                for: request,
-                of: principal,
-                at: endpoint,
-                shared: shared,
-                by: access.routes,
-                within: limit
-            )
+            var checkout: ClientSessions.Checkout?
+            if let client = ClientSessions.client(of: request) {
+                checkout = try await clientSessions.checkOut(
+                    for: client,
+                    of: principal,
+                    at: endpoint,
+                    shared: shared,
+                    by: access.routes,
+                    within: limit
+                )
+            }
             let admission = DeliveryAuthorization(
                 access.routes,
                 of: principal,

@@ -17,7 +17,6 @@ final class SuspendedRequest: Sendable {
         var answers: [String: Promise<Result<JSON, RPCError>>] = [:]
         var count = 0
         var result: Result<JSONObject, any Error>?
-        var waiter: Promise<Void>?
         var notify: (@Sendable (RPCNotification) -> Void)?
 
         var outcome: Outcome? {
@@ -25,22 +24,28 @@ final class SuspendedRequest: Sendable {
         }
     }
 
-    private let state = Mutex(State())
+    private let state: Mutex<State>
+    /// A value for each change that may end the wait of the client.
+    private let (changes, change) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     /// Completed when the client will not continue the request.
     let abandoned = Promise<Void>()
+
+    /// Creates a request with the notification handler of the client's HTTP request.
+    init(notify: (@Sendable (RPCNotification) -> Void)? = nil) { state = Mutex(State(notify: notify)) }
 
     /// Sends a question to the client and returns the answer.
     func ask(_ method: String, _ params: JSONObject?) async -> Result<JSON, RPCError> {
         let answer = Promise<Result<JSON, RPCError>>()
         var question: JSONObject = ["method": .string(method)]
         question["params"] = params.map { .object($0) }
-        let name = update { [question] state in
+        let name = state.withLock { [question] state in
             state.count += 1
             let name = "q\(state.count)"
             state.questions[name] = .object(question)
             state.answers[name] = answer
             return name
         }
+        change.yield()
         defer { state.withLock { ($0.questions[name], $0.answers[name]) = (nil, nil) } }
         do { return try await answer.value() } catch {
             return .failure(.internalError("the client no longer waits for this request"))
@@ -62,35 +67,22 @@ final class SuspendedRequest: Sendable {
     /// Returns the final result or the open questions. Cancelling the wait abandons the request.
     func next() async throws -> Outcome {
         while true {
-            let changed = Promise<Void>()
-            let outcome = state.withLock { state in
-                if state.outcome == nil { state.waiter = changed }
-                return state.outcome
-            }
-            if let outcome { return outcome }
-            do { try await changed.value() } catch {
+            if let outcome = state.withLock({ $0.outcome }) { return outcome }
+            var iterator = changes.makeAsyncIterator()
+            // The end of the stream is the cancellation.
+            guard await iterator.next() != nil else {
                 abandoned.complete(.success(()))
-                throw error
+                throw CancellationError()
             }
         }
     }
 
     /// Records the final result and returns it to a waiting client.
-    func complete(_ result: Result<JSONObject, any Error>) { update { $0.result = result } }
-
-    /// Sets the notification handler of the client's current HTTP request.
-    func setNotify(_ notify: (@Sendable (RPCNotification) -> Void)?) { state.withLock { $0.notify = notify } }
+    func complete(_ result: Result<JSONObject, any Error>) {
+        state.withLock { $0.result = result }
+        change.yield()
+    }
 
     /// Sends a notification to the client's current HTTP request.
     func send(_ notification: RPCNotification) { state.withLock { $0.notify }?(notification) }
-
-    /// Changes the state and wakes a waiting client.
-    private func update<Value: Sendable>(_ change: (inout State) -> Value) -> Value {
-        let (value, waiter) = state.withLock { state in
-            defer { state.waiter = nil }
-            return (change(&state), state.waiter)
-        }
-        waiter?.complete(.success(()))
-        return value
-    }
 }

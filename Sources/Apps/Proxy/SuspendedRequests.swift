@@ -20,7 +20,13 @@ final class SuspendedRequests: Sendable {
         watch = ElapsedTimer(context.clock)
     }
 
-    /// Runs a request. If a 2026-07-28 client made it, a session-mode app may send requests during processing.
+    /// Returns whether an app may ask the client for input during a request, by results.
+    static func mayAsk(during request: MCPRequest) -> Bool {
+        request.supportsInputRequired && methods.contains(request.method)
+            && !ClientCapabilities(request.capabilities).isEmpty
+    }
+
+    /// Runs a request of a 2026-07-28 client, during which a session-mode app may send requests.
     ///
     /// - Throws: Errors of `body`, `AppError.busy`, `RPCError`.
     func run(
@@ -29,9 +35,6 @@ final class SuspendedRequests: Sendable {
         of principal: Principal,
         _ body: @escaping @Sendable (MCPRequest) async throws -> JSONObject
     ) async throws -> JSONObject {
-        let capabilities = ClientCapabilities(request.capabilities)
-        guard request.supportsInputRequired, !capabilities.isEmpty, Self.methods.contains(request.method)
-        else { return try await body(request) }
         let (state, answers) = (request.params["requestState"]?.string, request.params["inputResponses"]?.object)
         let isPatchbayState = state?.hasPrefix(SuspendedRequestStore.prefix) == true
         let isNew = state == nil && request.params["inputResponses"] == nil
@@ -42,8 +45,8 @@ final class SuspendedRequests: Sendable {
             suspended = try store.withLock { store throws(RPCError) in try store.resume(state, for: key) }
             suspended.provideAnswers(answers ?? [:], notify: request.notify)
         } else {
-            suspended = SuspendedRequest()
-            guard begin(suspended, running: request, with: capabilities, body) else { throw AppError.busy }
+            suspended = SuspendedRequest(notify: request.notify)
+            guard begin(suspended, running: request, body) else { throw AppError.busy }
         }
         switch try await suspended.next() {
         case .completed(let result): return try result.get()
@@ -55,10 +58,9 @@ final class SuspendedRequests: Sendable {
     private func begin(
         _ suspended: SuspendedRequest,
         running request: MCPRequest,
-        with capabilities: ClientCapabilities,
         _ body: @escaping @Sendable (MCPRequest) async throws -> JSONObject
     ) -> Bool {
-        suspended.setNotify(request.notify)
+        let capabilities = ClientCapabilities(request.capabilities)
         var inner = request
         inner.clientRequester = ClientRequester(
             key: "2026-07-28 \(capabilities.text)",

@@ -39,6 +39,55 @@ package struct ToolCall: Sendable {
 }
 
 /// Calls of tools.
+extension ToolCatalog {
+    /// Calls a tool with arguments that its schema allows. The timeout of the request limits the whole call.
+    ///
+    /// - Parameters:
+    ///   - request: The call.
+    ///   - tool: The name of the tool.
+    ///   - id: The app.
+    ///   - principal: The caller.
+    ///   - wait: The wait time for an unreachable app.
+    ///   - defaultTimeout: The timeout of the sent request, if the call has none; nil for 15 s without a byte.
+    ///   - maxPixels: The maximum image edge, in pixels. Models scale larger images down to the default anyway.
+    ///   - imageFormat: The format of images; nil for any.
+    ///   - alias: The prefix of tool names for a principal that sees the tools of several apps.
+    /// - Returns: The result, of a limited size.
+    /// - Throws: `AppError`, the app's own `RPCError`, `CancellationError`.
+    func call(
+        _ request: MCPRequest,
+        of tool: String,
+        at id: EndpointID,
+        for principal: Principal,
+        wait: Duration,
+        defaultTimeout: Duration? = nil,
+        maxPixels: Int = 1_568,
+        imageFormat: ImageFormat? = nil,
+        alias: String? = nil
+    ) async throws -> JSONObject {
+        let watch = ElapsedTimer(context.clock)
+        try await listIfFilterNeedsIt(id, for: principal, within: request.timeout)
+        let call = try await validated(request.after(watch.elapsed), at: id, for: principal, wait: wait)
+        let timeout = request.after(watch.elapsed).timeout ?? defaultTimeout
+        let result = try await sender.call(
+            timeout.map { call.request.with(timeout: $0) } ?? call.request,
+            at: id,
+            for: principal,
+            wait: wait,
+            maxPixels: maxPixels,
+            imageFormat: imageFormat
+        )
+        return await withToolSuggestions(
+            call.withWarning(result),
+            tool,
+            at: id,
+            for: principal,
+            alias: alias,
+            within: request.timeout.map { $0 - watch.elapsed }
+        )
+    }
+}
+
 extension RequestSender {
     /// Calls a tool and limits the size of its result.
     ///

@@ -113,18 +113,22 @@ final class UpstreamSessionPool: Sendable {
 
     /// Makes a session with an app: a client session with `clientParameters`, otherwise a shared one.
     func makeSession(to id: EndpointID, clientParameters: ClientSessionParameters? = nil) -> UpstreamSession {
-        UpstreamSession(
+        let connections = ConnectionPool(
             to: id,
             dialer: dialer,
-            timeouts: context.timeouts,
             clock: context.clock,
+            watch: ElapsedTimer(context.clock),
             tasks: context.tasks,
-            onChange: { [context] change in context.sessionEvent.yield(.change(change, id)) },
+            largeResponses: largeResponses,
+            deviations: deviations
+        )
+        let connector = UpstreamConnector(
+            over: connections,
+            limits: context.timeouts.response,
+            tasks: context.tasks,
             clientParameters: clientParameters,
             profiles: profileContext(of: id),
             probe: probe,
-            largeResponses: largeResponses,
-            deviations: deviations,
             onIdentify: { [context] report in
                 switch report {
                 case .server(let name, let version): await context.registry.setServer(name, version: version, of: id)
@@ -140,6 +144,9 @@ final class UpstreamSessionPool: Sendable {
                 context.sessionEvent.yield(.connection(id))
             }
         )
+        return UpstreamSession(over: connector, timeouts: context.timeouts, tasks: context.tasks) { [context] change in
+            context.sessionEvent.yield(.change(change, id))
+        }
     }
 
     private func profileContext(of id: EndpointID) -> ProfileContext {

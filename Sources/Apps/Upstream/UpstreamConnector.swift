@@ -39,11 +39,11 @@ final class UpstreamConnector: Sendable {
     /// after each response.
     static let freshness = Duration.milliseconds(250)
 
-    private let pool: ConnectionPool
+    let pool: ConnectionPool
     private let limits: ResponseLimits
     private let tasks: BackgroundTasks
     /// The handshake parameters of a client session; nil for the shared session.
-    private let clientParameters: ClientSessionParameters?
+    let clientParameters: ClientSessionParameters?
     private let profiles: ProfileContext
     private let identityVerifier: IdentityVerifier
     /// Receives the results of identity checks.

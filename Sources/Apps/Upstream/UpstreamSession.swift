@@ -41,44 +41,17 @@ actor UpstreamSession {
     private var logLevel: JSON?
 
     init(
-        to id: EndpointID,
-        dialer: any Dialer,
+        over connector: UpstreamConnector,
         timeouts: UpstreamTimeouts,
-        clock: any Clock<Duration>,
         tasks: BackgroundTasks,
-        onChange: @escaping @Sendable (ServerChange) -> Void,
-        clientParameters: ClientSessionParameters? = nil,
-        profiles: ProfileContext,
-        probe: IdentityProbe,
-        largeResponses: LargeResponseBudget,
-        deviations: ServerDeviations,
-        onIdentify: @escaping @Sendable (IdentityReport) async -> Void,
-        onConnect: @escaping @Sendable (ServerInfo) async -> Void
+        onChange: @escaping @Sendable (ServerChange) -> Void
     ) {
-        self.id = id
-        (self.timeouts, self.clock) = (timeouts, clock)
-        (self.tasks, self.onChange) = (tasks, onChange)
-        (isClientSession, watch) = (clientParameters != nil, ElapsedTimer(clock))
+        let pool = connector.pool
+        (id, clock, watch) = (pool.id, pool.clock, pool.watch)
+        (self.connector, self.timeouts, self.tasks, self.onChange) = (connector, timeouts, tasks, onChange)
+        isClientSession = connector.clientParameters != nil
         appRequests = AppRequests(tasks: tasks, clock: clock, watch: watch, timeout: timeouts.clientAnswer)
         sessionStream = SessionStream(clock: clock, tasks: tasks)
-        connector = UpstreamConnector(
-            over: ConnectionPool(
-                to: id,
-                dialer: dialer,
-                clock: clock,
-                watch: watch,
-                tasks: tasks,
-                largeResponses: largeResponses,
-                deviations: deviations
-            ),
-            limits: timeouts.response,
-            tasks: tasks,
-            clientParameters: clientParameters,
-            profiles: profiles,
-            probe: probe,
-            onIdentify: onIdentify,
-            onConnect: onConnect
-        )
     }
 
     // MARK: The connection
