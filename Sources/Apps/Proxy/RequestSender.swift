@@ -135,8 +135,7 @@ struct RequestSender: Sendable {
     ) async throws -> UpstreamResponse {
         // The request may have waited, and its grant may have ended meanwhile.
         guard context.authorizer.isLive(principal) else { throw CancellationError() }
-        let generation = context.authorizer.generation
-        let watch = ElapsedTimer(context.clock)
+        let (generation, watch) = (context.authorizer.generation, ElapsedTimer(context.clock))
         let endpoint = try await pool.endpoint(id)
         let (shared, access) = try await pool.authorize(principal, to: endpoint)
         do {
@@ -158,10 +157,10 @@ struct RequestSender: Sendable {
                 since: generation,
                 limit: limit - watch.elapsed
             )
-            defer { if let checkout { clientSessions.checkIn(checkout) } }
-            let session = checkout?.session ?? shared
+            defer { checkout.map(clientSessions.checkIn) }
             let response = try await withLease(of: endpoint, for: principal, request, annotations) {
-                try await session.send(request, to: endpoint, by: admission, annotations: annotations)
+                try await (checkout?.session ?? shared)
+                    .send(request, to: endpoint, by: admission, annotations: annotations)
             }
             if endpoint.state != .online { await context.registry.report(nil, of: id) }
             pool.recordTokenNeed(of: id, of: nil)
@@ -172,12 +171,11 @@ struct RequestSender: Sendable {
             await context.authorizer.recordSecretResult(for: endpoint, accepted: false)
             await context.registry.endSameLaunch(of: id)
             throw AppError.tokenRequired(.rejected)
-        } catch AppError.tokenRequired(.missing) where access.isSecretOutdated {
+        } catch AppError.tokenRequired(.missing)
+            where access.isSecretOutdated || principal.may(.secretUse, on: endpoint)
+        {
             pool.recordTokenNeed(of: id, of: endpoint)
-            throw AppError.tokenRequired(.outdated)
-        } catch AppError.tokenRequired(.missing) where principal.may(.secretUse, on: endpoint) {
-            pool.recordTokenNeed(of: id, of: endpoint)
-            throw AppError.tokenRequired(.missing)
+            throw AppError.tokenRequired(access.isSecretOutdated ? .outdated : .missing)
         } catch AppError.tokenRequired where !principal.may(.secretUse, on: endpoint) {
             throw AppError.forbidden(.secretUse)
         } catch AppError.unreachable(let failure) {
