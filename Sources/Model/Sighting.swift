@@ -67,6 +67,8 @@ package struct Sighting: Hashable, Sendable {
     /// The authentication code of a Dart VM service, if the source knows one. Only the broker reads the code.
     package let authCode: DartAuthCode?
     package let availability: Availability
+    /// True if a request that identifies the server had no response. The app is unknown then.
+    package let isPartial: Bool
 
     package init(
         id: ID,
@@ -84,7 +86,8 @@ package struct Sighting: Hashable, Sendable {
         launchID: SanitizedText? = nil,
         blocked: String? = nil,
         authCode: DartAuthCode? = nil,
-        availability: Availability = .available
+        availability: Availability = .available,
+        isPartial: Bool = false
     ) {
         self.id = id
         self.kind = kind
@@ -102,6 +105,7 @@ package struct Sighting: Hashable, Sendable {
         self.blocked = blocked
         self.authCode = authCode
         self.availability = availability
+        self.isPartial = isPartial
     }
 }
 
@@ -141,6 +145,8 @@ package struct ServerIdentity: Hashable, Sendable {
     package var launchID: SanitizedText?
     /// True if the server requires its session token with every request.
     package var wantsToken: Bool
+    /// True if the app is unknown because a request had no response. The same server may identify itself later.
+    package var isPartial = false
 
     /// True if another probe cannot add information.
     package var isComplete: Bool {

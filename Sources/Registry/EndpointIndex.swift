@@ -189,6 +189,7 @@ struct EndpointIndex: Sendable {
             idsByIdentity[key, default: []].insert(id)
             entries[id]?.record.keys.append(key)
         }
+        if !sighting.isPartial, case .usb(let usb) = sighting.routes.first { entries[id]?.record.usb = usb }
         guard source.isNetwork else { return }
         entries[id]?.record.host = sighting.host?.text
         let old = entries[id]?.record.place

@@ -75,6 +75,16 @@ struct EndpointMatcher {
         }
     }
 
+    /// Returns whether the server of a partial sighting may be that of another endpoint, known on the same port of the phone.
+    ///
+    /// A busy app may answer only some requests of a probe. It must not get a second endpoint, and another app on the port
+    /// must not be taken for it.
+    func isAmbiguous(_ sighting: Sighting) -> Bool {
+        guard sighting.isPartial, case .usb(let port) = sighting.routes.first else { return false }
+        let own = Set(IdentityKey.candidates(for: sighting))
+        return endpoints.all.contains { $0.record.usb == port && own.isDisjoint(with: $0.record.keys) }
+    }
+
     /// Returns the endpoints for the same port of the same device that are less specific than this sighting.
     ///
     /// An app that is still starting may report its name late or wrongly. Until then its port identifies the endpoint. An

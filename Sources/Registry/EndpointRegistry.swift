@@ -222,6 +222,8 @@ package struct PersistedEndpoint: Hashable, Sendable, Codable {
     /// IDs under which the endpoint was listed before its app was identified, and IDs of endpoints that were merged into
     /// this one. They stay aliases until another endpoint takes them.
     package var formerIDs: [EndpointID]?
+    /// The last port of a phone on which the app was identified. Nil for other sources, and if an earlier version saved it.
+    package var usb: USBRoute?
 
     package init(endpoint: Endpoint, source: Sighting.Source, keys: [IdentityKey], host: String? = nil) {
         self.endpoint = endpoint

@@ -250,6 +250,8 @@ package struct EndpointTable: Sendable {
 /// The effects of a sighting.
 extension EndpointTable {
     mutating func observe(_ sighting: Sighting, at now: Date) -> [Change] {
+        // The source probes the server again, and reports what it is.
+        if matcher.isAmbiguous(sighting) { return [] }
         let server = ServerKey(of: sighting)
         let old = sightings[sighting.id]
         var touched: [EndpointID] = []

@@ -59,6 +59,46 @@ import Testing
         #expect(table.endpoints.count == 3)
     }
 
+    @Test(arguments: [EndpointKind.appreveal, .tcp])
+    func `a partly failed probe of a relaunch lists no second endpoint, also after a restart`(kind: EndpointKind) throws
+    {
+        let app = Seen.usb("com.example.shop")
+        let partial = Seen.usb(kind: kind, isPartial: true)
+        var table = EndpointTable(app)
+        table.lose(app.id)
+        for var table in [table, EndpointTable(records: table.records)] {
+            #expect(table.see(partial).isEmpty)
+            #expect(table.endpoints.map(\.id.text) == ["shop-phone-5e6f70"])
+            #expect(table.endpoints.first?.state == .offline, "it may be another app")
+
+            table.see(app)
+            #expect(table.endpoints.map(\.id.text) == ["shop-phone-5e6f70"])
+            #expect(table.endpoints.first?.state == .online)
+        }
+    }
+
+    @Test func `a partly failed probe of a running app changes nothing`() throws {
+        var table = EndpointTable(Seen.usb("com.example.shop"))
+
+        #expect(table.see(Seen.usb(kind: .tcp, isPartial: true), Seen.usb(isPartial: true)).isEmpty)
+
+        #expect(table.endpoints.map(\.id.text) == ["shop-phone-5e6f70"])
+        #expect(table.endpoints.first?.state == .online)
+    }
+
+    @Test func `a partly failed probe lists a server on a new port, and finds the one that it listed again`() throws {
+        let silent = Seen.usb(port: 4_001, kind: .tcp, isPartial: true)
+        var table = EndpointTable(Seen.usb("com.example.shop"), silent)
+        let ids = table.endpoints.map(\.id)
+        #expect(ids.count == 2)
+
+        table.lose(silent.id)
+        table.see(silent)
+
+        #expect(table.endpoints.map(\.id) == ids)
+        #expect(table.endpoints.allSatisfy { $0.state == .online })
+    }
+
     @Test func `a former ID still refers to its app, and no other server gets it`() throws {
         let phone = UDID.sample
         var table = EndpointTable(Seen.usb(udid: phone), Seen.usb("com.example.shop", udid: phone))

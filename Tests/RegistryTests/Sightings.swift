@@ -42,7 +42,8 @@ enum Seen {
         udid: UDID = .sample,
         port: UInt16 = 4_000,
         kind: EndpointKind = .appreveal,
-        launchID: String? = nil
+        launchID: String? = nil,
+        isPartial: Bool = false
     ) -> Sighting {
         Sighting(
             id: Sighting.ID(source: .usbmuxd, key: "\(udid)/\(port)"),
@@ -53,7 +54,8 @@ enum Seen {
             device: udid,
             role: SanitizedText(app.isEmpty ? "port-\(port)" : ""),
             routes: [.usb(USBRoute(udid: udid, port: port))],
-            launchID: launchID.map { SanitizedText($0) }
+            launchID: launchID.map { SanitizedText($0) },
+            isPartial: isPartial
         )
     }
 

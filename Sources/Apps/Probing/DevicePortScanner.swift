@@ -209,7 +209,7 @@ package final class DevicePortScanner: Service {
             let service = try await detect(key, like: sighting)
             let failures = state.withLock { $0.found[key]?.failures ?? 0 }
             // An app that is starting may not answer yet.
-            guard service.kind != .tcp || failures >= Self.failuresBeforeLost else {
+            guard service.isIdentified || failures >= Self.failuresBeforeLost else {
                 return state.withLock { $0.found[key]?.failures += 1 }
             }
             await verifyFormerPorts(of: service, foundAt: key)
@@ -262,7 +262,7 @@ package final class DevicePortScanner: Service {
             (server.failures, server.hasEnded) = (0, false)
             server.identification?.wait(from: clock.now)
             // The server identified itself before: a busy app is still the same app.
-            if old == nil || service.kind != .tcp {
+            if old == nil || service.isIdentified || old?.sighting.isPartial == true && !service.isPartial {
                 server.sighting = sighting
                 if service.isComplete { server.identification = nil }
             }
@@ -301,7 +301,8 @@ package final class DevicePortScanner: Service {
             version: service.version,
             txt: service.wantsToken ? TXTRecord(items: [Array("auth=session-token".utf8)]) : TXTRecord(),
             routes: [.usb(key)],
-            launchID: service.launchID
+            launchID: service.launchID,
+            isPartial: service.isPartial
         )
     }
 
@@ -315,6 +316,11 @@ package final class DevicePortScanner: Service {
         }
         if let lost { continuation.yield(.lost(lost.id)) }
     }
+}
+
+extension ServerIdentity {
+    /// True if the server told what it is, and no request is without a response.
+    fileprivate var isIdentified: Bool { kind != .tcp && !isPartial }
 }
 
 extension Sighting {

@@ -39,17 +39,22 @@ package struct ServiceDetector: Sendable {
             if let service = line.response.flatMap(ServiceProbe.server) { return service }
             if case .other = health { return ServerIdentity(kind: .tcp) }
         }
-        var conversation = Conversation(sender: sender, route: route, isSilent: health.isSilence)
+        var conversation = Conversation(sender: sender, route: route, lastIsSilent: health.isSilence)
         do {
             for profile in ports.profiles(on: route.port) {
                 if let service = try await conversation.recognize(profile) { return service }
             }
             for request in ServiceProbe.initialize {
                 let reply = try await conversation.send(request)
-                if let service = reply.response.flatMap(ServiceProbe.server) { return service }
+                if var service = reply.response.flatMap(ServiceProbe.server) {
+                    service.isPartial = !service.isComplete && conversation.hasSilence
+                    return service
+                }
             }
         } catch is Unresponsive {}
-        return ServerIdentity(kind: .tcp)
+        var service = ServerIdentity(kind: .tcp)
+        service.isPartial = conversation.hasSilence
+        return service
     }
 
     /// Requests `GET /health`, which needs no secret.
@@ -95,7 +100,9 @@ package struct ServiceDetector: Sendable {
     private func addingLaunchInfo(to appReveal: ServerIdentity, from route: Route) async -> ServerIdentity {
         var service = appReveal
         guard service.app == nil else { return service }
-        if let app = await launch(of: route) {
+        let response = (try? await sender.send(ServiceProbe.launchContext(), to: route))?.response
+        service.isPartial = response == nil
+        if let app = response.flatMap(ServiceProbe.app) {
             service.app = app.app
             service.version = app.version
         }
@@ -108,13 +115,21 @@ private struct Conversation {
     let sender: ProbeSender
     let route: Route
     /// Indicates whether the last request had no response.
-    var isSilent: Bool
+    private var lastIsSilent: Bool
+    /// Indicates whether any request had no response.
+    private(set) var hasSilence: Bool
+
+    init(sender: ProbeSender, route: Route, lastIsSilent: Bool) {
+        (self.sender, self.route) = (sender, route)
+        (self.lastIsSilent, hasSilence) = (lastIsSilent, lastIsSilent)
+    }
 
     /// - Throws: `Unresponsive`, and the errors of `ProbeSender`.
     mutating func send(_ request: AppHTTPRequest) async throws -> ProbeSender.Reply {
         let reply = try await sender.send(request, to: route)
-        if isSilent, reply.isSilence { throw Unresponsive() }
-        isSilent = reply.isSilence
+        if reply.isSilence { hasSilence = true }
+        if lastIsSilent, reply.isSilence { throw Unresponsive() }
+        lastIsSilent = reply.isSilence
         return reply
     }
 

@@ -129,6 +129,29 @@ import Testing
         #expect(found.service.wantsToken && found.service.app?.text == "a.b")
     }
 
+    private static let appReveal = #"{"status":"ok","port":9876,"bonjour":true}"#
+
+    @Test(arguments: [true, false])
+    func `an app that does not tell its name in time is known in part only`(isSilent: Bool) async throws {
+        let found = try await detect { _, path, _ in
+            if path == "/health" { return Self.http(200, Self.appReveal) }
+            return isSilent ? nil : Self.http(500, "")
+        }
+
+        #expect(found.service.kind == .appreveal && found.service.app == nil)
+        #expect(found.service.isPartial == isSilent)
+    }
+
+    @Test(arguments: [true, false])
+    func `a server that is not identified is known in part only if it left out a response`(isSilent: Bool) async throws
+    {
+        let found = try await detect { _, path, _ in
+            isSilent && path == "/health" ? nil : Self.http(404, "")
+        }
+
+        #expect(found.service.kind == .tcp && found.service.isPartial == isSilent)
+    }
+
     @Test func `an MCP server is identified although profiles are tried before`() async throws {
         let found = try await detect(Self.shipped) { method, path, text in
             path == "/mcp" && method == "POST" ? Self.http(200, Self.server) : Self.http(404, "")
