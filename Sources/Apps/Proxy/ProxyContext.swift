@@ -17,7 +17,7 @@ final class ProxyContext: Sendable {
     /// Notifies of changes that apps announce and of changed lists.
     let changeNotifier = EndpointNotifier<ServerChange>()
     /// The reports of the sessions, which `ChangeMonitor` handles.
-    let (sessionEvents, sessionEvent) = AsyncStream.makeStream(of: SessionEvent.self)
+    let sessionEvents = SessionEvents()
 
     init(
         registry: EndpointRegistry,
@@ -34,12 +34,11 @@ final class ProxyContext: Sendable {
         self.clock = clock
         self.logger = logger
     }
-}
 
-/// A report of a session with an app.
-enum SessionEvent: Sendable {
-    /// The app has announced a change.
-    case change(ServerChange, EndpointID)
-    /// A handshake over a shared session has succeeded, which may be with another launch.
-    case connection(EndpointID)
+    /// Reports a change that an app announced.
+    func report(_ change: ServerChange, of id: EndpointID) {
+        // Clients that subscribed to the resource read it themselves. An app can name any number of resources.
+        if case .resource = change { return changeNotifier.notify(id, change) }
+        sessionEvents.send(.change(change, id))
+    }
 }

@@ -141,11 +141,11 @@ final class UpstreamSessionPool: Sendable {
                 await context.registry.setCapabilities(server.capabilityNames, of: id)
                 await context.cache.update(id) { $0.record(server) }
                 self?.setListDue(true, of: id)
-                context.sessionEvent.yield(.connection(id))
+                context.sessionEvents.send(.connection(id))
             }
         )
         return UpstreamSession(over: connector, timeouts: context.timeouts, tasks: context.tasks) { [context] change in
-            context.sessionEvent.yield(.change(change, id))
+            context.report(change, of: id)
         }
     }
 

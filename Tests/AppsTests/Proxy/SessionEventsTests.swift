@@ -1,0 +1,57 @@
+import Model
+import Samples
+import Testing
+
+@testable import Apps
+
+@Suite struct SessionEventsTests {
+    @Test(.timeLimit(.minutes(1)))
+    func `the flood of one app waits once, and the report of another app follows it`() async {
+        let events = SessionEvents()
+        for _ in 0..<100_000 { events.send(.change(.tools, "noisy")) }
+        events.send(.connection("quiet"))
+
+        let handled = await Self.handled(events, until: .connection("quiet")) { _ in }
+
+        #expect(handled == [.change(.tools, "noisy"), .connection("quiet")])
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `a report that arrives while the same one is handled is handled again`() async {
+        let events = SessionEvents()
+        events.send(.change(.tools, "shop"))
+
+        let handled = await Self.handled(events, until: .connection("shop")) { number in
+            if number == 1 { for _ in 0..<2 { events.send(.change(.tools, "shop")) } }
+            if number == 2 { events.send(.connection("shop")) }
+        }
+
+        #expect(handled == [.change(.tools, "shop"), .change(.tools, "shop"), .connection("shop")])
+    }
+
+    /// Handles reports until the last one, and calls the closure with the number of each.
+    private static func handled(
+        _ events: SessionEvents,
+        until last: SessionEvent,
+        _ onEvent: @escaping @Sendable (Int) -> Void
+    ) async -> [SessionEvent] {
+        let (handled, continuation) = AsyncStream.makeStream(of: SessionEvent.self)
+        return await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                var count = 0
+                await events.handleEach { event in
+                    count += 1
+                    onEvent(count)
+                    continuation.yield(event)
+                }
+            }
+            var all: [SessionEvent] = []
+            for await event in handled {
+                all.append(event)
+                if event == last { break }
+            }
+            group.cancelAll()
+            return all
+        }
+    }
+}
