@@ -156,11 +156,18 @@ final class RunningTeam {
         try await waitUntil { try await broker.ask("list").contains { $0.contains(id) && $0.contains(state) } }
     }
 
-    /// Polls a condition of another process.
-    func waitUntil(within limit: Duration = eventLimit, _ condition: () async throws -> Bool) async throws {
+    /// Polls a condition of another process. The error names the line of the call.
+    func waitUntil(
+        within limit: Duration = eventLimit,
+        file: String = #fileID,
+        line: Int = #line,
+        _ condition: () async throws -> Bool
+    ) async throws {
         let deadline = ContinuousClock.now + limit
         while try await !condition() {
-            guard ContinuousClock.now < deadline else { throw TestSupportError("the condition did not become true") }
+            guard ContinuousClock.now < deadline else {
+                throw TestSupportError("the condition of \(file):\(line) did not become true within \(limit)")
+            }
             try await Task.sleep(for: .milliseconds(50))
         }
     }
