@@ -88,7 +88,7 @@ package final class APIServer: Service {
         pageOrigins = transport.servesPages ? origins : []
         authenticator = Authenticator(
             validator: RequestValidator(
-                hostRule: transport.hostRule,
+                hostHeaderRule: transport.hostHeaderRule,
                 allowedOrigins: origins,
                 answersPreflights: transport.servesPages
             ),

@@ -166,7 +166,7 @@ extension IPAddress: CustomStringConvertible {
 }
 
 /// The addresses of this machine for other machines on its networks.
-package enum HostAddresses {
+package enum MachineAddresses {
     /// Returns the numeric addresses on the accepted interfaces: those of the default route first, and IPv4 before IPv6.
     /// Loopback and link-local addresses are left out.
     ///

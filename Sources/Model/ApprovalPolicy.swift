@@ -32,7 +32,7 @@ package enum ApprovalPolicy {
         guard case .network(let network) = route.route, let host = network.host else { return .approved }
         guard let approval else { return .pending }
         // The host name tells apart two devices that get one address after the other. A responder may rename itself.
-        guard host == approval.host || MDNSHostName(host.text).mayBeRenamed(from: MDNSHostName(approval.host.text))
+        guard host == approval.host || MachineName(host.text).mayBeRenamed(from: MachineName(approval.host.text))
         else {
             return .changed("the endpoint was approved on \(approval.host) and is now on \(host)")
         }

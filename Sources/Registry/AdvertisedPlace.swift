@@ -105,7 +105,7 @@ extension EndpointMatcher {
 }
 
 extension Sighting {
-    var hostName: MDNSHostName { MDNSHostName(host?.text ?? "") }
+    var hostName: MachineName { MachineName(host?.text ?? "") }
 
     /// The ID of the device in the TXT record (`deviceId`), for every kind but the Dart VM service.
     ///
@@ -118,9 +118,9 @@ extension Sighting {
 
 extension PersistedEndpoint {
     /// The names of the hosts on which the app was advertised.
-    var hostNames: Set<MDNSHostName> {
-        let known = keys.lazy.compactMap(\.hostName).map { MDNSHostName($0) }
-        return Set(known).union(host.map { [MDNSHostName($0)] } ?? [])
+    var hostNames: Set<MachineName> {
+        let known = keys.lazy.compactMap(\.hostName).map { MachineName($0) }
+        return Set(known).union(host.map { [MachineName($0)] } ?? [])
     }
 
     /// Returns whether the app was advertised with another device ID.
@@ -145,12 +145,12 @@ extension PersistedEndpoint {
     func migrated() -> PersistedEndpoint {
         guard source == .bonjour else { return self }
         var record = self
-        record.host = host.map { MDNSHostName.decoding($0) }
+        record.host = host.map { MachineName.decoding($0) }
         record.endpoint.location.host = endpoint.location.host.map {
-            SanitizedText(MDNSHostName.decoding($0.text), limit: 255)
+            SanitizedText(MachineName.decoding($0.text), limit: 255)
         }
         record.keys = keys.map(\.decoded)
-        if let name = (record.host ?? endpoint.location.host?.text).map({ MDNSHostName($0) }), !name.isRandom {
+        if let name = (record.host ?? endpoint.location.host?.text).map({ MachineName($0) }), !name.isRandom {
             let exact = record.keys.filter { $0.hostName != nil }.map { $0.on(host: name) }
             record.keys += Set(exact).subtracting(record.keys)
         }

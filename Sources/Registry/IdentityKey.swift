@@ -57,7 +57,7 @@ package struct IdentityKey: Hashable, Sendable, Codable {
 
     /// The keys that reserve the ID of an endpoint for its app.
     static func reservations(of record: PersistedEndpoint) -> [IdentityKey] {
-        guard let place = record.place, record.host.map({ MDNSHostName($0).isRandom }) == true else {
+        guard let place = record.place, record.host.map({ MachineName($0).isRandom }) == true else {
             return record.keys
         }
         return record.keys
@@ -98,12 +98,12 @@ package struct IdentityKey: Hashable, Sendable, Codable {
     }
 
     /// The key on another host.
-    func on(host name: MDNSHostName) -> IdentityKey {
+    func on(host name: MachineName) -> IdentityKey {
         IdentityKey(kind: kind, app: app, location: Self.hostPrefix + name.text, role: role)
     }
 
     /// The key with a decoded host name. Earlier versions stored names as Avahi escapes them.
-    var decoded: IdentityKey { hostName.map { on(host: MDNSHostName($0)) } ?? self }
+    var decoded: IdentityKey { hostName.map { on(host: MachineName($0)) } ?? self }
 
     /// The grant of an app that registered itself; nil for every other app.
     var grant: Substring? {

@@ -106,7 +106,7 @@ struct SameAppHints: Sendable {
         }
         guard let host = endpoint.location.host else { return [] }
         if isRegistered { return [IdentityKey.hostName(ofDeviceNamed: host)].compactMap(\.self) }
-        let name = MDNSHostName(host.text)
+        let name = MachineName(host.text)
         if name.isRandom { return [] }
         return [name.withoutNumber.map { SanitizedText($0) }, SanitizedText(name.text)].compactMap(\.self)
             .compactMap(IdentityKey.hostName(ofDeviceNamed:))

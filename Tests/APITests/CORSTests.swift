@@ -20,7 +20,7 @@ import Testing
 
     private func status(answers: Bool, host: String = "localhost", _ fields: [(String, String)]) throws -> Int {
         let validator = RequestValidator(
-            hostRule: .loopback(port: 7_282),
+            hostHeaderRule: .loopback(port: 7_282),
             allowedOrigins: [Self.origin],
             answersPreflights: answers
         )

@@ -5,9 +5,12 @@ import Testing
 @testable import API
 
 @Suite struct RequestValidatorTests {
-    private let tcp = RequestValidator(hostRule: .loopback(port: 7_282), allowedOrigins: ["http://localhost:5173"])
-    private let unix = RequestValidator(hostRule: .loopback(port: nil), allowedOrigins: [])
-    private let remote = RequestValidator(hostRule: .any, allowedOrigins: [])
+    private let tcp = RequestValidator(
+        hostHeaderRule: .loopback(port: 7_282),
+        allowedOrigins: ["http://localhost:5173"]
+    )
+    private let unix = RequestValidator(hostHeaderRule: .loopback(port: nil), allowedOrigins: [])
+    private let remote = RequestValidator(hostHeaderRule: .any, allowedOrigins: [])
 
     private func status(
         _ validator: RequestValidator,

@@ -28,7 +28,7 @@ extension ServiceTableSuite {
         ResolvedService(host: host, port: port, txt: TXTRecord(items: txt.map { Array($0.utf8) }))
     }
 
-    func host(_ name: String = "phone.local") -> HostKey { HostKey(interface: 2, name: name) }
+    func host(_ name: String = "phone.local") -> MachineKey { MachineKey(interface: 2, name: name) }
 
     /// A table that lists one service at 10.0.0.5.
     func listing(_ key: ServiceKey) throws -> ServiceTable {

@@ -43,7 +43,7 @@ import Testing
             for (index, name) in line.names.enumerated() {
                 let now = Date(timeIntervalSince1970: Double(1_000 + index * 60))
                 let sighting = Seen.network(
-                    host: MDNSHostName.decoding(name),
+                    host: MachineName.decoding(name),
                     port: UInt16(4_000 + index),
                     address: line.hasSameAddress ? "10.0.0.1" : "10.0.0.\(index + 1)"
                 )
@@ -58,7 +58,7 @@ import Testing
         for line in try Self.lines() where line.before.count == 1 {
             for name in line.names {
                 var table = EndpointTable(records: [record(line.before[0], host: name)])
-                let sighting = Seen.network(host: MDNSHostName.decoding(name), address: "10.0.0.7")
+                let sighting = Seen.network(host: MachineName.decoding(name), address: "10.0.0.7")
                 table.see(sighting)
                 #expect(table.endpoints.map(\.id.text) == line.before, "\(name)")
                 #expect(table.endpoints.map(\.state) == [.online])

@@ -7,14 +7,14 @@ import Model
 /// host name of its own. A page cannot choose the headers Host, Origin and Sec-Fetch-Site.
 struct RequestValidator: Sendable {
     /// The values that a Host header may have.
-    enum HostRule: Sendable {
+    enum HostHeaderRule: Sendable {
         /// A loopback name, with any port or this one.
         case loopback(port: UInt16?)
         /// Any name, for the remote listener. A browser rejects its certificate, so a page cannot reach it.
         case any
     }
 
-    let hostRule: HostRule
+    let hostHeaderRule: HostHeaderRule
     /// The allowed web origins, spelled as browsers send them.
     let allowedOrigins: Set<String>
     /// True for a listener that pages may use: it answers the preflights of allowed origins.
@@ -48,7 +48,7 @@ struct RequestValidator: Sendable {
         guard hosts.count == 1, let host = hosts.first else {
             throw Problem(.badRequest, "the request must have exactly one Host header, not \(hosts.count)")
         }
-        guard case .loopback(let port) = hostRule, !Self.isLoopback(host, port: port) else { return }
+        guard case .loopback(let port) = hostHeaderRule, !Self.isLoopback(host, port: port) else { return }
         throw Problem(
             .misdirected,
             "this broker does not serve the host \"\(SanitizedText(host, limit: 80))\"",
@@ -90,7 +90,9 @@ struct RequestValidator: Sendable {
     ///
     /// The Host header has been validated. It must name the port, because a page of port 80 has an origin without a port.
     private func isOwnOrigin(_ origin: String, of request: HTTPRequest) -> Bool {
-        guard case .loopback(let port?) = hostRule, let host = request.authority?.lowercased() else { return false }
+        guard case .loopback(let port?) = hostHeaderRule, let host = request.authority?.lowercased() else {
+            return false
+        }
         return origin == "http://\(host)" && (port == 80 || host.hasSuffix(":\(port)"))
     }
 

@@ -12,7 +12,7 @@ extension APIServer {
         /// Every client has this grant, whatever user it runs as.
         case socketGrant(String)
 
-        var hostRule: RequestValidator.HostRule {
+        var hostHeaderRule: RequestValidator.HostHeaderRule {
             switch self {
             case .unix, .socketGrant: .loopback(port: nil)
             case .tcp(let port): .loopback(port: port)

@@ -143,7 +143,7 @@ enum AvahiObjectKey: Hashable, Sendable {
     case location(ServiceKey)
     case text(ServiceKey)
     /// The A or AAAA record browser of a host.
-    case addresses(HostKey, isIPv4: Bool)
+    case addresses(MachineKey, isIPv4: Bool)
     /// The entry group of an advertisement, by advertisement ID.
     case group(String)
     /// An empty entry group, used to check that the daemon responds.

@@ -206,7 +206,7 @@ struct BonjourBrowser {
         }
     }
 
-    private func browseAddresses(of host: HostKey, isIPv4: Bool, on calls: any AvahiCalls) {
+    private func browseAddresses(of host: MachineKey, isIPv4: Bool, on calls: any AvahiCalls) {
         let objectKey = AvahiObjectKey.addresses(host, isIPv4: isIPv4)
         let code = calls.browseRecords(
             objectKey,

@@ -19,7 +19,7 @@ struct ServiceInstance: Sendable {
     /// The number of consecutive failures.
     var attempts = 0
     var details: ResolvedService?
-    var host: HostKey?
+    var host: MachineKey?
     var listed: Sighting?
     var refusal: String?
     var isOurOwn = false

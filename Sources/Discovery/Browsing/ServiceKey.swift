@@ -29,7 +29,7 @@ struct ServiceKey: Hashable, Sendable {
 }
 
 /// A host on one link. A and AAAA records are browsed per host.
-struct HostKey: Hashable, Sendable {
+struct MachineKey: Hashable, Sendable {
     let interface: CInt
     /// The name in Avahi's escaped notation and in lower case, because DNS names compare without case.
     let name: String

@@ -33,8 +33,8 @@ struct ServiceTable: Sendable {
     enum Action: Hashable, Sendable {
         case resolve(ServiceKey, wantsAddress: Bool)
         case stopResolving(ServiceKey)
-        case follow(HostKey)
-        case unfollow(HostKey)
+        case follow(MachineKey)
+        case unfollow(MachineKey)
         case followRecords(ServiceKey)
         case unfollowRecords(ServiceKey)
         /// Ask the responders of this host whether they have the service.
@@ -47,7 +47,7 @@ struct ServiceTable: Sendable {
 
     let limits: Limits
     var instances: [ServiceKey: ServiceInstance] = [:]
-    private(set) var hosts: HostTable
+    private(set) var hosts: MachineTable
     var counter = ServiceCounter()
     private var published = OwnAdvertisements()
     var queue = LookupQueue()
@@ -66,7 +66,7 @@ struct ServiceTable: Sendable {
 
     init(limits: Limits = Limits()) {
         self.limits = limits
-        hosts = HostTable(limit: limits.hosts)
+        hosts = MachineTable(limit: limits.hosts)
     }
 
     /// The time at which `advance` has something to do.
@@ -202,7 +202,7 @@ struct ServiceTable: Sendable {
     }
 
     /// Adds or removes an A or AAAA record.
-    mutating func address(_ key: HostKey, _ address: IPAddress, transport: CInt, isPresent: Bool) {
+    mutating func address(_ key: MachineKey, _ address: IPAddress, transport: CInt, isPresent: Bool) {
         dirty.formUnion(hosts.setAddress(address, of: key, transport: transport, isPresent: isPresent))
     }
 
@@ -232,7 +232,7 @@ struct ServiceTable: Sendable {
     private mutating func setResolved(_ key: ServiceKey, _ details: ResolvedService?) {
         guard var instance = instances[key] else { return }
         instance.details = details
-        let host = details.map { HostKey(interface: key.interface, name: $0.host) }
+        let host = details.map { MachineKey(interface: key.interface, name: $0.host) }
         if host != instance.host {
             releaseHost(instance.host, key)
             instance.host = host
@@ -244,7 +244,7 @@ struct ServiceTable: Sendable {
         dirty.insert(key)
     }
 
-    private mutating func releaseHost(_ host: HostKey?, _ user: ServiceKey) {
+    private mutating func releaseHost(_ host: MachineKey?, _ user: ServiceKey) {
         if let host, hosts.removeUser(user, of: host) { actions.append(.unfollow(host)) }
     }
 

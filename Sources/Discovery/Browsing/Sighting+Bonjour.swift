@@ -29,7 +29,7 @@ extension Sighting {
         let kind = EndpointKind(serviceType: type)
         let identity = AdvertisedIdentity(instance: key.instance, kind: kind, txt: details.txt)
         let dartVM = kind == .dartVM ? DartVMAdvertisement(details.txt, port: details.port) : nil
-        let host = SanitizedText(MDNSHostName.decoding(details.host), limit: 255)
+        let host = SanitizedText(MachineName.decoding(details.host), limit: 255)
         self.init(
             id: key.id,
             kind: kind,

@@ -62,7 +62,7 @@ package struct TeamHostSettings: Sendable {
         }
         let hosts =
             configuration.listen.isUnspecified
-            ? HostAddresses.reachable(on: interfaces) : [configuration.listen.host]
+            ? MachineAddresses.reachable(on: interfaces) : [configuration.listen.host]
         return hosts.map { TeamAddress(host: $0, port: port).description }
     }
 
@@ -71,7 +71,7 @@ package struct TeamHostSettings: Sendable {
     /// The rule is that for the senders of registrations. In addition, a host that publishes a loopback address itself
     /// belongs to a team on one machine.
     @Sendable func refusal(ofMemberAt address: String) -> String? {
-        guard HostAddresses.refusal(ofSender: address) != nil else { return nil }
+        guard MachineAddresses.refusal(ofSender: address) != nil else { return nil }
         let isOnOneMachine =
             SocketAddress(numeric: address, port: 0)?.isLoopback == true
             && addresses().contains { text in

@@ -50,7 +50,7 @@ extension APIServices {
             remote: listeners.remote,
             grantSockets: listeners.grantSockets,
             registrations: state.registrations,
-            senderRefusal: { HostAddresses.refusal(ofSender: $0) },
+            senderRefusal: { MachineAddresses.refusal(ofSender: $0) },
             brokers: sources.brokers,
             teamSetup: teamSetup,
             team: team,

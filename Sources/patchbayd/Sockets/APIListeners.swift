@@ -34,7 +34,7 @@ struct APIListeners: Sendable {
                 RemoteListener.Settings(
                     configured: configuration.api.remote,
                     configurationFile: configuration.file,
-                    reachable: { HostAddresses.reachable(on: interfaces) }
+                    reachable: { MachineAddresses.reachable(on: interfaces) }
                 ),
                 identityFile: TLSIdentityFile("\(startup.directory)/remote.pem"),
                 file: StateFile("remote", in: startup.directory, health: state.health, logger: logger),

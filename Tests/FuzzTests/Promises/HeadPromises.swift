@@ -60,7 +60,7 @@ enum HeadPromises {
             !hasLength && codings.isEmpty || types.isEmpty && !codings.isEmpty || types.count == 1 && isJSON(types[0]),
         ]
         let mayPass = rules.allSatisfy { $0 }
-        let validator = RequestValidator(hostRule: .loopback(port: port), allowedOrigins: [page])
+        let validator = RequestValidator(hostHeaderRule: .loopback(port: port), allowedOrigins: [page])
         let passes = (try? validator.validate(request)) != nil
         let isPlain = (hosts + sent.values.joined()).allSatisfy { $0.utf8.allSatisfy { $0 < 0x80 } }
         try promise("nobody passes against a rule: \(request) by \(rules)", !passes || mayPass)

@@ -1,29 +1,29 @@
 import Model
 import Testing
 
-@Suite struct MDNSHostNameTests {
+@Suite struct MachineNameTests {
     @Test(arguments: [
         (#"Anna\226\128\153s\032iPhone.local"#, "anna’s iphone"), ("iPhone-12.local.", "iphone-12"),
         (#"a\.b\\c.local"#, #"a.b\c"#), (#"\300x\25.local"#, "300x25"), ("plain", "plain"),
     ])
     func `a name is compared without escapes, case and domain`(announced: String, text: String) {
-        #expect(MDNSHostName(announced).text == text)
+        #expect(MachineName(announced).text == text)
     }
 
     @Test(arguments: [
         ("Android_0a1b2c3d4e5f60718293a4b5c6d7e8f9.local", "android"), ("9c2f7e10-5b1d-4c3e-8f00-aabbccddeeff", ""),
     ])
     func `a random name has only its prefix in common with the next one`(name: String, prefix: String) {
-        #expect(MDNSHostName(name).isRandom)
-        #expect(MDNSHostName(name).stablePart == prefix)
+        #expect(MachineName(name).isRandom)
+        #expect(MachineName(name).stablePart == prefix)
     }
 
     @Test(arguments: [
         "Android.local", "esp32-a1b2c3.local", "DESKTOP-7A3K9Q1", "Android_12", "deadbeef", "", "_.local",
     ])
     func `another name is not random`(name: String) {
-        #expect(!MDNSHostName(name).isRandom)
-        #expect(MDNSHostName(name).stablePart == MDNSHostName(name).text[...])
+        #expect(!MachineName(name).isRandom)
+        #expect(MachineName(name).stablePart == MachineName(name).text[...])
     }
 
     @Test(arguments: [
@@ -31,8 +31,8 @@ import Testing
         ("pixel-8", "pixel-8-2"),
     ])
     func `a responder makes the second name from the first after a conflict`(one: String, other: String) {
-        #expect(MDNSHostName(one).mayBeRenamed(from: MDNSHostName(other)))
-        #expect(MDNSHostName(other).mayBeRenamed(from: MDNSHostName(one)))
+        #expect(MachineName(one).mayBeRenamed(from: MachineName(other)))
+        #expect(MachineName(other).mayBeRenamed(from: MachineName(one)))
     }
 
     @Test(arguments: [
@@ -41,8 +41,8 @@ import Testing
         ("mac", "android_0a1b2c3d4e5f60718293a4b5c6d7e8f9"),
     ])
     func `no responder makes one of the two names from the other`(one: String, other: String) {
-        #expect(!MDNSHostName(one).mayBeRenamed(from: MDNSHostName(other)))
-        #expect(!MDNSHostName(other).mayBeRenamed(from: MDNSHostName(one)))
+        #expect(!MachineName(one).mayBeRenamed(from: MachineName(other)))
+        #expect(!MachineName(other).mayBeRenamed(from: MachineName(one)))
     }
 
     @Test(arguments: [

@@ -2,12 +2,12 @@ import Testing
 
 @testable import Discovery
 
-@Suite struct HostTableTests {
-    private let phone = HostKey(interface: 2, name: "phone.local")
-    private let tablet = HostKey(interface: 2, name: "tablet.local")
+@Suite struct MachineTableTests {
+    private let phone = MachineKey(interface: 2, name: "phone.local")
+    private let tablet = MachineKey(interface: 2, name: "tablet.local")
 
     @Test func `a host is followed for its first user and no longer after its last`() {
-        var hosts = HostTable(limit: 1)
+        var hosts = MachineTable(limit: 1)
         #expect(hosts.addUser(key("a"), of: phone, isSplit: false) == true)
         #expect(hosts.addUser(key("b"), of: phone, isSplit: false) == false)
         #expect(hosts.isFull && hosts.users(of: phone) == [key("a"), key("b")])
@@ -18,7 +18,7 @@ import Testing
     }
 
     @Test func `above the limit only the host of a split instance name is followed`() {
-        var hosts = HostTable(limit: 0)
+        var hosts = MachineTable(limit: 0)
         #expect(hosts.addUser(key("a"), of: phone, isSplit: false) == false)
         #expect(hosts.isUnfollowed(phone))
         #expect(hosts.addUser(key("b"), of: tablet, isSplit: true) == true)
@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test func `an address stays until every IP version that reported it withdraws it`() throws {
-        var hosts = HostTable(limit: 1)
+        var hosts = MachineTable(limit: 1)
         let ten = try #require(address(10, 0, 0, 5))
         #expect(hosts.setAddress(ten, of: phone, transport: 0, isPresent: true).isEmpty, "the host is unknown")
         _ = hosts.addUser(key("a"), of: phone, isSplit: false)

@@ -1,8 +1,8 @@
-/// The name of a host as its mDNS responder announces it, for comparisons: without `.local`, in lower case.
+/// The name of a machine as its mDNS responder announces it, for comparisons: without `.local`, in lower case.
 ///
 /// A number at the end is part of the name, because people number their devices (`iPhone-12.local`). A responder also
 /// adds a number when it detects a name conflict (RFC 6762, section 9). Only further evidence tells one from the other.
-package struct MDNSHostName: Hashable, Sendable {
+package struct MachineName: Hashable, Sendable {
     /// The name without escapes: `anna’s iphone`.
     package let text: String
 
@@ -58,7 +58,7 @@ package struct MDNSHostName: Hashable, Sendable {
     /// Returns whether both names may belong to one device at one address.
     ///
     /// Both are random, or a responder made one from the other after a name conflict. Equal names need no evidence.
-    package func mayBeRenamed(from other: MDNSHostName) -> Bool {
+    package func mayBeRenamed(from other: MachineName) -> Bool {
         self == other || isRandom && other.isRandom || isAlternative(to: other) || other.isAlternative(to: self)
     }
 
@@ -67,7 +67,7 @@ package struct MDNSHostName: Hashable, Sendable {
     /// Avahi (avahi_alternative_host_name), ESP-IDF (_mdns_mangle_name) and mDNSResponder (IncrementLabelSuffix) append
     /// `-2` and then count. systemd-resolved appends a number without hyphen (manager_next_random_name). Several
     /// conflicts may pass before the new name is seen, so a name without number may get any number.
-    private func isAlternative(to other: MDNSHostName) -> Bool {
+    private func isAlternative(to other: MachineName) -> Bool {
         if let number = numbered, let old = other.numbered, number.stem == old.stem {
             return number.value == old.value + 1
         }
