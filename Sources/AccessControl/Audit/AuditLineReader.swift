@@ -2,15 +2,14 @@ import FoundationEssentials
 import Glibc
 import SystemIO
 
-/// Reads the lines of one file from the beginning, in chunks. Memory use is bounded by the longest line.
-struct LineReader: ~Copyable {
+/// Reads the lines of one file of the log from the beginning. Memory use is bounded by the longest line.
+struct AuditFileReader: ~Copyable {
     private static let piece = 128 * 1_024
 
     private let path: String
     private let file: Descriptor
+    private var lines = LineReader()
     private var buffer = [UInt8](repeating: 0, count: piece)
-    /// Range of the buffer that is read from the file and not yet returned.
-    private var unread = 0..<0
 
     /// Opens a file.
     ///
@@ -26,61 +25,17 @@ struct LineReader: ~Copyable {
     /// newline.
     ///
     /// - Throws: `AccessError.notRead`.
-    mutating func next() throws(AccessError) -> Data? {
-        while let line = try advance() { if !line.isEmpty { return Data(buffer[line]) } }
-        return nil
-    }
-
-    /// Skips the next non-empty line.
-    ///
-    /// - Returns: False after the last line.
-    /// - Throws: `AccessError.notRead`.
-    mutating func skip() throws(AccessError) -> Bool {
-        while let line = try advance() { if !line.isEmpty { return true } }
-        return false
-    }
-
-    private mutating func advance() throws(AccessError) -> Range<Int>? {
-        var searched = unread.lowerBound
+    mutating func next() throws(AccessError) -> ArraySlice<UInt8>? {
         while true {
-            if let end = lineEnd(in: searched..<unread.upperBound) {
-                defer { unread = end + 1..<unread.upperBound }
-                return unread.lowerBound..<end
+            while let line = lines.next() { if !line.isEmpty { return line } }
+            let count = read(file.number, &buffer, buffer.count)
+            if count == 0 { return nil }
+            if count > 0 {
+                lines.append(buffer[..<count])
+            } else if errno != EINTR {
+                throw .notRead(path: path, reason: SocketError.message(for: errno))
             }
-            searched = unread.count
-            guard try fill() else { return nil }
         }
-    }
-
-    private func lineEnd(in range: Range<Int>) -> Int? {
-        buffer.withUnsafeBytes { bytes in
-            guard !range.isEmpty, let base = bytes.baseAddress,
-                let newline = memchr(base + range.lowerBound, CInt(UInt8(ascii: "\n")), range.count)
-            else { return nil }
-            return UnsafeRawPointer(newline) - base
-        }
-    }
-
-    /// Moves the unread bytes to the front of the buffer and reads more behind them.
-    ///
-    /// - Returns: False at the end of the file.
-    private mutating func fill() throws(AccessError) -> Bool {
-        let unreadCount = unread.count
-        if unread.lowerBound > 0 {
-            let from = unread.lowerBound
-            buffer.withUnsafeMutableBytes { $0.copyMemory(from: .init(rebasing: $0[from..<from + unreadCount])) }
-        }
-        if unreadCount == buffer.count { buffer += [UInt8](repeating: 0, count: buffer.count) }
-        var count: Int
-        repeat {
-            count = buffer.withUnsafeMutableBytes { bytes in
-                let free = UnsafeMutableRawBufferPointer(rebasing: bytes[unreadCount...])
-                return read(file.number, free.baseAddress, free.count)
-            }
-        } while count < 0 && errno == EINTR
-        guard count >= 0 else { throw .notRead(path: path, reason: SocketError.message(for: errno)) }
-        unread = 0..<unreadCount + count
-        return count > 0
     }
 }
 
@@ -90,7 +45,7 @@ struct AuditLineReader: ~Copyable {
     private var waiting: ArraySlice<Int>
     private var last: Int
     private var isCurrent = false
-    private var reader: LineReader?
+    private var reader: AuditFileReader?
 
     /// Begins reading at a segment.
     ///
@@ -108,22 +63,10 @@ struct AuditLineReader: ~Copyable {
     /// - Throws: `AccessError.notRead`.
     mutating func next() throws(AccessError) -> Data? {
         while try prepare() {
-            if let line = try reader?.next() { return line }
+            if let line = try reader?.next() { return Data(line) }
             reader = nil
         }
         return nil
-    }
-
-    /// Skips the next line.
-    ///
-    /// - Returns: False after the last line.
-    /// - Throws: `AccessError.notRead`.
-    mutating func skip() throws(AccessError) -> Bool {
-        while try prepare() {
-            if try reader?.skip() == true { return true }
-            reader = nil
-        }
-        return false
     }
 
     /// Opens the next file when the current one is read to its end.
@@ -131,15 +74,15 @@ struct AuditLineReader: ~Copyable {
         if reader != nil { return true }
         if isCurrent { return false }
         if let number = waiting.popFirst() {
-            reader = try LineReader(segments.path(of: number))
+            reader = try AuditFileReader(segments.path(of: number))
             return true
         }
-        let current = try LineReader(segments.current)
+        let current = try AuditFileReader(segments.current)
         // `audit.jsonl` may have become a full segment since. Then `current` is its successor, and the new segment is
         // read first.
         if access(segments.path(of: last + 1), F_OK) == 0 {
             last += 1
-            reader = try LineReader(segments.path(of: last))
+            reader = try AuditFileReader(segments.path(of: last))
         } else {
             isCurrent = true
             reader = consume current

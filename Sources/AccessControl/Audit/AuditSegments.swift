@@ -77,15 +77,15 @@ struct AuditSegments: Hashable, Sendable {
             first = entry.number
         }
         var reader = AuditLineReader(segments, from: start)
-        while first <= number, try reader.skip() { first += 1 }
+        while first <= number, try reader.next() != nil { first += 1 }
         var lines: [Data] = []
         while lines.count < limit, let line = try reader.next() { lines.append(line) }
         return lines
     }
 
     private static func firstLine(of path: String) throws(AccessError) -> Data? {
-        var reader = try LineReader(path)
-        return try reader.next()
+        var reader = try AuditFileReader(path)
+        return try reader.next().map { Data($0) }
     }
 }
 

@@ -3,12 +3,11 @@ import Model
 import SystemIO
 
 /// Reads lines from a descriptor on demand.
-struct LineReader: Sendable {
+struct LineInput: Sendable {
     private static let chunk = 64 << 10
 
     let descriptor: CInt
-    private var pending: [UInt8] = []
-    private var searched = 0
+    private var lines = LineReader()
     private var hasEnded = false
 
     init(_ descriptor: CInt) { self.descriptor = descriptor }
@@ -17,23 +16,16 @@ struct LineReader: Sendable {
     /// order mark at the beginning of a line.
     mutating func next() async -> [UInt8]? {
         while true {
-            while let end = pending[searched...].firstIndex(of: UInt8(ascii: "\n")) {
-                let line = trimmed(pending[..<end])
-                pending.removeSubrange(...end)
-                searched = 0
-                if !line.isEmpty { return line }
-            }
-            searched = pending.count
+            while let line = lines.next().map(trimmed) { if !line.isEmpty { return line } }
             if hasEnded {
-                let line = trimmed(pending[...])
-                (pending, searched) = ([], 0)
+                let line = trimmed(lines.rest())
                 return line.isEmpty ? nil : line
             }
             guard await isReadable() else { return nil }
             let descriptor = descriptor
             let piece = await BlockingThread.value { Self.read(descriptor) }
             hasEnded = piece.isEmpty
-            pending += piece
+            lines.append(piece)
         }
     }
 

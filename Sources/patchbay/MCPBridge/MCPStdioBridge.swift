@@ -47,7 +47,7 @@ struct MCPStdioBridge: Sendable {
     /// all requests, because no response can arrive any more.
     ///
     /// - Throws: `BrokenPipe`.
-    func run(_ input: LineReader) async throws {
+    func run(_ input: LineInput) async throws {
         try await withThrowingTaskGroup(of: Bool.self) { group in
             group.addTask {
                 try await serve(input)
@@ -62,7 +62,7 @@ struct MCPStdioBridge: Sendable {
         }
     }
 
-    private func serve(_ input: LineReader) async throws {
+    private func serve(_ input: LineInput) async throws {
         var input = input
         let (ended, end) = AsyncStream.makeStream(of: Never.self)
         try await withThrowingDiscardingTaskGroup { group in

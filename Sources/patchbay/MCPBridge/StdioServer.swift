@@ -19,7 +19,7 @@ actor StdioServer {
     private let input: CInt
     private let output: CInt
     private let errors: CInt
-    private var reader: LineReader
+    private var reader: LineInput
     private var lastID = 0
 
     /// Starts a program.
@@ -31,7 +31,7 @@ actor StdioServer {
         let (errorRead, errorWrite) = try Self.pipe()
         defer { for end in [inputRead, outputWrite, errorWrite] { close(end) } }
         (input, output, errors) = (inputWrite, outputRead, errorRead)
-        reader = LineReader(outputRead)
+        reader = LineInput(outputRead)
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }

@@ -51,6 +51,6 @@ import Testing
             decoder.append([0x7D, 0x0A])
             #expect(decoder.next() == .line([0x7B, 0x7D]))
         }
-        #expect(!decoder.hasPartialLine)
+        #expect(decoder.partialCount == 0)
     }
 }

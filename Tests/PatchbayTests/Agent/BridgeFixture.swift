@@ -56,7 +56,7 @@ final class BridgeFixture: Sendable {
         )
         do {
             try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { try await bridge.run(LineReader(input)) }
+                group.addTask { try await bridge.run(LineInput(input)) }
                 group.addTask {
                     defer { close(feed) }
                     try await body(fixture)

@@ -123,7 +123,7 @@ import Testing
         try await server.open()
         var (input, output): ([CInt], [CInt]) = ([0, 0], [0, 0])
         try #require(pipe(&input) == 0 && pipe(&output) == 0)
-        let reader = LineReader(input[0])
+        let reader = LineInput(input[0])
         let bridge = MCPStdioBridge(
             resolver: TargetResolver(.broker) { PatchbayClient(socketPath: server.path) },
             output: LineWriter(output[1]),

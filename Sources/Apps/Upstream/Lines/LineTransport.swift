@@ -190,7 +190,7 @@ actor LineTransport: UpstreamTransport {
             )
         } catch { finish(AppError(error)) }
         // A partial line counts as activity for all requests, since the one it answers is unknown.
-        if decoder.hasPartialLine { for id in pending.keys { pending[id]?.lastActivity = watch.elapsed } }
+        if decoder.partialCount > 0 { for id in pending.keys { pending[id]?.lastActivity = watch.elapsed } }
     }
 
     private func handle(_ line: ArraySlice<UInt8>) async {

@@ -38,6 +38,6 @@ struct MCPCommand: AsyncParsableCommand {
             output: LineWriter(STDOUT_FILENO),
             log: { text in try? Console.errors().line("patchbay mcp: \(Console.plain(text))") }
         )
-        try await bridge.run(LineReader(STDIN_FILENO))
+        try await bridge.run(LineInput(STDIN_FILENO))
     }
 }
