@@ -1,4 +1,5 @@
 package import Model
+import SystemIO
 
 /// A reason why an access control operation failed.
 package enum AccessError: Error, Hashable, Sendable {
@@ -93,4 +94,11 @@ extension AccessError: CustomStringConvertible {
             "\(path) could not be read: \(reason); nothing was changed; correct that and try again"
         }
     }
+}
+
+/// The files of access control: the database, its key, and the audit log.
+typealias PrivateFile = SystemIO.PrivateFile<AccessError>
+
+extension AccessError: PrivateFileError {
+    package static var remedyForOpenFile: String { "chmod 600 it, and pair all clients again if it was opened" }
 }

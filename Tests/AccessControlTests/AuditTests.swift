@@ -3,6 +3,7 @@ import Glibc
 import Model
 import Samples
 import Synchronization
+import SystemIO
 import TestSupport
 import Testing
 
@@ -95,7 +96,7 @@ import Testing
         let lines = text.split(separator: UInt8(ascii: "\n"))
         let short = Data(lines.prefix(3).joined(separator: [UInt8(ascii: "\n")])) + [10]
         unlink(scratch.file("audit.jsonl"))
-        try PrivateFile.make(scratch.file("audit.jsonl"), content: short)
+        try PrivateFile.write(scratch.file("audit.jsonl"), short)
 
         let store = try Fixture.store(in: scratch)
         #expect(await store.findings.contains { $0.contains("shortened from outside after line 3 of 9") })

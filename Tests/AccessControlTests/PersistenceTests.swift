@@ -2,6 +2,7 @@ import FoundationEssentials
 import Glibc
 import Model
 import Samples
+import SystemIO
 import TestSupport
 import Testing
 
@@ -108,9 +109,9 @@ import Testing
         #expect(missing == .keyMissing(path: scratch.file("access.key")))
         #expect(!FileManager.default.fileExists(atPath: scratch.file("access.key")))
 
-        try PrivateFile.make(scratch.file("access.key"), content: Data(key.reversed()))
+        try PrivateFile.write(scratch.file("access.key"), Data(key.reversed()))
         #expect(throws: AccessError.self) { try Fixture.store(in: scratch) }
-        try PrivateFile.make(scratch.file("access.key"), content: key)
+        try PrivateFile.write(scratch.file("access.key"), key)
         _ = try Fixture.store(in: scratch)
     }
 
@@ -130,7 +131,7 @@ import Testing
         for _ in 0..<5 { _ = await redeems(store, Fixture.forged(burnt)) }
         try await store.close()
         unlink(scratch.file(Self.database))
-        try PrivateFile.make(scratch.file(Self.database), content: copy)
+        try PrivateFile.write(scratch.file(Self.database), copy)
 
         for _ in 0..<2 {
             store = try Fixture.store(in: scratch, clock: clock)
@@ -160,7 +161,7 @@ import Testing
         var bytes = try Data(contentsOf: URL(filePath: path))
         bytes.replaceSubrange(0..<4_096, with: Data(repeating: 0x5A, count: 4_096))
         unlink(path)
-        try PrivateFile.make(path, content: bytes)
+        try PrivateFile.write(path, bytes)
 
         let store = try Fixture.store(in: scratch, clock: clock)
 
@@ -203,8 +204,8 @@ import Testing
             var index = 0
             repeat { index = Int.random(in: bytes.indices, using: &random) } while bytes[index] == 0
             bytes[index] ^= 1 << UInt8.random(in: 0..<8, using: &random)
-            try PrivateFile.make("\(folder)/\(Self.database)", content: bytes)
-            try PrivateFile.make("\(folder)/access.key", content: keyData)
+            try PrivateFile.write("\(folder)/\(Self.database)", bytes)
+            try PrivateFile.write("\(folder)/access.key", keyData)
             do {
                 let store = try AccessStore(in: folder, logger: .quiet, reading: clock.read)
                 #expect(await !accepts(store, dead), "byte \(index)")

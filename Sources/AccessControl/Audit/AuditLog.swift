@@ -36,7 +36,7 @@ struct AuditLog: ~Copyable {
         unlink(Self.temporaryPath(for: path))
         for number in segments.full { try PrivateFile.check(file: segments.path(of: number)) }
         if try !PrivateFile.check(file: path) {
-            try PrivateFile.make(path)
+            try PrivateFile.create(path)
             try PrivateFile.sync(folderOf: path)
         }
         let file = try Self.open(path)
@@ -105,7 +105,7 @@ struct AuditLog: ~Copyable {
         let number = (segments.full.last ?? 0) + 1
         let full = segments.path(of: number)
         unlink(temporary)
-        try PrivateFile.make(temporary)
+        try PrivateFile.create(temporary)
         let next = try Self.open(temporary)
         guard access(full, F_OK) != 0, rename(path, full) == 0 else {
             throw .notSaved(path: full, reason: SocketError.message(for: errno))
@@ -142,13 +142,7 @@ struct AuditLog: ~Copyable {
     }
 
     private func write(_ bytes: Data) throws(AccessError) {
-        var rest = bytes
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(file.number, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw .notSaved(path: path, reason: SocketError.message(for: errno)) }
-            rest = rest.dropFirst(count)
-        }
+        do { try file.write(bytes, to: path) } catch { throw .notSaved(path: path, reason: error.reason) }
     }
 
     /// Truncates the file after the last valid line.

@@ -1,7 +1,9 @@
 import CSQLite
 import Crypto
 import FoundationEssentials
+import Glibc
 import Model
+import SystemIO
 
 /// `access.sqlite`, the persistent access state.
 ///
@@ -27,7 +29,7 @@ struct AccessDatabase {
         for suffix in [""] + Self.companions { try PrivateFile.check(file: path + suffix) }
         if try !PrivateFile.check(file: path) {
             // SQLite creates its other files with the mode of this one.
-            try PrivateFile.make(path)
+            try PrivateFile.create(path)
             try PrivateFile.sync(folderOf: path)
         }
         do {
@@ -63,7 +65,8 @@ struct AccessDatabase {
             return (database, try database.read(), [])
         } catch  where isDamage(error) {
             let path = "\(folder)/\(name)"
-            let aside = PrivateFile.setAside(path, companions: companions)
+            let aside = AtomicFile.unusedPath("\(path).damaged")
+            for suffix in [""] + companions { rename(path + suffix, aside + suffix) }
             let database = try AccessDatabase(in: folder, keys: keys)
             let finding =
                 "\(path) was damaged and is kept as \(aside); no client is paired any more; pair again, or stop the broker and put a"

@@ -1,6 +1,7 @@
 import Crypto
 import FoundationEssentials
 import Model
+import SystemIO
 
 /// The keys derived from the sealing key, one per purpose.
 struct DerivedKeys: Sendable {
@@ -101,7 +102,7 @@ enum SealingKeyLoader {
         }
         guard isNew else { throw .keyMissing(path: path) }
         let key = SymmetricKey(size: .bits256)
-        try PrivateFile.make(path, content: key.withUnsafeBytes { Data($0) })
+        try PrivateFile.write(path, key.withUnsafeBytes { Data($0) })
         return key
     }
 

@@ -147,19 +147,12 @@ package actor ArtifactStore: ArtifactReader, Service {
     }
 
     private func write(_ bytes: [UInt8], to path: String) throws(ArtifactError) {
-        let number = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard number >= 0 else { throw failure(path) }
-        let file = Descriptor(owning: number)
-        var done = 0
-        while done < bytes.count {
-            let count = bytes[done...].withUnsafeBytes { Glibc.write(file.number, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else {
-                let failure = failure(path)
-                unlink(path)
-                throw failure
-            }
-            done += count
+        unlink(path)
+        do {
+            try Descriptor(creating: path).write(bytes, to: path)
+        } catch {
+            unlink(path)
+            throw .notSaved(path: path, reason: error.reason)
         }
     }
 

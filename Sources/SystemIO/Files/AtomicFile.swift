@@ -35,16 +35,45 @@ package enum AtomicFile {
     /// - Throws: `SocketError.failed`; the file may then be incomplete.
     static func create(_ path: String, with content: Data) throws(SocketError) {
         unlink(path)
+        let file = try Descriptor(creating: path)
+        try file.write(content, to: path)
+        try SocketError.check(fsync(file.number), "fsync", on: path)
+    }
+    /// Returns a path that no file has: the given one, or with `-2`, `-3` and so on.
+    package static func unusedPath(_ path: String) -> String {
+        var (unused, number) = (path, 1)
+        while access(unused, F_OK) == 0 {
+            number += 1
+            unused = "\(path)-\(number)"
+        }
+        return unused
+    }
+}
+
+extension Descriptor {
+    /// Creates an empty file with mode 0600, open for writing.
+    ///
+    /// - Throws: `SocketError.failed`, also if there is a file.
+    package init(creating path: String) throws(SocketError) {
         let number = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         try SocketError.check(number, "open", on: path)
-        let file = Descriptor(owning: number)
-        var rest = content[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(file.number, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            try SocketError.check(CInt(clamping: count), "write", on: path)
-            rest = rest.dropFirst(count)
+        self.init(owning: number)
+    }
+
+    /// Writes all bytes to a file; `path` is for the error.
+    ///
+    /// - Throws: `SocketError.failed`; a part may be written then.
+    package func write(_ content: some ContiguousBytes, to path: String) throws(SocketError) {
+        let code: CInt = content.withUnsafeBytes { bytes in
+            var rest = bytes[...]
+            while !rest.isEmpty {
+                let count = Glibc.write(number, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+                if count < 0, errno == EINTR { continue }
+                guard count >= 0 else { return errno }
+                rest = rest.dropFirst(count)
+            }
+            return 0
         }
-        try SocketError.check(fsync(file.number), "fsync", on: path)
+        if code != 0 { throw .failed(call: "write", on: path, code: code) }
     }
 }

@@ -103,12 +103,7 @@ package actor StateFile<Value: Codable & Sendable> {
     }
 
     private func renameDamagedFile(because reason: String) {
-        var newPath = "\(path).unreadable"
-        var number = 2
-        while access(newPath, F_OK) == 0 {
-            newPath = "\(path).unreadable-\(number)"
-            number += 1
-        }
+        let newPath = AtomicFile.unusedPath("\(path).unreadable")
         if rename(path, newPath) != 0 { unwritableReason = "the existing file cannot be read: \(reason)" }
         logger.error(
             "a state file cannot be read; starting without it",

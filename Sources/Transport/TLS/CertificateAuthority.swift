@@ -3,6 +3,7 @@ package import FoundationEssentials
 package import Model
 import SwiftASN1
 import X509
+import SystemIO
 
 /// The certificate authority of a team: a P-256 key that signs the certificates of its hosts and of etcd.
 ///
@@ -109,7 +110,7 @@ package struct CertificateAuthorityFiles: Sendable {
     ///
     /// - Throws: `TLSError.notSaved`.
     package func save(_ authority: CertificateAuthority) throws(TLSError) {
-        try PrivateFile.write(certificatePath, authority.certificatePEM)
-        try PrivateFile.write(keyPath, authority.keyPEM)
+        try PrivateFile.write(certificatePath, authority.certificatePEM.utf8)
+        try PrivateFile.write(keyPath, authority.keyPEM.utf8)
     }
 }

@@ -63,7 +63,7 @@ package struct EtcdFiles: Sendable {
 
     /// - Throws: `TLSError.notSaved`.
     package func save(_ administrator: EtcdClientCertificate) throws(TLSError) {
-        try PrivateFile.write(administratorPath, administrator.key + administrator.certificate)
+        try PrivateFile.write(administratorPath, (administrator.key + administrator.certificate).utf8)
     }
 
     /// Loads the authorities of the etcd servers, as PEM; nil if that is the authority of the team.
@@ -76,7 +76,7 @@ package struct EtcdFiles: Sendable {
         guard let certificates = try? NIOSSLCertificate.fromPEMBytes(Array(pem.utf8)), !certificates.isEmpty else {
             throw .notOfTeam(reason: "the authority of the etcd servers is no certificate as PEM")
         }
-        try PrivateFile.write(authorityPath, pem)
+        try PrivateFile.write(authorityPath, pem.utf8)
     }
 
     /// Deletes the authorities of the etcd servers. The authority of the team then counts.

@@ -1,4 +1,5 @@
 import SwiftASN1
+import SystemIO
 
 /// The file `host.pem` in the team's folder, with mode 0600: the key of the host, and its certificate after the join.
 package struct MemberIdentityFile: Sendable {
@@ -43,7 +44,7 @@ package struct MemberIdentityFile: Sendable {
     /// - Throws: `TLSError.notSaved`.
     package func createKey() throws(TLSError) -> MemberKey {
         let key = try MemberKey()
-        try PrivateFile.write(path, key.pem)
+        try PrivateFile.write(path, key.pem.utf8)
         return key
     }
 
@@ -51,8 +52,8 @@ package struct MemberIdentityFile: Sendable {
     ///
     /// - Throws: `TLSError.notSaved`.
     package func save(_ identity: MemberIdentity) throws(TLSError) {
-        try PrivateFile.write(authorityPath, identity.authorityPEM)
-        try PrivateFile.write(path, identity.keyPEM + identity.certificatePEM)
+        try PrivateFile.write(authorityPath, identity.authorityPEM.utf8)
+        try PrivateFile.write(path, (identity.keyPEM + identity.certificatePEM).utf8)
     }
 
     private func parts() throws(TLSError) -> (key: MemberKey, certificate: String?)? {

@@ -1,3 +1,5 @@
+import SystemIO
+
 /// A reason why the module TLS refused a file or an operation.
 package enum TLSError: Error, Hashable, Sendable {
     /// Other users can read or replace the file.
@@ -28,5 +30,14 @@ extension TLSError: CustomStringConvertible {
         case .notIssued(let reason): "the certificate is not issued: \(reason)"
         case .notOfTeam(let reason): "the certificate is not accepted: \(reason)"
         }
+    }
+}
+
+/// The files of keys and certificates.
+typealias PrivateFile = SystemIO.PrivateFile<TLSError>
+
+extension TLSError: PrivateFileError {
+    package static var remedyForOpenFile: String {
+        "chmod 600 it, or delete it and pair all clients again if another user has read it"
     }
 }

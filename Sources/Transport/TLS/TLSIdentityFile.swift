@@ -1,3 +1,5 @@
+import SystemIO
+
 /// A key file: a `TLSIdentity` as PEM, with mode 0600.
 ///
 /// The folder must exist, and only this user may write to it.
@@ -13,7 +15,7 @@ package struct TLSIdentityFile: Sendable {
     package func loadOrCreate() throws -> TLSIdentity {
         if let identity = try load() { return identity }
         let identity = try TLSIdentity()
-        try PrivateFile.write(path, identity.pem)
+        try PrivateFile.write(path, identity.pem.utf8)
         return identity
     }
 

@@ -79,7 +79,7 @@ struct ConfigurationFile {
         let path = realPath
         try createFolder(of: path)
         let status = FileStatus(atPath: path)
-        if status != nil { try requireReplaceable(path) }
+        if let status { try requireReplaceable(path, status) }
         let temporary = "\(path).patchbay-\(getpid())"
         do throws(CLIError) {
             try write(new, to: temporary, mode: status?.mode ?? mode, like: status)
@@ -100,19 +100,17 @@ struct ConfigurationFile {
     }
 
     /// Throws if a new file in place of the old one would break what its user wants: protection, or a second name.
-    private func requireReplaceable(_ path: String) throws(CLIError) {
-        var status = stat()
-        guard stat(path, &status) == 0 else { throw failure("cannot be read", errno) }
+    private func requireReplaceable(_ path: String, _ status: FileStatus) throws(CLIError) {
         let word = path.shellQuoted
         // For root, access(2) permits every write.
-        if status.st_mode & 0o200 == 0 || access(path, W_OK) != 0 {
+        if status.mode & 0o200 == 0 || access(path, W_OK) != 0 {
             throw CLIError(
                 status: .configuration,
                 message: "\(name) is read-only; nothing was changed",
                 hint: "chmod u+w \(word)"
             )
         }
-        if status.st_nlink > 1 {
+        if status.links > 1 {
             throw CLIError(
                 status: .configuration,
                 message: "\(name) is a hard link, which a new file would separate from its other names; "
@@ -148,25 +146,25 @@ struct ConfigurationFile {
 
     private func write(_ bytes: [UInt8], to temporary: String, mode: mode_t, like old: FileStatus?) throws(CLIError) {
         unlink(temporary)
-        let number = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard number >= 0 else { throw failure("cannot be replaced", errno) }
-        let file = Descriptor(owning: number)
+        let file: Descriptor
+        do { file = try Descriptor(creating: temporary) } catch { throw failure("cannot be replaced", error.reason) }
+        let number = file.number
         if let old, old.owner != geteuid() || old.group != getegid() {
             // A file in a folder with the bit S_ISGID gets the right group without this call.
             let isDone = fchown(number, old.owner, old.group) == 0
             guard isDone || old.owner == geteuid() else { throw failure("belongs to another user", errno) }
         }
         guard fchmod(number, mode) == 0 else { throw failure("cannot be replaced", errno) }
-        if let code = BlockingThread.failure(writing: bytes, to: file.number) {
-            throw failure("cannot be written", code)
-        }
+        do { try file.write(bytes, to: temporary) } catch { throw failure("cannot be written", error.reason) }
         guard fsync(number) == 0 else { throw failure("cannot be written", errno) }
     }
 
-    private func failure(_ what: String, _ code: CInt) -> CLIError {
+    private func failure(_ what: String, _ code: CInt) -> CLIError { failure(what, SocketError.message(for: code)) }
+
+    private func failure(_ what: String, _ reason: String) -> CLIError {
         CLIError(
             status: .configuration,
-            message: "\(path) \(what): \(SocketError.message(for: code)); nothing was changed",
+            message: "\(path) \(what): \(reason); nothing was changed",
             hint: "check the permissions of the file and of its folder, or add the lines by hand: --dry-run shows them"
         )
     }

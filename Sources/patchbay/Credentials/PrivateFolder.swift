@@ -92,21 +92,28 @@ struct PrivateFolder {
     /// - Throws: `CLIError` if other users can read the file.
     func read<Document: Decodable>(_ type: Document.Type, from name: String) throws(CLIError) -> Document? {
         let file = "\(path)/\(name)"
-        let descriptor = open(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        guard let status = FileStatus(of: descriptor), status.type == .regular else { return nil }
-        guard status.owner == geteuid(), status.isPrivate else {
+        guard FileStatus(atPath: file, followsLinks: false)?.type == .regular else { return nil }
+        do throws(ReadFailure) {
+            let text = try PrivateFile<ReadFailure>.read(file, limit: Self.sizeLimit)
+            return text.flatMap { try? JSONCoding.decoder().decode(type, from: Data($0.utf8)) }
+        } catch .exposed {
             throw CLIError(
                 status: .configuration,
                 message: "\(file) is accessible to other users; its token is not used",
                 hint: "chmod 600 \(file.shellQuoted); if another user may have read the file, revoke its grant and "
                     + "join again"
             )
+        } catch {
+            return nil
         }
-        var bytes = [UInt8](repeating: 0, count: Self.sizeLimit)
-        let count = Glibc.read(descriptor, &bytes, bytes.count)
-        return count > 0 ? try? JSONCoding.decoder().decode(type, from: Data(bytes[..<count])) : nil
+    }
+
+    private enum ReadFailure: PrivateFileError {
+        case exposed(path: String, what: String)
+        case notRead(path: String, reason: String)
+        case notSaved(path: String, reason: String)
+
+        static let remedyForOpenFile = "chmod 600 it"
     }
 
     /// Deletes a file, if there is one.
