@@ -1,89 +1,133 @@
 import Client
 import Model
+import Synchronization
 import SystemIO
 
-/// The state of one client: its session and its pending requests.
-actor BridgeState {
+/// The state of one client: its session and its pending requests. A state machine without I/O.
+struct BridgeState: Sendable {
+    /// The client's session with the broker.
+    private enum Session {
+        /// The client has sent no `initialize`, and needs none since MCP 2026-07-28.
+        case none
+        /// The broker has not responded to the client's `initialize`, or has lost the session.
+        case pending(ClientMessage)
+        case begun(ClientMessage)
+    }
+
+    /// What is known about the broker.
+    private enum Broker {
+        case untried
+        /// A request failed before the broker responded to any. Further requests do not wait for the broker.
+        case missing
+        case found
+    }
+
     private struct OpenRequest {
         let isStateless: Bool
         let isSubscription: Bool
         let stop: AsyncStream<Never>.Continuation
     }
 
-    private(set) var session = MCPSessionInfo()
-    private var open: [JSON: OpenRequest] = [:]
-    /// The client's `initialize`; nil for a client without a handshake.
-    private(set) var handshake: ClientMessage?
-    /// True after the broker's own response to `initialize`.
-    private(set) var hasSession = false
-    /// True after the first response of the broker.
-    private(set) var hasConnected = false
-    /// True after a request that failed before the broker responded. Further requests do not wait for the broker.
-    private(set) var hasReportedFailure = false
+    /// The session ID and the negotiated version, for the headers of requests.
+    private(set) var info = MCPSessionInfo()
+    private var session = Session.none
+    private var broker = Broker.untried
     /// True if the client has a list of tools that the bridge made up, because the broker or the app was missing.
-    private(set) var hasPlaceholder = false
-    /// The number of GET streams that the broker has opened.
-    private(set) var openedStreams = 0
+    private var hasPlaceholder = false
+    /// True if the broker has opened a GET stream since the last look.
+    private var hasOpenedStream = false
+    private var requests: [JSON: OpenRequest] = [:]
     private var questions: [JSON: Promise<JSON>] = [:]
     private var lastNumber = 0
 
-    func setHandshake(_ message: ClientMessage) { handshake = message }
+    /// The client's `initialize`; nil for a client without a handshake.
+    var handshake: ClientMessage? {
+        switch session {
+        case .none: nil
+        case .pending(let message), .begun(let message): message
+        }
+    }
 
-    func setSessionID(_ id: String?) { session.id = id }
+    /// The client's `initialize` if the broker has to get it before other messages.
+    var pendingHandshake: ClientMessage? { if case .pending(let message) = session { message } else { nil } }
+
+    /// True after the broker's own response to `initialize`.
+    var hasSession: Bool { if case .begun = session { true } else { false } }
+
+    /// The limit for retries of a request. The first call reports a missing broker soon.
+    var retryLimit: Duration {
+        switch broker {
+        case .untried: .seconds(2)
+        case .missing: .zero
+        case .found: .seconds(20)
+        }
+    }
+
+    mutating func receivedHandshake(_ message: ClientMessage) { session = .pending(message) }
+
+    /// The broker has accepted a message. Only the response to `initialize` has a session ID.
+    mutating func connected(_ message: ClientMessage? = nil, sessionID: String? = nil) {
+        broker = .found
+        if message?.isInitialize == true { info.id = sessionID }
+    }
 
     /// Stores the protocol version from the response to `initialize`.
-    func initialized(_ response: JSON) {
-        session.read(response)
-        hasSession = response["result"] != nil
+    mutating func initialized(_ response: JSON) {
+        info.read(response)
+        if let handshake { session = response["result"] == nil ? .pending(handshake) : .begun(handshake) }
     }
 
     /// Forgets the session, which the broker does not know. The next request begins a new one.
-    func endSession() { (session.id, hasSession) = (nil, false) }
+    mutating func endSession() {
+        info.id = nil
+        if let handshake { session = .pending(handshake) }
+    }
 
-    func connected() { hasConnected = true }
+    /// A message failed. A client that asked for the tools has a placeholder then.
+    mutating func failed(_ message: ClientMessage, isLost: Bool) {
+        if broker == .untried { broker = .missing }
+        let isAnswered = !isLost && message.expectsResponse
+        if isAnswered, ["initialize", "server/discover", "tools/list"].contains(message.method) {
+            hasPlaceholder = true
+        }
+    }
 
-    func streamOpened() { openedStreams += 1 }
+    mutating func streamOpened() { hasOpenedStream = true }
 
-    func servedPlaceholder() { hasPlaceholder = true }
-
-    func reportedFailure() { hasReportedFailure = true }
+    /// Returns whether the broker has opened a GET stream since the last call.
+    mutating func takeOpenedStream() -> Bool {
+        defer { hasOpenedStream = false }
+        return hasOpenedStream
+    }
 
     /// Returns whether the client has a placeholder, and forgets it.
-    func takePlaceholder() -> Bool {
+    mutating func takePlaceholder() -> Bool {
         defer { hasPlaceholder = false }
         return hasPlaceholder
     }
+}
 
-    /// Returns a new ID for a request of the bridge.
-    func newID() -> JSON {
-        lastNumber += 1
-        return .string("patchbay-\(lastNumber)")
-    }
-
+/// Pending requests of the client, and pending questions to it.
+extension BridgeState {
     /// Registers a question to the client, and returns its ID and the answer.
-    func beginQuestion() -> (id: JSON, answer: Promise<JSON>) {
-        let (id, answer) = (newID(), Promise<JSON>())
+    mutating func beginQuestion() -> (id: JSON, answer: Promise<JSON>) {
+        lastNumber += 1
+        let (id, answer) = (JSON.string("patchbay-\(lastNumber)"), Promise<JSON>())
         questions[id] = answer
         return (id, answer)
     }
 
     /// Passes a response of the client to its question. Returns false for a response to an app.
-    func answer(_ id: JSON, _ response: JSON) -> Bool {
+    mutating func answer(_ id: JSON, _ response: JSON) -> Bool {
         guard let question = questions.removeValue(forKey: id) else { return false }
         question.complete(.success(response))
         return true
     }
 
-    /// Ends the questions at the end of the input, because no answer can arrive any more.
-    func endQuestions() {
-        for question in questions.values { question.complete(.success(.null)) }
-        questions = [:]
-    }
-
     /// Registers a request. The returned stream finishes when the client cancels the request.
-    func beginRequest(_ message: ClientMessage, _ id: JSON) -> AsyncStream<Never> {
+    mutating func beginRequest(_ message: ClientMessage, _ id: JSON) -> AsyncStream<Never> {
         let (stopped, stop) = AsyncStream.makeStream(of: Never.self)
-        open[id] = OpenRequest(
+        requests[id] = OpenRequest(
             isStateless: message.revision != nil,
             isSubscription: message.isSubscription,
             stop: stop
@@ -91,15 +135,29 @@ actor BridgeState {
         return stopped
     }
 
-    func endRequest(_ id: JSON) { open[id] = nil }
+    mutating func endRequest(_ id: JSON) { requests[id] = nil }
 
     /// Returns true for a request of protocol version 2026-07-28, which is cancelled only by closing its stream.
-    func isStateless(_ id: JSON) -> Bool { open[id]?.isStateless == true }
+    func isStateless(_ id: JSON) -> Bool { requests[id]?.isStateless == true }
 
-    func cancel(_ id: JSON) { open[id]?.stop.finish() }
+    func cancel(_ id: JSON) { requests[id]?.stop.finish() }
 
-    /// Ends all subscriptions; called at the end of the input.
-    func endSubscriptions() { for request in open.values where request.isSubscription { request.stop.finish() } }
+    /// Ends the questions and subscriptions at the end of the input, because no message can arrive any more.
+    mutating func endInput() {
+        for question in questions.values { question.complete(.success(.null)) }
+        questions = [:]
+        for request in requests.values where request.isSubscription { request.stop.finish() }
+    }
+}
+
+/// The state of one client, which the tasks of the bridge share.
+final class BridgeSession: Sendable {
+    private let state = Mutex(BridgeState())
+
+    var current: BridgeState { state.withLock { $0 } }
+
+    @discardableResult
+    func update<Value: Sendable>(_ change: (inout BridgeState) -> Value) -> Value { state.withLock { change(&$0) } }
 }
 
 /// The session of a client with a protocol version before 2026-07-28: session ID and negotiated version.

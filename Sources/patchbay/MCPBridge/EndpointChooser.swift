@@ -14,7 +14,7 @@ struct EndpointChooser: Sendable {
         self.output = output
     }
 
-    private var state: BridgeState { connector.state }
+    private var session: BridgeSession { connector.session }
     private var resolver: TargetResolver { connector.resolver }
 
     /// Returns the server of a message.
@@ -38,7 +38,7 @@ struct EndpointChooser: Sendable {
         let question = EndpointQuestion(app: app, candidates: candidates, gone: gone)
         if let answer = message.answer { return try await use(question.choice(in: answer), of: question) }
         let isStateless = message.revision != nil
-        let capabilities = isStateless ? message.capabilities : await state.handshake?.capabilities
+        let capabilities = isStateless ? message.capabilities : session.current.handshake?.capabilities
         guard EndpointQuestion.isSupported(by: capabilities) else { throw question.failure }
         if isStateless {
             try await output.write(question.inputRequired(by: id).bytes)
@@ -69,7 +69,7 @@ struct EndpointChooser: Sendable {
 
     /// Asks the client and returns its `ElicitResult`; nil after an error.
     private func answer(to question: EndpointQuestion) async throws -> JSON? {
-        let (id, answer) = await state.beginQuestion()
+        let (id, answer) = session.update { $0.beginQuestion() }
         try await output.write(question.request(id: id).bytes)
         do {
             return try await answer.value()["result"]

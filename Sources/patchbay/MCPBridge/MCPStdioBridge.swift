@@ -29,7 +29,7 @@ struct MCPStdioBridge: Sendable {
         clock: any Clock<Duration> = ContinuousClock(),
         log: @escaping @Sendable (String) -> Void
     ) {
-        connector = ServerConnector(resolver: resolver, state: BridgeState())
+        connector = ServerConnector(resolver: resolver)
         forwarder = RequestForwarder(
             connector: connector,
             output: output,
@@ -41,7 +41,7 @@ struct MCPStdioBridge: Sendable {
         self.clock = clock
     }
 
-    private var state: BridgeState { connector.state }
+    private var session: BridgeSession { connector.session }
 
     /// Runs until the input has ended and all requests have responses. If the client closes the output before that, cancels
     /// all requests, because no response can arrive any more.
@@ -78,31 +78,29 @@ struct MCPStdioBridge: Sendable {
                     try await output.write(LocalResponse.invalid(fault).bytes)
                     continue
                 }
-                if let id = message.responseID, await state.answer(id, message.json) { continue }
-                if let id = message.cancelled, await state.isStateless(id) {
-                    await state.cancel(id)
+                if let id = message.responseID, session.update({ $0.answer(id, message.json) }) { continue }
+                if let id = message.cancelled, session.current.isStateless(id) {
+                    session.current.cancel(id)
                     continue
                 }
                 // Lines are sent in order, because a message can depend on the previous message.
                 let (written, continuation) = AsyncStream.makeStream(of: Never.self)
-                let stopped =
-                    if let id = message.id { await state.beginRequest(message, id) } else { AsyncStream<Never>?.none }
+                let stopped = message.id.map { id in session.update { $0.beginRequest(message, id) } }
                 group.addTask {
                     defer { continuation.finish() }
                     // The messages after `initialize` need the session ID of its response.
                     let written: @Sendable () -> Void = { if !message.isInitialize { continuation.finish() } }
                     try await until(stopped) { try await deliver(message, written) }
-                    if let id = message.id { await state.endRequest(id) }
+                    if let id = message.id { session.update { $0.endRequest(id) } }
                 }
                 for await _ in written {}
-                if let id = message.cancelled { await state.cancel(id) }
+                if let id = message.cancelled { session.current.cancel(id) }
                 if message.method == "notifications/initialized" {
                     group.addTask { try await until(ended) { try await listen() } }
                 }
             }
             end.finish()
-            await state.endQuestions()
-            await state.endSubscriptions()
+            session.update { $0.endInput() }
         }
     }
 
@@ -115,7 +113,7 @@ struct MCPStdioBridge: Sendable {
             try await forwarder.deliver(message, written)
             return true
         }
-        guard isDelivered == nil, await !state.hasSession else { return }
+        guard isDelivered == nil, !session.current.hasSession else { return }
         let silence = ClientError.timedOut(what: message.method ?? "", seconds: 5)
         try await forwarder.fail(message, silence)
     }
@@ -137,23 +135,23 @@ struct MCPStdioBridge: Sendable {
     private func listen() async throws {
         var backoff = Self.retries
         while true {
-            let openings = await state.openedStreams
+            _ = session.update { $0.takeOpenedStream() }
             do {
                 let server = try await connector.anyServer()
                 try await connector.beginSession(at: server)
-                let hasPlaceholder = await state.takePlaceholder()
+                let hasPlaceholder = session.update { $0.takePlaceholder() }
                 let isStale = await connector.resolver.takeStaleList(for: server.target)
                 if hasPlaceholder || isStale { try await output.write(BridgeServer.toolsChanged().bytes) }
-                guard await state.session.id != nil else { return }
+                guard session.current.info.id != nil else { return }
                 let choice = await connector.resolver.choiceChange()
                 try await until(choice) { try await forwardMessages(of: server) }
             } catch is UnknownSession {
-                await state.endSession()
+                session.update { $0.endSession() }
             } catch is UnsupportedStream {
                 return
             } catch is ClientError {
             } catch is CLIError {}
-            if await state.openedStreams > openings { backoff.reset() }
+            if session.update({ $0.takeOpenedStream() }) { backoff.reset() }
             try await backoff.wait(clock: clock)
         }
     }
@@ -162,10 +160,10 @@ struct MCPStdioBridge: Sendable {
     private struct UnsupportedStream: Error {}
 
     private func forwardMessages(of server: MCPServerAddress) async throws {
-        let headers = await state.session.headers
+        let headers = session.current.info.headers
         try await server.client.send(OutgoingMCPMessage(body: nil, headers: headers), to: server.target) { event in
             switch event {
-            case .opened: await state.streamOpened()
+            case .opened: session.update { $0.streamOpened() }
             case .message(let bytes, _): try await output.write(bytes)
             case .refused(405, _): throw UnsupportedStream()
             case .refused(let status, let body): throw ServerConnector.error(status, body)

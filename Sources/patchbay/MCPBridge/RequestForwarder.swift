@@ -14,24 +14,19 @@ struct RequestForwarder: Sendable {
     let log: @Sendable (String) -> Void
     let chooser: EndpointChooser
 
-    private var state: BridgeState { connector.state }
+    private var session: BridgeSession { connector.session }
     private var resolver: TargetResolver { connector.resolver }
 
-    /// The pauses between retries while the broker restarts, and the limit for their sum.
+    /// The pauses between retries while the broker restarts.
     private static var retries: Backoff { Backoff(from: .milliseconds(20), to: .milliseconds(500)) }
-    private static let retryTimeout = Duration.seconds(20)
-    /// The limit before the first response of the broker, so that the first call reports a missing broker soon.
-    private static let firstTimeout = Duration.seconds(2)
 
     /// Delivers a message. Calls `written` when the next message may be sent.
     ///
     /// - Throws: `BrokenPipe`, `CancellationError`.
     func deliver(_ message: ClientMessage, _ written: @Sendable () -> Void) async throws {
-        if message.isInitialize { await state.setHandshake(message) }
+        if message.isInitialize { session.update { $0.receivedHandshake(message) } }
         // A session that begins later needs no notification.
-        if message.method == "notifications/initialized", await state.handshake != nil, await !state.hasSession {
-            return
-        }
+        if message.method == "notifications/initialized", session.current.pendingHandshake != nil { return }
         if try await answerLocally(message, written) { return }
         var backoff = Self.retries
         var deduplicator = ResponseDeduplicator(message.id)
@@ -46,7 +41,7 @@ struct RequestForwarder: Sendable {
                 (target, message) = (found, message.withoutAnswer)
                 let server = MCPServerAddress(client: client, target: target)
                 if !message.isInitialize { try await connector.beginSession(at: server) }
-                let post = message.post(in: message.isInitialize ? MCPSessionInfo() : await state.session)
+                let post = message.post(in: message.isInitialize ? MCPSessionInfo() : session.current.info)
                 try await client.send(post, to: target) {
                     isSent = true
                     written()
@@ -61,15 +56,15 @@ struct RequestForwarder: Sendable {
                 return
             } catch is UnknownSession where !hasRenewed {
                 hasRenewed = true
-                await state.endSession()
+                session.update { $0.endSession() }
             } catch  where !(error is BrokenPipe) {
                 try Task.checkCancellation()
-                if isSent { await state.connected() }
+                if isSent { session.update { $0.connected() } }
                 if deduplicator.hasResponse { return }
                 // A rejected request was not executed and can be retried.
                 if case ClientError.refused = error { isSent = false }
                 let mayRepeat = !isSent || message.isRepeatable(at: target)
-                if mayRepeat, await mayRetry(message, after: error, waited: backoff.total) {
+                if mayRepeat, mayRetry(message, after: error, waited: backoff.total) {
                     if backoff.total == .zero { log("\(error); retrying") }
                     try await backoff.wait(clock: clock)
                     continue
@@ -79,23 +74,21 @@ struct RequestForwarder: Sendable {
         }
     }
 
-    private func mayRetry(_ message: ClientMessage, after error: any Error, waited: Duration) async -> Bool {
+    private func mayRetry(_ message: ClientMessage, after error: any Error, waited: Duration) -> Bool {
         if message.isSubscription { return true }
         guard let error = error as? ClientError, error.isTemporary else { return false }
-        if await state.hasConnected { return waited < Self.retryTimeout }
-        return await !state.hasReportedFailure && waited < Self.firstTimeout
+        return waited < session.current.retryLimit
     }
 
     /// Writes the response to a message that was not delivered, or whose result is lost.
     func fail(_ message: ClientMessage, _ error: any Error, isLost: Bool = false) async throws {
         let failure = CLIError(describing: error, command: "patchbay mcp")
-        await state.reportedFailure()
+        session.update { $0.failed(message, isLost: isLost) }
         guard message.expectsResponse else {
             let event = if case ClientError.refused = error { "rejected" } else { "lost" }
             return log("\(message.method ?? "a response") was \(event): \(failure.message)")
         }
         if isLost { return try await write(LocalResponse.lost(message, id: message.id)) }
-        if ["initialize", "server/discover", "tools/list"].contains(message.method) { await state.servedPlaceholder() }
         let response = BridgeServer.response(to: message, because: failure)
         try await write(response ?? LocalResponse.failure(failure, to: message.id))
     }
@@ -107,13 +100,11 @@ struct RequestForwarder: Sendable {
         _ deduplicator: inout ResponseDeduplicator
     ) async throws {
         switch part {
-        case .opened(let session):
-            await state.connected()
-            if message.isInitialize { await state.setSessionID(session) }
+        case .opened(let id): session.update { $0.connected(message, sessionID: id) }
         case .message(let bytes, let isLast):
             guard let json = deduplicator.receive(bytes, isLast: isLast) else { return }
-            if message.isInitialize, let json = json() { await state.initialized(json) }
-            if message.isSubscription, await state.takePlaceholder() {
+            if message.isInitialize, let json = json() { session.update { $0.initialized(json) } }
+            if message.isSubscription, session.update({ $0.takePlaceholder() }) {
                 try await output.write(bytes)
                 return try await write(BridgeServer.toolsChanged(subscription: message.id))
             }

@@ -16,13 +16,10 @@ struct UnknownSession: Error {}
 /// The bridge answers `initialize` itself while no broker is reachable. The session then begins with a later request.
 struct ServerConnector: Sendable {
     let resolver: TargetResolver
-    let state: BridgeState
+    let session = BridgeSession()
     private let handshakes = AsyncSemaphore(permits: 1)
 
-    init(resolver: TargetResolver, state: BridgeState) {
-        self.resolver = resolver
-        self.state = state
-    }
+    init(resolver: TargetResolver) { self.resolver = resolver }
 
     /// Returns the server for messages that are the same for every phone.
     ///
@@ -40,10 +37,10 @@ struct ServerConnector: Sendable {
     ///
     /// - Throws: `CLIError`, `ClientError`.
     func beginSession(at server: MCPServerAddress) async throws {
-        guard let handshake = await state.handshake, await !state.hasSession else { return }
+        guard session.current.pendingHandshake != nil else { return }
         let permit = try await handshakes.acquire()
         defer { permit.release() }
-        guard await !state.hasSession else { return }
+        guard let handshake = session.current.pendingHandshake else { return }
         _ = try await response(to: handshake, from: server)
     }
 
@@ -51,20 +48,18 @@ struct ServerConnector: Sendable {
     ///
     /// - Throws: `CLIError`, `ClientError`, `UnknownSession`.
     func response(to message: ClientMessage, from server: MCPServerAddress) async throws -> JSON {
-        let post = message.post(in: message.isInitialize ? MCPSessionInfo() : await state.session)
+        let post = message.post(in: message.isInitialize ? MCPSessionInfo() : session.current.info)
         var response: JSON?
         try await server.client.send(post, to: server.target) { part in
             switch part {
-            case .opened(let session):
-                await state.connected()
-                if message.isInitialize { await state.setSessionID(session) }
+            case .opened(let id): session.update { $0.connected(message, sessionID: id) }
             case .message(let bytes, _):
                 let json = try? JSON(parsing: bytes)
                 if json?["method"] == nil, json?["id"] == message.id { response = json }
             case .refused(let status, let body): throw Self.error(status, body)
             }
         }
-        if message.isInitialize, let response { await state.initialized(response) }
+        if message.isInitialize, let response { session.update { $0.initialized(response) } }
         if let response, response["result"] != nil { return response }
         let reason = response?["error"]?["message"]?.string.map { SanitizedText($0, limit: 500).text }
         throw CLIError(
