@@ -13,8 +13,7 @@ import Testing
             let path = scratch.file("output")
             let file = open(path, O_WRONLY | O_CREAT, 0o600)
             defer { close(file) }
-            var table = Table(columns: [.init(title: "ID")])
-            table.rows = ids.map { [.init($0)] }
+            let table = Table(of: ids, [.init("ID") { $0 }])
             try ListOptions.parse(arguments).show(
                 ["items": ids],
                 ids: ids,

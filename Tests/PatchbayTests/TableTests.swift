@@ -13,8 +13,8 @@ import Testing
 
     @Test func `columns are aligned in every script`() {
         let table = Table(
-            columns: [.init(title: "APP"), .init(title: "STATE")],
-            rows: [[.init("漢字店"), .init("online")], [.init("cafe\u{301}"), .init("gone")]]
+            of: [["漢字店", "online"], ["cafe\u{301}", "gone"]],
+            [.init("APP") { $0[0] }, .init("STATE") { $0[1] }]
         )
 
         #expect(
@@ -28,8 +28,8 @@ import Testing
 
     @Test func `a narrow terminal truncates only the flexible column`() {
         let table = Table(
-            columns: [.init(title: "ID"), .init(title: "APP", isFlexible: true), .init(title: "STATE")],
-            rows: [[.init("shop-test-iphone"), .init("com.example.shop.debug"), .init("online")]]
+            of: [["shop-test-iphone", "com.example.shop.debug", "online"]],
+            [.init("ID") { $0[0] }, .init("APP", .flexible) { $0[1] }, .init("STATE") { $0[2] }]
         )
 
         let lines = table.text(width: 40, isColoured: false).split(separator: "\n").map(String.init)
@@ -41,8 +41,8 @@ import Testing
     @Test func `output to a pipe is not truncated and has no trailing spaces`() {
         let long = String(repeating: "x", count: 300)
         let table = Table(
-            columns: [.init(title: "APP", isFlexible: true), .init(title: "WHY")],
-            rows: [[.init(long), .init("")]]
+            of: [[long, ""]],
+            [.init("APP", .flexible) { $0[0] }, .init("WHY") { $0[1] }]
         )
 
         #expect(table.text(width: nil, isColoured: false).hasSuffix("\n" + long))
@@ -50,11 +50,11 @@ import Testing
 
     @Test func `a wrapping column shows the whole text, and breaks words only if nothing else fits`() {
         let table = Table(
-            columns: [.init(title: "ID"), .init(title: "SCOPES", wraps: true), .init(title: "USER", wraps: true)],
-            rows: [
-                [.init("a"), .init("endpoint.call, registry.read"), .init("user 1000, /tmp/agent")],
-                [.init("b"), .init(""), .init("")],
-            ]
+            of: [
+                ["a", "endpoint.call, registry.read", "user 1000, /tmp/agent"],
+                ["b", "", ""],
+            ],
+            [.init("ID") { $0[0] }, .init("SCOPES", .wraps) { $0[1] }, .init("USER", .wraps) { $0[2] }]
         )
 
         let wide = table.text(width: 40, isColoured: false).split(separator: "\n").map(String.init)
@@ -80,8 +80,8 @@ import Testing
 
     @Test func `colors do not change the alignment`() {
         let table = Table(
-            columns: [.init(title: "STATE"), .init(title: "X")],
-            rows: [[.init("online", .green), .init("y")]]
+            of: [["online", "y"]],
+            [.init("STATE", style: { _ in .green }) { $0[0] }, .init("X") { $0[1] }]
         )
 
         #expect(table.text(width: nil, isColoured: true).hasSuffix("\u{1B}[32monline\u{1B}[0m  y"))

@@ -10,20 +10,27 @@ struct Table {
         }
     }
 
-    struct Column {
-        let title: String
-        /// True if the column may be truncated to fit the terminal.
-        var isFlexible = false
-        /// True if the column breaks its texts into several lines instead, between words if possible.
-        var wraps = false
+    /// The behaviour of a column that does not fit the terminal.
+    enum Layout {
+        case fixed
+        /// The column may be truncated.
+        case flexible
+        /// The column breaks its texts into several lines, between words if possible.
+        case wraps
     }
 
-    let columns: [Column]
-    var rows: [[Cell]] = []
+    private let columns: [(title: String, layout: Layout)]
+    let rows: [[Cell]]
 
     /// The minimum width of a truncated column.
     private static let minWidth = 6
     private static let gap = 2
+
+    init<Item>(of items: [Item], _ columns: [TableColumn<Item>]) {
+        let columns = columns.filter(\.isShown)
+        self.columns = columns.map { ($0.title, $0.layout) }
+        rows = items.map { item in columns.map { $0.cell(item) } }
+    }
 
     /// Formats the title and the rows, without trailing spaces.
     ///
@@ -41,7 +48,7 @@ struct Table {
     /// Returns the lines of a row.
     private func wrapped(_ cells: [Cell], _ widths: [Int]) -> [[Cell]] {
         let texts = zip(cells, zip(columns, widths)).map { cell, column in
-            column.0.wraps ? cell.text.wrapped(to: column.1) : [cell.text]
+            column.0.layout == .wraps ? cell.text.wrapped(to: column.1) : [cell.text]
         }
         return (0..<(texts.map(\.count).max() ?? 1)).map { line in
             zip(cells, texts).map { line < $1.count ? Cell($1[line], $0.style) : Cell("") }
@@ -69,7 +76,9 @@ struct Table {
         }
         for breaksWords in [false, true] {
             let least = columns.indices.map { index in
-                guard columns[index].wraps else { return columns[index].isFlexible ? Self.minWidth : .max }
+                guard columns[index].layout == .wraps else {
+                    return columns[index].layout == .flexible ? Self.minWidth : .max
+                }
                 return max(columns[index].title.columns, breaksWords ? 0 : words[index])
             }
             while widths.reduce(0, +) + Self.gap * (widths.count - 1) > width {
@@ -79,6 +88,39 @@ struct Table {
             }
         }
         return widths
+    }
+}
+
+/// A column of a table: its title, its behaviour, and the cell of each row.
+struct TableColumn<Item> {
+    let title: String
+    let layout: Table.Layout
+    /// False to leave out the column.
+    let isShown: Bool
+    let cell: (Item) -> Table.Cell
+
+    init(
+        _ title: String,
+        _ layout: Table.Layout,
+        isShown: Bool = true,
+        style: @escaping (Item) -> ANSIStyle = { _ in .plain },
+        _ text: @escaping (Item) -> String
+    ) {
+        (self.title, self.layout, self.isShown) = (title, layout, isShown)
+        cell = { Table.Cell(text($0), style($0)) }
+    }
+
+    init(
+        _ title: String,
+        style: @escaping (Item) -> ANSIStyle = { _ in .plain },
+        _ text: @escaping (Item) -> String
+    ) {
+        self.init(title, .fixed, style: style, text)
+    }
+
+    /// Creates a fixed column of cells.
+    init(_ title: String, isShown: Bool, cells: @escaping (Item) -> Table.Cell) {
+        (self.title, self.isShown, layout, cell) = (title, isShown, .fixed, cells)
     }
 }
 

@@ -4,58 +4,49 @@ import Model
 /// The tables of `patchbay invites`, `patchbay grants` and `patchbay requests`.
 enum AccessTables {
     static func table(of invites: [Invite], now: Date = Date()) -> Table {
-        var table = Table(columns: [
-            .init(title: "ID"), .init(title: "USE"), .init(title: "STATE"), .init(title: "USED"),
-            .init(title: "FAILED"), .init(title: "SCOPES", isFlexible: true),
-            .init(title: "ENDPOINTS", isFlexible: true), .init(title: "CREATED BY", isFlexible: true),
-        ])
-        table.rows = invites.map { invite in
-            let state =
-                invite.endReason.map(\.rawValue) ?? "open, expires \(Formatting.from(now, to: invite.expiresAt))"
-            return [
-                .init(invite.id), .init((invite.use ?? .local).rawValue),
-                .init(state, invite.endReason == nil ? .green : .dim),
-                .init("\(invite.useCount) of \(invite.maxUses)"),
-                .init("\(invite.failedAttempts)", invite.failedAttempts > 0 ? .yellow : .plain),
-                .init("\(invite.permissions)"),
-                .init(Formatting.selector(invite.permissions.selector)), .init(Formatting.caller(invite.createdBy)),
+        Table(
+            of: invites,
+            [
+                .init("ID", \.id), .init("USE") { ($0.use ?? .local).rawValue },
+                .init("STATE", style: { $0.endReason == nil ? .green : .dim }) { invite in
+                    invite.endReason?.rawValue ?? "open, expires \(Formatting.from(now, to: invite.expiresAt))"
+                },
+                .init("USED") { "\($0.useCount) of \($0.maxUses)" },
+                .init("FAILED", style: { $0.failedAttempts > 0 ? .yellow : .plain }) { "\($0.failedAttempts)" },
+                .init("SCOPES", .flexible, \.permissions.description),
+                .init("ENDPOINTS", .flexible) { Formatting.selector($0.permissions.selector) },
+                .init("CREATED BY", .flexible) { Formatting.caller($0.createdBy) },
             ]
-        }
-        return table
+        )
     }
 
     static func table(of grants: [Grant], now: Date = Date()) -> Table {
-        var table = Table(columns: [
-            .init(title: "ID"), .init(title: "NAME", wraps: true), .init(title: "STATE", wraps: true),
-            .init(title: "USED"), .init(title: "BINDING", wraps: true), .init(title: "SCOPES", wraps: true),
-            .init(title: "ENDPOINTS", wraps: true),
-        ])
-        table.rows = grants.map { grant in
-            let state = grant.endReason.map(\.rawValue) ?? "valid, expires \(Formatting.from(now, to: grant.expiresAt))"
-            return [
-                .init(grant.id), .init(grant.name.text), .init(state, style(of: grant)),
-                .init(Formatting.ago(grant.lastUsedAt, now: now), .dim),
-                .init(Formatting.binding(grant.binding) + (grant.remote == true ? ", remote" : "")),
-                .init("\(grant.permissions)"), .init(Formatting.selector(grant.permissions.selector)),
+        Table(
+            of: grants,
+            [
+                .init("ID", \.id), .init("NAME", .wraps, \.name.text),
+                .init("STATE", .wraps, style: { $0.endReason == nil ? .green : .dim }) { grant in
+                    grant.endReason?.rawValue ?? "valid, expires \(Formatting.from(now, to: grant.expiresAt))"
+                },
+                .init("USED", style: { _ in .dim }) { Formatting.ago($0.lastUsedAt, now: now) },
+                .init("BINDING", .wraps) { Formatting.binding($0.binding) + ($0.remote == true ? ", remote" : "") },
+                .init("SCOPES", .wraps, \.permissions.description),
+                .init("ENDPOINTS", .wraps) { Formatting.selector($0.permissions.selector) },
             ]
-        }
-        return table
+        )
     }
 
     static func table(of requests: [AccessRequest], now: Date = Date()) -> Table {
-        var table = Table(columns: [
-            .init(title: "CODE"), .init(title: "EXPIRES"), .init(title: "REQUESTER", wraps: true),
-            .init(title: "NAME", wraps: true), .init(title: "SCOPES", wraps: true),
-            .init(title: "ENDPOINTS", wraps: true),
-        ])
-        table.rows = requests.map { request in
+        Table(
+            of: requests,
             [
-                .init(request.userCode, .bold), .init(Formatting.from(now, to: request.expiresAt)),
-                .init(Formatting.caller(request.requester)), .init("\"\(request.name)\""),
-                .init("\(request.permissions)"), .init(Formatting.selector(request.permissions.selector)),
+                .init("CODE", style: { _ in .bold }, \.userCode),
+                .init("EXPIRES") { Formatting.from(now, to: $0.expiresAt) },
+                .init("REQUESTER", .wraps) { Formatting.caller($0.requester) },
+                .init("NAME", .wraps) { "\"\($0.name)\"" }, .init("SCOPES", .wraps, \.permissions.description),
+                .init("ENDPOINTS", .wraps) { Formatting.selector($0.permissions.selector) },
             ]
-        }
-        return table
+        )
     }
 
     /// Describes a grant: `"Claude" may registry.read, tunnel.open on all, expires in 7 h (grant 0a1b2c3d)`.
@@ -70,13 +61,6 @@ enum AccessTables {
         let selector = Formatting.selector(request.permissions.selector)
         return "\(title) \"\(request.name)\" (\(Formatting.caller(request.requester))) asks for "
             + "\(request.permissions) on \(selector), code \(request.userCode)\ntry: patchbay requests"
-    }
-
-    private static func style(of grant: Grant) -> ANSIStyle {
-        switch grant.endReason {
-        case nil: .green
-        case .expired, .idle, .revoked: .dim
-        }
     }
 }
 

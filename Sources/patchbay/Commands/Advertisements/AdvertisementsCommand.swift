@@ -39,18 +39,14 @@ struct AdvertisementListCommand: AsyncParsableCommand {
     }
 
     static func table(of advertisements: [Advertisement]) -> Table {
-        var table = Table(columns: [
-            .init(title: "ID"), .init(title: "NAME", isFlexible: true), .init(title: "TYPE"), .init(title: "PORT"),
-            .init(title: "STATE"), .init(title: "REASON", isFlexible: true),
-        ])
-        table.rows = advertisements.map { advertisement in
+        Table(
+            of: advertisements,
             [
-                .init(advertisement.id), .init(advertisement.publishedName.text), .init(advertisement.spec.type.text),
-                .init("\(advertisement.spec.port)"),
-                .init(advertisement.state.rawValue, advertisement.state.style), .init(advertisement.reason ?? ""),
+                .init("ID", \.id), .init("NAME", .flexible, \.publishedName.text), .init("TYPE", \.spec.type.text),
+                .init("PORT") { "\($0.spec.port)" }, .init("STATE", style: \.state.style, \.state.rawValue),
+                .init("REASON", .flexible) { $0.reason ?? "" },
             ]
-        }
-        return table
+        )
     }
 }
 

@@ -30,20 +30,18 @@ struct DebugListCommand: AsyncParsableCommand {
 
     /// Returns the table of the states, the oldest first.
     static func table(of states: [JSON]) -> Table {
-        var table = Table(columns: [
-            Table.Column(title: "STATE"), Table.Column(title: "TIME"), Table.Column(title: "SIZE"),
-            Table.Column(title: "PICTURE"), Table.Column(title: "ACTION", isFlexible: true),
-        ])
-        table.rows = states.map { state in
-            let time = state["time"]?.string.flatMap { try? Date($0, strategy: .iso8601) }
-            let cells = [
-                state["number"]?.text ?? "", time.map(Formatting.clock) ?? "",
-                Formatting.bytes(UInt64(max(0, state["bytes"]?.int ?? 0))), state["picture"]?.string ?? "",
-                Console.plain(state["action"]?.string ?? ""),
+        Table(
+            of: states,
+            [
+                .init("STATE") { $0["number"]?.text ?? "" },
+                .init("TIME") { state in
+                    state["time"]?.string.flatMap { try? Date($0, strategy: .iso8601) }.map(Formatting.clock) ?? ""
+                },
+                .init("SIZE") { Formatting.bytes(UInt64(max(0, $0["bytes"]?.int ?? 0))) },
+                .init("PICTURE") { $0["picture"]?.string ?? "" },
+                .init("ACTION", .flexible) { Console.plain($0["action"]?.string ?? "") },
             ]
-            return cells.map { Table.Cell($0) }
-        }
-        return table
+        )
     }
 }
 

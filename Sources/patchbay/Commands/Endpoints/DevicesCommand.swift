@@ -54,23 +54,21 @@ struct DevicesCommand: AsyncParsableCommand {
     }
 
     static func table(of devices: [Device], now: Date = Date()) -> Table {
-        var columns: [Table.Column] = [
-            .init(title: "UDID"), .init(title: "NAME"), .init(title: "VIA"), .init(title: "PRODUCT"),
-        ]
-        let showsHosts = devices.contains { $0.routes != nil }
-        if showsHosts { columns.append(.init(title: "HOST")) }
-        columns.append(.init(title: "SINCE"))
-        var table = Table(columns: columns)
-        table.rows = devices.sorted { $0.udid < $1.udid }.map { device in
-            var row: [Table.Cell] = [
-                .init(device.udid.text), .init(device.name?.text ?? "-"), .init(device.transport.rawValue),
-                .init(product(of: device)),
+        Table(
+            of: devices.sorted { $0.udid < $1.udid },
+            [
+                .init("UDID", \.udid.text), .init("NAME") { $0.name?.text ?? "-" }, .init("VIA", \.transport.rawValue),
+                .init("PRODUCT", product),
+                .init(
+                    "HOST",
+                    isShown: devices.contains { $0.routes != nil },
+                    cells: { device in
+                        TeamText.cell(of: device.routes ?? [], now: now)
+                    }
+                ),
+                .init("SINCE", style: { _ in .dim }) { Formatting.ago($0.attachedAt, now: now) },
             ]
-            if showsHosts { row.append(TeamText.cell(of: device.routes ?? [], now: now)) }
-            row.append(.init(Formatting.ago(device.attachedAt, now: now), .dim))
-            return row
-        }
-        return table
+        )
     }
 
     /// The model and the version of its system, or the USB product ID of a phone that reports neither.

@@ -87,34 +87,33 @@ extension Endpoint.State: ExpressibleByArgument {
 /// The table of `patchbay list`.
 enum EndpointTableView {
     static func table(of endpoints: [Endpoint], now: Date = Date()) -> Table {
-        // Omits the column if every endpoint is approved, as on USB.
-        let showsApproval = endpoints.contains { $0.approval != .approved }
-        var columns: [Table.Column] = [
-            .init(title: "ID"), .init(title: "KIND"), .init(title: "APP", isFlexible: true), .init(title: "STATE"),
-        ]
-        if showsApproval { columns.append(.init(title: "APPROVAL")) }
-        let showsLeases = endpoints.contains { $0.lease != nil }
-        if showsLeases { columns.append(.init(title: "LEASE", isFlexible: true)) }
-        let showsHosts = endpoints.contains { $0.host != nil }
-        if showsHosts { columns.append(.init(title: "HOST")) }
-        columns += [.init(title: "ROUTE", isFlexible: true), .init(title: "SEEN")]
-        var table = Table(columns: columns)
-        table.rows = endpoints.sorted { $0.id < $1.id }.map { endpoint in
-            var row: [Table.Cell] = [
-                .init(endpoint.id.text), .init(endpoint.kind.text),
-                .init(Self.appName(of: endpoint)),
-                .init(endpoint.state.rawValue, endpoint.state.style),
+        Table(
+            of: endpoints.sorted { $0.id < $1.id },
+            [
+                .init("ID", \.id.text), .init("KIND", \.kind.text), .init("APP", .flexible, appName),
+                .init("STATE", style: \.state.style, \.state.rawValue),
+                .init(
+                    "APPROVAL",
+                    .fixed,
+                    // Every endpoint on USB is approved.
+                    isShown: endpoints.contains { $0.approval != .approved },
+                    style: \.approval.style,
+                    \.approval.rawValue
+                ),
+                .init("LEASE", .flexible, isShown: endpoints.contains { $0.lease != nil }, style: { _ in .yellow }) {
+                    $0.lease.map(LeaseTableView.holder) ?? "-"
+                },
+                .init(
+                    "HOST",
+                    isShown: endpoints.contains { $0.host != nil },
+                    cells: { endpoint in
+                        TeamText.cell(of: endpoint.host, now: now)
+                    }
+                ),
+                .init("ROUTE", .flexible) { TeamText.route(of: $0) ?? route(of: $0) },
+                .init("SEEN", style: { _ in .dim }) { Formatting.seen($0, now: now) },
             ]
-            if showsApproval { row.append(.init(endpoint.approval.rawValue, endpoint.approval.style)) }
-            if showsLeases { row.append(.init(endpoint.lease.map(LeaseTableView.holder) ?? "-", .yellow)) }
-            if showsHosts { row.append(TeamText.cell(of: endpoint.host, now: now)) }
-            row += [
-                .init(TeamText.route(of: endpoint) ?? route(of: endpoint)),
-                .init(Formatting.seen(endpoint, now: now), .dim),
-            ]
-            return row
-        }
-        return table
+        )
     }
 
     /// Returns the app as its source names it. A static endpoint without `--app` has the name of the server, if the

@@ -179,18 +179,15 @@ struct UnleaseCommand: AsyncParsableCommand {
 /// The table of `patchbay leases`.
 enum LeaseTableView {
     static func table(of leases: [Lease]) -> Table {
-        var table = Table(columns: [
-            .init(title: "ID"), .init(title: "ENDPOINT"), .init(title: "PHONE"),
-            .init(title: "HOLDER", isFlexible: true), .init(title: "UNTIL"), .init(title: "WAITING"),
-            .init(title: "NOTE", isFlexible: true),
-        ])
-        table.rows = leases.map { lease in
+        Table(
+            of: leases,
             [
-                .init(lease.id), .init(lease.endpoint.text), .init(lease.device?.text ?? "-"), .init(holder(of: lease)),
-                .init(end(of: lease)), .init(lease.waiting.map(String.init) ?? "-"), .init(lease.note?.text ?? "-"),
+                .init("ID", \.id), .init("ENDPOINT", \.endpoint.text), .init("PHONE") { $0.device?.text ?? "-" },
+                .init("HOLDER", .flexible, holder), .init("UNTIL", end),
+                .init("WAITING") { $0.waiting.map(String.init) ?? "-" },
+                .init("NOTE", .flexible) { $0.note?.text ?? "-" },
             ]
-        }
-        return table
+        )
     }
 
     /// Formats the end; a hyphen for a lease whose end only another host knows.

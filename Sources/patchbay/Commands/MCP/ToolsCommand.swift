@@ -71,18 +71,16 @@ struct ToolsCommand: AsyncParsableCommand {
 /// The output of `patchbay tools`. All texts come from the app and are sanitized.
 enum ToolTable {
     static func table(of list: ToolList) -> Table {
-        var table = Table(columns: [
-            .init(title: "TOOL"), .init(title: "ARGUMENTS", isFlexible: true),
-            .init(title: "DESCRIPTION", isFlexible: true),
-        ])
-        table.rows = list.tools.map { tool in
-            let arguments = Self.arguments(of: tool).map { $0.name + ($0.isRequired ? "!" : "") }
-            return [
-                .init(text(tool["name"]), .bold), .init(arguments.joined(separator: " ")),
-                .init(sentence(text(tool["description"])), .dim),
+        Table(
+            of: list.tools,
+            [
+                .init("TOOL", style: { _ in .bold }) { text($0["name"]) },
+                .init("ARGUMENTS", .flexible) { tool in
+                    arguments(of: tool).map { $0.name + ($0.isRequired ? "!" : "") }.joined(separator: " ")
+                },
+                .init("DESCRIPTION", .flexible, style: { _ in .dim }) { sentence(text($0["description"])) },
             ]
-        }
-        return table
+        )
     }
 
     /// Formats all facts of one tool.

@@ -45,17 +45,13 @@ struct ProfileListCommand: AsyncParsableCommand {
     }
 
     static func table(of profiles: [ProfileSummary]) -> Table {
-        var table = Table(columns: [
-            .init(title: "NAME"), .init(title: "TITLE", isFlexible: true), .init(title: "PORTS"),
-            .init(title: "TOOLS"), .init(title: "FILE", isFlexible: true),
-        ])
-        table.rows = profiles.map { profile in
-            let ports = profile.ports.map { "\($0)" }.joined(separator: ", ")
-            return [
-                .init(profile.name), .init(profile.title), .init(ports.isEmpty ? "-" : ports),
-                .init("\(profile.toolCount)"), .init(Console.plain(profile.file)),
+        Table(
+            of: profiles,
+            [
+                .init("NAME", \.name), .init("TITLE", .flexible, \.title),
+                .init("PORTS") { $0.ports.isEmpty ? "-" : $0.ports.map { "\($0)" }.joined(separator: ", ") },
+                .init("TOOLS") { "\($0.toolCount)" }, .init("FILE", .flexible) { Console.plain($0.file) },
             ]
-        }
-        return table
+        )
     }
 }

@@ -176,20 +176,16 @@ struct BrokerRow: Encodable {
     private static let pinPrefix = 8
 
     static func table(of rows: [BrokerRow], now: Date) -> Table {
-        var table = Table(columns: [
-            .init(title: "NAME"), .init(title: "ADDRESS", isFlexible: true), .init(title: "KEY"), .init(title: "GRANT"),
-            .init(title: "EXPIRES"), .init(title: "STATE"),
-        ])
-        table.rows = rows.map { row in
+        Table(
+            of: rows,
             [
-                .init(row.name, .bold), .init(row.address), .init("\(row.pin)".prefix(pinPrefix) + "…", .dim),
-                .init(row.grant), .init(Formatting.from(now, to: row.expiresAt)),
-                .init(
-                    row.state.rawValue + (row.detail.map { ": \($0)" } ?? ""),
-                    row.state == .reachable ? .green : .yellow
-                ),
+                .init("NAME", style: { _ in .bold }, \.name), .init("ADDRESS", .flexible, \.address),
+                .init("KEY", style: { _ in .dim }) { "\($0.pin)".prefix(pinPrefix) + "…" }, .init("GRANT", \.grant),
+                .init("EXPIRES") { Formatting.from(now, to: $0.expiresAt) },
+                .init("STATE", style: { $0.state == .reachable ? .green : .yellow }) { row in
+                    row.state.rawValue + (row.detail.map { ": \($0)" } ?? "")
+                },
             ]
-        }
-        return table
+        )
     }
 }

@@ -28,20 +28,20 @@ struct NearbyBrokerRow: Encodable {
     }
 
     static func table(of rows: [NearbyBrokerRow]) -> Table {
-        var table = Table(columns: [
-            .init(title: "NAME", isFlexible: true), .init(title: "HOST"), .init(title: "ADDRESS", isFlexible: true),
-            .init(title: "KEY"), .init(title: "PAIRING"), .init(title: "JOINED"),
-        ])
-        table.rows = rows.map { row in
-            let address = row.broker.addresses.first ?? "unknown"
-            let host = address.contains(":") ? "[\(address)]" : address
-            return [
-                .init(row.broker.name.text, .bold), .init(row.broker.host?.text ?? ""),
-                .init("\(host):\(row.broker.port)"), .init(row.broker.id.text, .dim),
-                .init(row.broker.pair.rawValue, row.broker.pair == .open ? .green : .dim),
-                .init(row.joined ?? "no"),
+        Table(
+            of: rows,
+            [
+                .init("NAME", .flexible, style: { _ in .bold }) { $0.broker.name.text },
+                .init("HOST") { $0.broker.host?.text ?? "" }, .init("ADDRESS", .flexible, \.address),
+                .init("KEY", style: { _ in .dim }) { $0.broker.id.text },
+                .init("PAIRING", style: { $0.broker.pair == .open ? .green : .dim }) { $0.broker.pair.rawValue },
+                .init("JOINED") { $0.joined ?? "no" },
             ]
-        }
-        return table
+        )
+    }
+
+    private var address: String {
+        let address = broker.addresses.first ?? "unknown"
+        return "\(address.contains(":") ? "[\(address)]" : address):\(broker.port)"
     }
 }

@@ -38,18 +38,16 @@ struct ConfigShowCommand: AsyncParsableCommand {
     }
 
     static func table(of entries: [ConfigurationEntry]) -> Table {
-        var table = Table(columns: [
-            .init(title: "KEY"), .init(title: "VALUE", isFlexible: true), .init(title: "SOURCE", isFlexible: true),
-        ])
-        table.rows = entries.map { entry in
-            let place = entry.place ?? entry.source.rawValue
-            let pending = entry.pending.map { "; \($0) after a restart" } ?? ""
-            return [
-                .init(entry.key), .init(Console.plain(entry.value ?? "-")),
-                .init(Console.plain(place + pending), entry.pending == nil ? .plain : .yellow),
+        Table(
+            of: entries,
+            [
+                .init("KEY", \.key), .init("VALUE", .flexible) { Console.plain($0.value ?? "-") },
+                .init("SOURCE", .flexible, style: { $0.pending == nil ? .plain : .yellow }) { entry in
+                    let pending = entry.pending.map { "; \($0) after a restart" } ?? ""
+                    return Console.plain((entry.place ?? entry.source.rawValue) + pending)
+                },
             ]
-        }
-        return table
+        )
     }
 }
 

@@ -60,18 +60,15 @@ struct TeamStatusText {
     }
 
     var table: Table {
-        var table = Table(columns: [
-            .init(title: "HOST"), .init(title: "STATE"), .init(title: "SINCE"),
-            .init(title: "ADDRESSES", isFlexible: true), .init(title: "VERSION"),
-        ])
-        table.rows = status.hosts.map { host in
+        Table(
+            of: status.hosts,
             [
-                .init(host.name.text, .bold), .init(host.state.rawValue, host.state == .online ? .green : .yellow),
-                .init(host.since.map { Formatting.ago($0, now: now) } ?? ""),
-                .init(host.addresses.map(Console.plain).joined(separator: ", ")),
-                .init(host.version.map(Console.plain) ?? ""),
+                .init("HOST", style: { _ in .bold }, \.name.text),
+                .init("STATE", style: { $0.state == .online ? .green : .yellow }, \.state.rawValue),
+                .init("SINCE") { $0.since.map { Formatting.ago($0, now: now) } ?? "" },
+                .init("ADDRESSES", .flexible) { $0.addresses.map(Console.plain).joined(separator: ", ") },
+                .init("VERSION") { $0.version.map(Console.plain) ?? "" },
             ]
-        }
-        return table
+        )
     }
 }

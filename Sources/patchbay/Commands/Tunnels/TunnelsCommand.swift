@@ -113,25 +113,22 @@ struct TunnelRemoveCommand: AsyncParsableCommand {
 /// The table of `patchbay tunnels`, the details of one tunnel, and the line that `patchbay forward` prints.
 enum TunnelTableView {
     static func table(of tunnels: [Tunnel]) -> Table {
-        var table = Table(columns: [
-            .init(title: "ID"), .init(title: "LOCAL"), .init(title: "TARGET", isFlexible: true), .init(title: "STATE"),
-            .init(title: "OPEN"), .init(title: "TOTAL"), .init(title: "FAILED"), .init(title: "UP"),
-            .init(title: "DOWN"), .init(title: "REASON", isFlexible: true),
-        ])
-        table.rows = tunnels.map { tunnel in
-            let counted = tunnel.statistics
-            let failures = counted.failures.values.reduce(0, +)
-            return [
-                .init(tunnel.id), .init(local(of: tunnel)), .init(Formatting.target(tunnel.spec.target)),
-                .init(tunnel.state.name, tunnel.state.style), .init("\(counted.open)"), .init("\(counted.connections)"),
-                .init("\(failures)", failures > 0 ? .yellow : .plain),
-                .init(amount(counted.bytesUp, counted.bytesPerSecondUp)),
-                .init(amount(counted.bytesDown, counted.bytesPerSecondDown)),
-                .init(remarks(on: tunnel).joined(separator: "; ")),
+        Table(
+            of: tunnels,
+            [
+                .init("ID", \.id), .init("LOCAL", local),
+                .init("TARGET", .flexible) { Formatting.target($0.spec.target) },
+                .init("STATE", style: \.state.style, \.state.name), .init("OPEN") { "\($0.statistics.open)" },
+                .init("TOTAL") { "\($0.statistics.connections)" },
+                .init("FAILED", style: { failureCount(of: $0) > 0 ? .yellow : .plain }) { "\(failureCount(of: $0))" },
+                .init("UP") { amount($0.statistics.bytesUp, $0.statistics.bytesPerSecondUp) },
+                .init("DOWN") { amount($0.statistics.bytesDown, $0.statistics.bytesPerSecondDown) },
+                .init("REASON", .flexible) { remarks(on: $0).joined(separator: "; ") },
             ]
-        }
-        return table
+        )
     }
+
+    private static func failureCount(of tunnel: Tunnel) -> UInt64 { tunnel.statistics.failures.values.reduce(0, +) }
 
     /// All facts of one tunnel, one per line.
     static func details(of tunnel: Tunnel, now: Date = Date(), isColoured: Bool) -> String {
