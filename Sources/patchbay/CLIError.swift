@@ -56,12 +56,32 @@ extension CLIError {
         return first.lowercased() + (rest.hasSuffix(".") && !rest.contains("\n") ? rest.dropLast() : rest)
     }
 
-    static func usage(_ message: String, try hint: String) -> CLIError {
-        CLIError(status: .usage, message: message, hint: hint)
+    static func usage(_ message: String, candidates: [String] = [], try hint: String?) -> CLIError {
+        CLIError(status: .usage, message: message, candidates: candidates, hint: hint)
     }
 
-    static func notFound(_ message: String, try hint: String) -> CLIError {
-        CLIError(status: .notFound, message: message, hint: hint)
+    static func notFound(_ message: String, candidates: [String] = [], try hint: String?) -> CLIError {
+        CLIError(status: .notFound, message: message, candidates: candidates, hint: hint)
+    }
+
+    static func configuration(_ message: String, candidates: [String] = [], try hint: String?) -> CLIError {
+        CLIError(status: .configuration, message: message, candidates: candidates, hint: hint)
+    }
+
+    static func notPermitted(_ message: String, candidates: [String] = [], try hint: String?) -> CLIError {
+        CLIError(status: .notPermitted, message: message, candidates: candidates, hint: hint)
+    }
+
+    static func notReachable(_ message: String, candidates: [String] = [], try hint: String?) -> CLIError {
+        CLIError(status: .notReachable, message: message, candidates: candidates, hint: hint)
+    }
+
+    static func temporary(_ message: String, candidates: [String] = [], try hint: String?) -> CLIError {
+        CLIError(status: .temporary, message: message, candidates: candidates, hint: hint)
+    }
+
+    static func failed(_ message: String, candidates: [String] = [], try hint: String?) -> CLIError {
+        CLIError(status: .error, message: message, candidates: candidates, hint: hint)
     }
 }
 

@@ -17,10 +17,9 @@ enum CommandSuggestion {
                 let following = words.dropFirst(index + 1 - words.startIndex).first
                 if command == DebugCommand.self, following?.hasPrefix("-") ?? true { return }
                 let names = command.configuration.subcommands.map { $0._commandName }
-                throw CLIError(
-                    status: .usage,
-                    message: "there is no command \"\(SanitizedText(Secret.redacted(word)))\" in \(path)",
-                    hint: nearest(to: word, among: names).map { "\(path) \($0)" } ?? "\(path) --help"
+                throw CLIError.usage(
+                    "there is no command \"\(SanitizedText(Secret.redacted(word)))\" in \(path)",
+                    try: nearest(to: word, among: names).map { "\(path) \($0)" } ?? "\(path) --help"
                 )
             }
             command = next

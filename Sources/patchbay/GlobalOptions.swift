@@ -178,11 +178,10 @@ enum BrokerAddressArgument {
         case "127.0.0.1", "localhost": return .loopback(host: "127.0.0.1", port: port)
         case "[::1]": return .loopback(host: "::1", port: port)
         case let host:
-            throw CLIError(
-                status: .notPermitted,
-                message: "\(SanitizedText(host)) is another machine, and no token was sent; join it first, and give "
+            throw CLIError.notPermitted(
+                "\(SanitizedText(host)) is another machine, and no token was sent; join it first, and give "
                     + "--broker its name",
-                hint: "patchbay brokers lists the names; --broker ssh://\(SanitizedText(host)) needs none"
+                try: "patchbay brokers lists the names; --broker ssh://\(SanitizedText(host)) needs none"
             )
         }
     }

@@ -54,12 +54,7 @@ struct DeviceSelector {
             let name = devices.lazy.filter { $0.udid == udid }.compactMap(\.name).first
             return name.map { "\(udid.text.padded(to: width))  \($0)" } ?? udid.text
         }
-        return CLIError(
-            status: .usage,
-            message: message,
-            candidates: lines,
-            hint: command.replacing("UDID", with: found[0].text)
-        )
+        return CLIError.usage(message, candidates: lines, try: command.replacing("UDID", with: found[0].text))
     }
 }
 

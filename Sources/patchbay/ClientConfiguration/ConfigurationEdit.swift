@@ -60,11 +60,10 @@ struct ConfigurationEdit {
     private func verify(_ entry: ServerEntry, in written: JSON?) throws(CLIError) {
         let wanted = entry.members(for: target.client).members.filter { $0.name != "type" }
         guard wanted.allSatisfy({ written?[$0.name] == $0.value }) else {
-            throw CLIError(
-                status: .configuration,
-                message: "\(target.file): the layout of the file allows no safe change; nothing was changed",
+            throw CLIError.configuration(
+                "\(target.file): the layout of the file allows no safe change; nothing was changed",
                 candidates: entry.snippet(for: target),
-                hint: "add these lines to \(target.file) below \(target.client.serversPath[0])"
+                try: "add these lines to \(target.file) below \(target.client.serversPath[0])"
             )
         }
     }
@@ -72,10 +71,9 @@ struct ConfigurationEdit {
     /// Throws for an entry of another program, which must not be changed.
     private func refuseForeign(_ entry: JSON?) throws(CLIError) {
         guard let entry, !ServerEntry.isOurs(entry) else { return }
-        throw CLIError(
-            status: .configuration,
-            message: "\(target.file) has another server with the name \"\(target.name)\"; nothing was changed",
-            hint: "choose another name with --name"
+        throw CLIError.configuration(
+            "\(target.file) has another server with the name \"\(target.name)\"; nothing was changed",
+            try: "choose another name with --name"
         )
     }
 
@@ -107,11 +105,6 @@ struct ConfigurationEdit {
             hint = "write \(name) on line \(line) as tables, such as [\(name).NAME], and run the command again"
         default: (reason, hint) = (": the layout of the file allows no safe change", byHand)
         }
-        return CLIError(
-            status: .configuration,
-            message: "\(file)\(reason); nothing was changed",
-            candidates: lines,
-            hint: hint
-        )
+        return CLIError.configuration("\(file)\(reason); nothing was changed", candidates: lines, try: hint)
     }
 }

@@ -20,20 +20,18 @@ struct ConfigurationFile {
         guard let status = FileStatus(atPath: path) else {
             let code = errno
             if let target = try? FileManager.default.destinationOfSymbolicLink(atPath: path) {
-                throw CLIError(
-                    status: .configuration,
-                    message: "\(path) is a symbolic link to \(target), which cannot be read; nothing was changed",
-                    hint: "create \(SanitizedText(target, limit: 500)), or remove the link"
+                throw CLIError.configuration(
+                    "\(path) is a symbolic link to \(target), which cannot be read; nothing was changed",
+                    try: "create \(SanitizedText(target, limit: 500)), or remove the link"
                 )
             }
             if code == ENOENT { return nil }
             throw failure("cannot be read", code)
         }
         guard status.type == .regular, status.size <= Self.sizeLimit else {
-            throw CLIError(
-                status: .configuration,
-                message: "\(path) is not a file that can be changed; nothing was changed",
-                hint: "ls -l \(path.shellQuoted)"
+            throw CLIError.configuration(
+                "\(path) is not a file that can be changed; nothing was changed",
+                try: "ls -l \(path.shellQuoted)"
             )
         }
         guard access(path, R_OK) == 0, let data = FileManager.default.contents(atPath: path) else {
@@ -56,10 +54,9 @@ struct ConfigurationFile {
         while flock(descriptor.number, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK || errno == EINTR {
             attempts += 1
             guard attempts < 1000 else {
-                throw CLIError(
-                    status: .temporary,
-                    message: "another process has locked the folder of \(path) for 10 s; nothing was changed",
-                    hint: "run the command again"
+                throw CLIError.temporary(
+                    "another process has locked the folder of \(path) for 10 s; nothing was changed",
+                    try: "run the command again"
                 )
             }
             // flock(2) has no time limit, and no event reports the end of another process' lock.
@@ -85,10 +82,9 @@ struct ConfigurationFile {
             try write(new, to: temporary, mode: status?.mode ?? mode, like: status)
             // Last, because other programs take no lock.
             guard try content() == old else {
-                throw CLIError(
-                    status: .temporary,
-                    message: "another program has changed \(self.path) meanwhile; nothing was changed",
-                    hint: "run the command again"
+                throw CLIError.temporary(
+                    "another program has changed \(self.path) meanwhile; nothing was changed",
+                    try: "run the command again"
                 )
             }
             guard rename(temporary, path) == 0 else { throw failure("cannot be replaced", errno) }
@@ -104,18 +100,13 @@ struct ConfigurationFile {
         let word = path.shellQuoted
         // For root, access(2) permits every write.
         if status.mode & 0o200 == 0 || access(path, W_OK) != 0 {
-            throw CLIError(
-                status: .configuration,
-                message: "\(name) is read-only; nothing was changed",
-                hint: "chmod u+w \(word)"
-            )
+            throw CLIError.configuration("\(name) is read-only; nothing was changed", try: "chmod u+w \(word)")
         }
         if status.links > 1 {
-            throw CLIError(
-                status: .configuration,
-                message: "\(name) is a hard link, which a new file would separate from its other names; "
+            throw CLIError.configuration(
+                "\(name) is a hard link, which a new file would separate from its other names; "
                     + "nothing was changed",
-                hint: "find ~ -samefile \(word) shows the names; add the lines by hand: --dry-run shows them"
+                try: "find ~ -samefile \(word) shows the names; add the lines by hand: --dry-run shows them"
             )
         }
     }
@@ -136,10 +127,9 @@ struct ConfigurationFile {
         do {
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         } catch {
-            throw CLIError(
-                status: .configuration,
-                message: "the folder \(folder) cannot be created; nothing was changed",
-                hint: "check the permissions of its parent folder"
+            throw CLIError.configuration(
+                "the folder \(folder) cannot be created; nothing was changed",
+                try: "check the permissions of its parent folder"
             )
         }
     }
@@ -162,10 +152,9 @@ struct ConfigurationFile {
     private func failure(_ what: String, _ code: CInt) -> CLIError { failure(what, SocketError.message(for: code)) }
 
     private func failure(_ what: String, _ reason: String) -> CLIError {
-        CLIError(
-            status: .configuration,
-            message: "\(path) \(what): \(reason); nothing was changed",
-            hint: "check the permissions of the file and of its folder, or add the lines by hand: --dry-run shows them"
+        CLIError.configuration(
+            "\(path) \(what): \(reason); nothing was changed",
+            try: "check the permissions of the file and of its folder, or add the lines by hand: --dry-run shows them"
         )
     }
 }

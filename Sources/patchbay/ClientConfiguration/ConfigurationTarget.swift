@@ -41,20 +41,18 @@ struct ConfigurationTarget {
             // A repository of another person may have such a link, for example to the file of another client.
             let (target, allowed) = (Self.realPath(file), Self.realPath(root))
             guard target.hasPrefix(allowed == "/" ? allowed : "\(allowed)/") else {
-                throw CLIError(
-                    status: .configuration,
-                    message: "\(file) leads out of the project through a symbolic link to "
+                throw CLIError.configuration(
+                    "\(file) leads out of the project through a symbolic link to "
                         + "\(SanitizedText(target, limit: 500)); nothing was changed",
-                    hint: "remove the link, or run the command without --project"
+                    try: "remove the link, or run the command without --project"
                 )
             }
             return
         }
         guard let home else {
-            throw CLIError(
-                status: .configuration,
-                message: "the file of \(client.product) cannot be found: $HOME is not an absolute path",
-                hint: "set HOME, or use --project"
+            throw CLIError.configuration(
+                "the file of \(client.product) cannot be found: $HOME is not an absolute path",
+                try: "set HOME, or use --project"
             )
         }
         file = client.userFile(home: home, environment: environment)

@@ -49,12 +49,11 @@ struct CredentialStore {
         }) {
             return credential
         }
-        throw CLIError(
-            status: .notPermitted,
-            message: found.isEmpty
+        throw CLIError.notPermitted(
+            found.isEmpty
                 ? "no grant for the broker at \(broker) is stored in \(path)"
                 : "the stored grant for the broker at \(broker) has expired",
-            hint: "patchbay join -, with the pairing string of `patchbay pair`"
+            try: "patchbay join -, with the pairing string of `patchbay pair`"
         )
     }
 }

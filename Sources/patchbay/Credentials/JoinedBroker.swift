@@ -88,11 +88,10 @@ struct JoinedBrokerStore {
     func broker(named name: String) throws(CLIError) -> JoinedBroker {
         if let broker = try find(name) { return broker }
         let names = try all.map(\.name)
-        throw CLIError(
-            status: .notFound,
-            message: "no joined broker has the name \"\(SanitizedText(name))\"",
+        throw CLIError.notFound(
+            "no joined broker has the name \"\(SanitizedText(name))\"",
             candidates: names,
-            hint: names.isEmpty
+            try: names.isEmpty
                 ? "patchbay join -, with the pairing string of `patchbay pair --remote` on that machine"
                 : "patchbay brokers"
         )
@@ -114,10 +113,9 @@ struct JoinedBrokerStore {
         let security: ClientTLS
         do {
             guard let identity = try keyFile(of: broker.name).load() else {
-                throw CLIError(
-                    status: .configuration,
-                    message: "the key of the joined broker \(broker.name) is missing in \(folder.path)",
-                    hint: "patchbay leave \(broker.name), then join again with a new pairing string"
+                throw CLIError.configuration(
+                    "the key of the joined broker \(broker.name) is missing in \(folder.path)",
+                    try: "patchbay leave \(broker.name), then join again with a new pairing string"
                 )
             }
             security = try ClientTLS(identity: identity)

@@ -21,10 +21,9 @@ struct PrivateFolder {
         let state = environment["XDG_STATE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
         let home = environment["HOME"].flatMap { $0.hasPrefix("/") ? "\($0)/.local/state" : nil }
         guard let folder = state ?? home else {
-            throw CLIError(
-                status: .configuration,
-                message: "the grant cannot be stored: neither $XDG_STATE_HOME nor $HOME is an absolute path",
-                hint: hint
+            throw CLIError.configuration(
+                "the grant cannot be stored: neither $XDG_STATE_HOME nor $HOME is an absolute path",
+                try: hint
             )
         }
         path = "\(folder)/patchbay/\(name)"
@@ -49,10 +48,9 @@ struct PrivateFolder {
             throw failure(SocketError.message(for: errno))
         }
         guard status.type == .folder, status.owner == geteuid(), status.isPrivate else {
-            throw CLIError(
-                status: .configuration,
-                message: "\(path) must be a folder that only you can access; no grant is stored there",
-                hint: "chmod 700 \(path.shellQuoted), or remove it"
+            throw CLIError.configuration(
+                "\(path) must be a folder that only you can access; no grant is stored there",
+                try: "chmod 700 \(path.shellQuoted), or remove it"
             )
         }
         guard access(path, W_OK | X_OK) == 0 else { throw failure(SocketError.message(for: errno)) }
@@ -97,10 +95,9 @@ struct PrivateFolder {
             let text = try PrivateFile<ReadFailure>.read(file, limit: Self.sizeLimit)
             return text.flatMap { try? JSONCoding.decoder().decode(type, from: Data($0.utf8)) }
         } catch .exposed {
-            throw CLIError(
-                status: .configuration,
-                message: "\(file) is accessible to other users; its token is not used",
-                hint: "chmod 600 \(file.shellQuoted); if another user may have read the file, revoke its grant and "
+            throw CLIError.configuration(
+                "\(file) is accessible to other users; its token is not used",
+                try: "chmod 600 \(file.shellQuoted); if another user may have read the file, revoke its grant and "
                     + "join again"
             )
         } catch {
@@ -120,10 +117,6 @@ struct PrivateFolder {
     func delete(_ name: String) { unlink("\(path)/\(name)") }
 
     private func failure(_ reason: String) -> CLIError {
-        CLIError(
-            status: .configuration,
-            message: "the grant cannot be stored in \(path): \(reason)",
-            hint: hint
-        )
+        CLIError.configuration("the grant cannot be stored in \(path): \(reason)", try: hint)
     }
 }

@@ -20,11 +20,10 @@ struct AppEndpoints {
         case .several(let all):
             let found = all.filter { $0.approval != .pending }
             guard !found.isEmpty else {
-                throw CLIError(
-                    status: .notPermitted,
-                    message: "the app \(shown) is known only from endpoints that no owner has approved",
+                throw CLIError.notPermitted(
+                    "the app \(shown) is known only from endpoints that no owner has approved",
                     candidates: all.sorted { $0.id < $1.id }.map(\.choiceLine),
-                    hint: "patchbay approve ID"
+                    try: "patchbay approve ID"
                 )
             }
             let running = found.filter { $0.state == .online || $0.state == .suspect }
@@ -33,10 +32,9 @@ struct AppEndpoints {
             candidates = (running.isEmpty || isReplaced ? found : running).sorted { $0.id < $1.id }
             mayChoose = found.count == all.count
         case .unapproved(let endpoint):
-            throw CLIError(
-                status: .notPermitted,
-                message: "the app \(shown) is known only as \(endpoint.id), which no owner has approved",
-                hint: "patchbay show \(endpoint.id), then patchbay approve \(endpoint.id)"
+            throw CLIError.notPermitted(
+                "the app \(shown) is known only as \(endpoint.id), which no owner has approved",
+                try: "patchbay show \(endpoint.id), then patchbay approve \(endpoint.id)"
             )
         case .none:
             let apps = Set(endpoints.map(\.app.text))

@@ -63,11 +63,10 @@ struct EndpointQuestion {
 
     /// The failure of a call that needs a choice.
     var failure: CLIError {
-        CLIError(
-            status: .usage,
-            message: "\(reason), and none is chosen",
+        CLIError.usage(
+            "\(reason), and none is chosen",
             candidates: candidates.map(\.choiceLine),
-            hint: "call the tool \(BridgeTool.choose) with one of these IDs; --endpoint ID in the client's "
+            try: "call the tool \(BridgeTool.choose) with one of these IDs; --endpoint ID in the client's "
                 + "configuration chooses for every session"
         )
     }

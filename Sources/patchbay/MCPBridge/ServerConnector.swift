@@ -62,10 +62,9 @@ struct ServerConnector: Sendable {
         if message.isInitialize, let response { session.update { $0.initialized(response) } }
         if let response, response["result"] != nil { return response }
         let reason = response?["error"]?["message"]?.string.map { SanitizedText($0, limit: 500).text }
-        throw CLIError(
-            status: .error,
-            message: reason ?? "the broker did not respond to \(message.method ?? "a request")",
-            hint: "patchbay mcp check"
+        throw CLIError.failed(
+            reason ?? "the broker did not respond to \(message.method ?? "a request")",
+            try: "patchbay mcp check"
         )
     }
 
@@ -73,6 +72,6 @@ struct ServerConnector: Sendable {
     static func error(_ status: Int, _ body: [UInt8]) -> any Error {
         if LocalResponse.isUnknownSession(status, body) { return UnknownSession() }
         if let problem = LocalResponse.problem(body) { return ClientError.refused(problem) }
-        return CLIError(status: .error, message: LocalResponse.reason(status, body), hint: "patchbay mcp check")
+        return CLIError.failed(LocalResponse.reason(status, body), try: "patchbay mcp check")
     }
 }

@@ -43,10 +43,9 @@ struct Console: Sendable {
     }
 
     private static func unwritable(_ code: CInt) -> CLIError {
-        CLIError(
-            status: .error,
-            message: "the output cannot be written: \(String(cString: strerror(code)))",
-            hint: "free disk space, or write the output to another place"
+        CLIError.failed(
+            "the output cannot be written: \(String(cString: strerror(code)))",
+            try: "free disk space, or write the output to another place"
         )
     }
 

@@ -52,10 +52,6 @@ enum ProgramStarter {
     private static func error(of program: String, _ code: CInt) -> CLIError {
         let name = SanitizedText(program)
         let reason = SocketError.message(for: code)
-        return CLIError(
-            status: .notFound,
-            message: "\(name) cannot be started: \(reason)",
-            hint: "check the name, or give its path"
-        )
+        return CLIError.notFound("\(name) cannot be started: \(reason)", try: "check the name, or give its path")
     }
 }

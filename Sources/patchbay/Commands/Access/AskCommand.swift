@@ -91,10 +91,9 @@ struct AccessRequester {
                 switch (status.state, status.granted) {
                 case (.granted, let granted?): return granted
                 case (.denied, _):
-                    throw CLIError(
-                        status: .notPermitted,
-                        message: "an owner denied the request \(request.request.userCode)",
-                        hint: "ask an owner which access you may have, then request only that: patchbay ask --help"
+                    throw CLIError.notPermitted(
+                        "an owner denied the request \(request.request.userCode)",
+                        try: "ask an owner which access you may have, then request only that: patchbay ask --help"
                     )
                 case (.pending, _), (.granted, nil): interval = status.intervalSeconds ?? interval
                 }
@@ -112,10 +111,9 @@ struct AccessRequester {
 
     /// The error for a request that the broker does not know any more.
     static func expired(_ request: AccessRequest) -> CLIError {
-        CLIError(
-            status: .temporary,
-            message: "the request \(request.userCode) ended without an answer",
-            hint: "patchbay ask, and tell an owner of the broker the new code"
+        CLIError.temporary(
+            "the request \(request.userCode) ended without an answer",
+            try: "patchbay ask, and tell an owner of the broker the new code"
         )
     }
 }

@@ -52,10 +52,9 @@ struct AuditCommand: AsyncParsableCommand {
     private func check(_ verification: AuditVerification, _ output: Console) throws {
         if format.json { try output.document(verification) }
         if let number = verification.firstInvalidEntry {
-            throw CLIError(
-                status: .error,
-                message: "entry \(number) of the audit log is invalid: \(verification.reason ?? "its hash differs")",
-                hint: "compare audit.jsonl with a backup; only the entries before that one are trustworthy"
+            throw CLIError.failed(
+                "entry \(number) of the audit log is invalid: \(verification.reason ?? "its hash differs")",
+                try: "compare audit.jsonl with a backup; only the entries before that one are trustworthy"
             )
         }
         guard !format.json else { return }

@@ -24,11 +24,7 @@ struct InviteMonitor {
             do {
                 let invites = try await client.invites()
                 guard let invite = invites.first(where: { $0.id == issued.invite.id }) else {
-                    throw CLIError(
-                        status: .notFound,
-                        message: "invite \(issued.invite.id) no longer exists",
-                        hint: "patchbay pair"
-                    )
+                    throw CLIError.notFound("invite \(issued.invite.id) no longer exists", try: "patchbay pair")
                 }
                 if invite.useCount > known.count {
                     let grants = try await client.grants()

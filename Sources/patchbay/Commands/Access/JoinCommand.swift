@@ -147,11 +147,10 @@ struct PairingArgument {
             return
         }
         guard ["127.0.0.1", "::1"].contains(pairing.host) else {
-            throw CLIError(
-                status: .notPermitted,
-                message: "the pairing string is for a broker on another machine, \(SanitizedText(pairing.host)), and "
+            throw CLIError.notPermitted(
+                "the pairing string is for a broker on another machine, \(SanitizedText(pairing.host)), and "
                     + "has no key pin; the invite was not sent",
-                hint: "run patchbay pair --remote on that machine for a new one"
+                try: "run patchbay pair --remote on that machine for a new one"
             )
         }
         broker = .loopback(host: pairing.host, port: pairing.port)

@@ -190,14 +190,13 @@ struct PairCommand: AsyncParsableCommand {
         switch invite.endReason {
         case nil, .spent: nil
         case .expired where invite.useCount > 0: nil
-        case .expired: CLIError(status: .temporary, message: "the invite expired unused", hint: "patchbay pair")
+        case .expired: CLIError.temporary("the invite expired unused", try: "patchbay pair")
         case .revoked:
-            CLIError(status: .error, message: "the invite was revoked", hint: "patchbay audit --last 5")
+            CLIError.failed("the invite was revoked", try: "patchbay audit --last 5")
         case .burnt:
-            CLIError(
-                status: .notPermitted,
-                message: "the invite is locked after \(invite.failedAttempts) wrong secrets, possibly an attack",
-                hint: "see the sources with patchbay audit --last 10, then run patchbay pair"
+            CLIError.notPermitted(
+                "the invite is locked after \(invite.failedAttempts) wrong secrets, possibly an attack",
+                try: "see the sources with patchbay audit --last 10, then run patchbay pair"
             )
         }
     }

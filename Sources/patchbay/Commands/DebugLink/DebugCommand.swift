@@ -64,10 +64,9 @@ struct DebugAppOptions: ParsableArguments {
 
     /// The error for an endpoint without states.
     static func otherKind(_ endpoint: Endpoint) -> CLIError {
-        CLIError(
-            status: .usage,
-            message: "\(endpoint.id) is of kind \(endpoint.kind), and not an app of the state debugger",
-            hint: "patchbay tools \(endpoint.id)"
+        CLIError.usage(
+            "\(endpoint.id) is of kind \(endpoint.kind), and not an app of the state debugger",
+            try: "patchbay tools \(endpoint.id)"
         )
     }
 
@@ -76,10 +75,9 @@ struct DebugAppOptions: ParsableArguments {
         guard case .bytes(let text)? = try await call(tool, arguments).payload,
             let object = (try? JSON(parsing: Array(text)))?.object
         else {
-            throw CLIError(
-                status: .error,
-                message: "\"\(SanitizedText(selector))\" did not answer as an app of the state debugger",
-                hint: "patchbay list"
+            throw CLIError.failed(
+                "\"\(SanitizedText(selector))\" did not answer as an app of the state debugger",
+                try: "patchbay list"
             )
         }
         return object

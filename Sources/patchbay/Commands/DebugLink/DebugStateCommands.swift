@@ -40,18 +40,13 @@ struct DebugShowCommand: AsyncParsableCommand {
     /// - Throws: `CLIError` if the broker truncated the state, or if the app sent no valid JSON.
     static func document(in lines: [String], limit: Int) throws(CLIError) -> String {
         guard lines.count == 1 else {
-            throw CLIError(
-                status: .error,
-                message: "the state has more than \(limit) bytes, so it is not one JSON document",
-                hint: "name one value with --pointer, or raise --limit"
+            throw CLIError.failed(
+                "the state has more than \(limit) bytes, so it is not one JSON document",
+                try: "name one value with --pointer, or raise --limit"
             )
         }
         do throws(JSONError) { return try JSON(parsing: lines[0]).text } catch {
-            throw CLIError(
-                status: .error,
-                message: "the app sent no valid JSON: \(error)",
-                hint: "read the text without --json"
-            )
+            throw CLIError.failed("the app sent no valid JSON: \(error)", try: "read the text without --json")
         }
     }
 }

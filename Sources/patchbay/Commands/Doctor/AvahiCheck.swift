@@ -18,43 +18,41 @@ struct AvahiCheck {
         switch Self.bus(environment) {
         case nil:
             return [
-                Check(
-                    name: "dbus",
-                    verdict: .ok,
-                    detail: "DBUS_SYSTEM_BUS_ADDRESS is not a Unix socket path; not checked"
-                )
+                Check.ok("dbus", "DBUS_SYSTEM_BUS_ADDRESS is not a Unix socket path; not checked")
             ]
         case let bus? where bus != Self.standardBus:
             // A custom bus has its own Avahi; the status of the broker covers that Avahi.
             if UnixSocketStatus(path: bus).state == .listening {
                 return [
-                    Check(name: "dbus", verdict: .ok, detail: "the bus of DBUS_SYSTEM_BUS_ADDRESS is running at \(bus)")
+                    Check.ok("dbus", "the bus of DBUS_SYSTEM_BUS_ADDRESS is running at \(bus)")
                 ]
             }
             let detail = "the bus of DBUS_SYSTEM_BUS_ADDRESS is not running at \(bus)"
-            return [Check(name: "dbus", verdict: .warn, detail: detail, hint: "unset DBUS_SYSTEM_BUS_ADDRESS")]
+            return [Check.warn("dbus", detail, try: "unset DBUS_SYSTEM_BUS_ADDRESS")]
         case let bus?:
             if UnixSocketStatus(path: bus).state != .listening {
                 let detail = "the D-Bus system bus is not running at \(bus)"
-                checks.append(Check(name: "dbus", verdict: .warn, detail: detail, hint: "sudo systemctl start dbus"))
+                checks.append(.warn("dbus", detail, try: "sudo systemctl start dbus"))
             }
         }
         if !isDaemonRunning {
             let isInstalled = FileManager.default.isExecutableFile(atPath: "/usr/sbin/avahi-daemon")
             let hint = isInstalled ? "sudo systemctl start avahi-daemon" : "sudo apt install avahi-daemon"
-            checks.append(check(.warn, "avahi-daemon is not running; Bonjour services are not discovered", hint: hint))
+            checks.append(
+                .warn("avahi", "avahi-daemon is not running; Bonjour services are not discovered", try: hint)
+            )
         }
         if enablesWideArea {
             checks.append(
-                Check(
-                    name: "wide-area",
-                    verdict: .warn,
-                    detail: "Avahi sends unicast queries with predictable IDs (CVE-2024-52615, CVE-2024-52616)",
-                    hint: configuration.command(setting: "enable-wide-area", to: "no", in: "wide-area")
+                .warn(
+                    "wide-area",
+                    "Avahi sends unicast queries with predictable IDs (CVE-2024-52615, CVE-2024-52616)",
+                    try: configuration.command(setting: "enable-wide-area", to: "no", in: "wide-area")
                 )
             )
         }
-        return checks.isEmpty ? [check(.ok, "D-Bus and avahi-daemon are running; wide-area lookups are off")] : checks
+        return checks.isEmpty
+            ? [Check.ok("avahi", "D-Bus and avahi-daemon are running; wide-area lookups are off")] : checks
     }
 
     /// Returns the path of the system bus socket; nil for another kind of address (D-Bus specification, "Server
@@ -71,9 +69,5 @@ struct AvahiCheck {
         guard configuration.exists else { return false }
         let value = configuration.value(of: "enable-wide-area", in: "wide-area") ?? "yes"
         return ["yes", "true", "1", "on"].contains(value.lowercased())
-    }
-
-    private func check(_ verdict: Check.Verdict, _ detail: String, hint: String? = nil) -> Check {
-        Check(name: "avahi", verdict: verdict, detail: detail, hint: hint)
     }
 }

@@ -51,17 +51,16 @@ struct AvahiLimitCheck {
             guard value < limit.needed else { return nil }
             // Room for as many again, so that the next service is no finding.
             let wanted = max(limit.needed * 2, limit.standard)
-            return Check(
-                name: "limits",
-                verdict: .warn,
-                detail: "Avahi's \(limit.key) is \(value), but \(limit.needed) are needed; \(limit.consequence)",
-                hint: configuration.command(setting: limit.key, to: "\(wanted)", in: "server")
+            return .warn(
+                "limits",
+                "Avahi's \(limit.key) is \(value), but \(limit.needed) are needed; \(limit.consequence)",
+                try: configuration.command(setting: limit.key, to: "\(wanted)", in: "server")
             )
         }
         guard findings.isEmpty else { return findings }
         let detail =
             "Avahi's limits suffice for \(Formatting.count(services, "service")) and "
             + Formatting.count(advertisements, "advertisement")
-        return [Check(name: "limits", verdict: .ok, detail: detail)]
+        return [Check.ok("limits", detail)]
     }
 }

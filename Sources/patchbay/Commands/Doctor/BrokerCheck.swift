@@ -24,10 +24,10 @@ struct BrokerCheck {
         } catch let error as ClientError {
             if case .brokerNotRunning = error { isRunning = false }
             checks.append(
-                Check(name: "broker", verdict: .fail, detail: error.description, hint: Self.hint(for: error))
+                .fail("broker", error.description, try: Self.hint(for: error))
             )
         } catch {
-            checks.append(Check(name: "broker", verdict: .fail, detail: "\(error)", hint: "patchbay logs -p warning"))
+            checks.append(.fail("broker", "\(error)", try: "patchbay logs -p warning"))
         }
         return (checks, nil, isRunning)
     }
@@ -52,12 +52,11 @@ struct BrokerCheck {
     private static func version(_ status: BrokerStatus) -> Check {
         let process = status.pid.map { ", process \($0)" } ?? ""
         let detail = "patchbayd \(status.version) is running\(process)"
-        guard status.version != Version.text else { return Check(name: "broker", verdict: .ok, detail: detail) }
-        return Check(
-            name: "broker",
-            verdict: .warn,
-            detail: "\(detail), but this is patchbay \(Version.text)",
-            hint: "sudo systemctl restart patchbayd"
+        guard status.version != Version.text else { return .ok("broker", detail) }
+        return .warn(
+            "broker",
+            "\(detail), but this is patchbay \(Version.text)",
+            try: "sudo systemctl restart patchbayd"
         )
     }
 
@@ -70,27 +69,26 @@ struct BrokerCheck {
         if access.mode & 0o007 != 0, isForAll {
             let detail =
                 "\(path), mode 0\(mode), as required by allow_any_user = true; users without owner rights need a grant"
-            return [Check(name: "socket", verdict: .ok, detail: detail)]
+            return [Check.ok("socket", detail)]
         }
         guard access.mode & 0o007 != 0 else {
-            return [Check(name: "socket", verdict: .ok, detail: "\(path), mode 0\(mode), owner \(access.owner)")]
+            return [Check.ok("socket", "\(path), mode 0\(mode), owner \(access.owner)")]
         }
         return [
-            Check(
-                name: "socket",
-                verdict: .fail,
-                detail: "\(path) has mode 0\(mode): every user may connect, but allow_any_user is not set",
-                hint: "sudo chmod 0600 \(path.shellQuoted)"
+            Check.fail(
+                "socket",
+                "\(path) has mode 0\(mode): every user may connect, but allow_any_user is not set",
+                try: "sudo chmod 0600 \(path.shellQuoted)"
             )
         ]
     }
 
     /// Converts a finding of the broker; the text includes the next step.
-    static func finding(_ what: String) -> Check { Check(name: "access", verdict: .warn, detail: what) }
+    static func finding(_ what: String) -> Check { Check.warn("access", what) }
 
     /// Converts a failed write of the broker, whose message names the file and the reason.
     static func storage(_ what: String) -> Check {
-        Check(name: "state", verdict: .fail, detail: what, hint: "patchbay logs -p warning")
+        Check.fail("state", what, try: "patchbay logs -p warning")
     }
 
     /// Returns the first command in a hint of the broker, which may describe several steps.
@@ -103,10 +101,10 @@ struct BrokerCheck {
     static func source(_ source: SourceStatus) -> Check {
         switch source.state {
         // A source that works and has a hint works in part.
-        case .ok where source.hint == nil: Check(name: source.name, verdict: .ok, detail: source.detail)
-        case .off: Check(name: source.name, verdict: .ok, detail: source.detail)
+        case .ok where source.hint == nil: .ok(source.name, source.detail)
+        case .off: .ok(source.name, source.detail)
         case .ok, .starting, .missing:
-            Check(name: source.name, verdict: .warn, detail: source.detail, hint: source.hint.map(command))
+            Check.warn(source.name, source.detail, try: source.hint.map(command))
         }
     }
 }

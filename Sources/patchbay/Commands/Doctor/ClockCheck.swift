@@ -18,10 +18,10 @@ struct ClockCheck {
         guard readIsSynchronized() else {
             return finding("no time server keeps the system clock, by which grants expire")
         }
-        return Check(name: "clock", verdict: .ok, detail: "a time server keeps the system clock")
+        return .ok("clock", "a time server keeps the system clock")
     }
 
     private func finding(_ detail: String) -> Check {
-        Check(name: "clock", verdict: .warn, detail: detail, hint: "sudo timedatectl set-ntp true")
+        Check.warn("clock", detail, try: "sudo timedatectl set-ntp true")
     }
 }

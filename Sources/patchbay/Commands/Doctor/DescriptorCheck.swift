@@ -32,13 +32,12 @@ struct DescriptorCheck {
         let path = "\(sockets.proc)/\(process)/limits"
         guard let limit = KernelSockets.text(of: path).flatMap(Self.softLimit) else { return nil }
         guard limit < needed else {
-            return Check(name: "files", verdict: .ok, detail: "\(name) may open \(limit) files and needs \(needed)")
+            return .ok("files", "\(name) may open \(limit) files and needs \(needed)")
         }
-        return Check(
-            name: "files",
-            verdict: .warn,
-            detail: "\(name) may open \(limit) files, but its configuration needs \(needed)",
-            hint: command(max(needed, 65_536))
+        return .warn(
+            "files",
+            "\(name) may open \(limit) files, but its configuration needs \(needed)",
+            try: command(max(needed, 65_536))
         )
     }
 

@@ -23,6 +23,16 @@ struct Check: Encodable, Equatable {
     let detail: String
     /// The command that fixes a finding.
     var hint: String?
+
+    static func ok(_ name: String, _ detail: String) -> Check { Check(name: name, verdict: .ok, detail: detail) }
+
+    static func warn(_ name: String, _ detail: String, try hint: String? = nil) -> Check {
+        Check(name: name, verdict: .warn, detail: detail, hint: hint)
+    }
+
+    static func fail(_ name: String, _ detail: String, try hint: String? = nil) -> Check {
+        Check(name: name, verdict: .fail, detail: detail, hint: hint)
+    }
 }
 
 /// The results of all checks, in order.
@@ -73,5 +83,5 @@ struct DoctorReport: Encodable {
 }
 
 extension Check {
-    fileprivate var ignored: Check { Check(name: name, verdict: .ok, detail: detail) }
+    fileprivate var ignored: Check { Check.ok(name, detail) }
 }

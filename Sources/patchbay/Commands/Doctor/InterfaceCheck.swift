@@ -25,27 +25,32 @@ struct InterfaceCheck {
         let networks = readInterfaces().filter { !$0.isLoopback && !$0.isPointToPoint }
         let up = networks.filter { $0.isUp && $0.hasAddress }
         guard !up.isEmpty else {
-            return [check(.ok, "no network is connected; only apps on the cable and on this machine are found")]
+            return [
+                Check.ok("interface", "no network is connected; only apps on the cable and on this machine are found")
+            ]
         }
         return up.map { interface in
             let name = SanitizedText(interface.name).text
             guard interface.hasMulticast else {
-                return check(
-                    .warn,
+                return .warn(
+                    "interface",
                     "\(name) is up without multicast; apps on that network are not found",
-                    hint: "sudo ip link set dev \(name.shellQuoted) multicast on"
+                    try: "sudo ip link set dev \(name.shellQuoted) multicast on"
                 )
             }
             guard isAvahiRunning, !interface.isMember else {
-                return check(.ok, isAvahiRunning ? "\(name) has multicast, and Avahi uses it" : "\(name) has multicast")
+                return .ok(
+                    "interface",
+                    isAvahiRunning ? "\(name) has multicast, and Avahi uses it" : "\(name) has multicast"
+                )
             }
             if let key = denial(of: interface.name) {
-                return check(.ok, "\(name) has multicast; \(key) of \(configuration.path) excludes it")
+                return .ok("interface", "\(name) has multicast; \(key) of \(configuration.path) excludes it")
             }
-            return check(
-                .warn,
+            return .warn(
+                "interface",
                 "Avahi does not use \(name); apps on that network are not found",
-                hint: "sudo systemctl restart avahi-daemon"
+                try: "sudo systemctl restart avahi-daemon"
             )
         }
     }
@@ -107,9 +112,5 @@ struct InterfaceCheck {
             }
         }
         return members
-    }
-
-    private func check(_ verdict: Check.Verdict, _ detail: String, hint: String? = nil) -> Check {
-        Check(name: "interface", verdict: verdict, detail: detail, hint: hint)
     }
 }

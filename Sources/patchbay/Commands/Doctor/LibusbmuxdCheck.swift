@@ -10,29 +10,28 @@ struct LibusbmuxdCheck {
 
     func run() -> Check {
         guard let listed = readDevices() else {
-            return check(.ok, "libusbmuxd lists no phones here, so its list was not compared with the broker's")
+            return .ok(
+                "libusbmuxd",
+                "libusbmuxd lists no phones here, so its list was not compared with the broker's"
+            )
         }
         let unknown = listed.subtracting(devices).sorted()
         let missing = devices.subtracting(listed).sorted()
         if let udid = unknown.first {
-            return check(
-                .warn,
+            return .warn(
+                "libusbmuxd",
                 "libusbmuxd lists \(udid), but the broker does not",
-                hint: "sudo systemctl restart patchbayd"
+                try: "sudo systemctl restart patchbayd"
             )
         }
         if let udid = missing.first {
-            return check(
-                .warn,
+            return .warn(
+                "libusbmuxd",
                 "the broker lists \(udid), but libusbmuxd does not, so iproxy and idevice_id cannot use the phone",
-                hint: "sudo systemctl restart usbmuxd"
+                try: "sudo systemctl restart usbmuxd"
             )
         }
-        return check(.ok, "libusbmuxd and the broker list the same phones: \(devices.count)")
-    }
-
-    private func check(_ verdict: Check.Verdict, _ detail: String, hint: String? = nil) -> Check {
-        Check(name: "libusbmuxd", verdict: verdict, detail: detail, hint: hint)
+        return .ok("libusbmuxd", "libusbmuxd and the broker list the same phones: \(devices.count)")
     }
 
     /// The layout of `usbmuxd_device_info_t` (usbmuxd.h, libusbmuxd 2.0).

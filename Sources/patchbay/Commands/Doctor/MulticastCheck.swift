@@ -16,10 +16,10 @@ struct MulticastCheck {
     func run() -> [Check] {
         guard let owners = readOwners() else {
             return [
-                check(
-                    .warn,
+                Check.warn(
+                    "mdns",
                     "no mDNS responder is running (UDP \(Self.port))",
-                    hint: "sudo systemctl start avahi-daemon"
+                    try: "sudo systemctl start avahi-daemon"
                 )
             ]
         }
@@ -30,13 +30,13 @@ struct MulticastCheck {
                 responders.isEmpty
                 ? "programs of other users, which only root can see, use UDP \(Self.port)"
                 : "avahi-daemon is the only mDNS responder"
-            return [check(.ok, detail)]
+            return [Check.ok("mdns", detail)]
         }
         return others.map { other in
-            check(
-                .warn,
+            Check.warn(
+                "mdns",
                 "\(other.name) (process \(other.process)) uses UDP \(Self.port) too, and may take Avahi's answers",
-                hint: Self.command(against: other)
+                try: Self.command(against: other)
             )
         }
     }
@@ -53,9 +53,5 @@ struct MulticastCheck {
         case "mdnsd", "mDNSResponder": "sudo systemctl disable --now \(owner.name)"
         default: "turn off multicast DNS in the settings of \(owner.name)"
         }
-    }
-
-    private func check(_ verdict: Check.Verdict, _ detail: String, hint: String? = nil) -> Check {
-        Check(name: "mdns", verdict: verdict, detail: detail, hint: hint)
     }
 }

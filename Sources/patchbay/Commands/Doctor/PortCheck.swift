@@ -28,42 +28,42 @@ struct PortCheck {
     private var api: Check? {
         guard let apiPort else { return nil }
         guard let owners = readOwners(apiPort) else {
-            guard let broker else { return check(.ok, "port \(apiPort) is free") }
-            return check(
-                .warn,
+            guard let broker else { return .ok("ports", "port \(apiPort) is free") }
+            return .warn(
+                "ports",
                 "the broker (process \(broker)) does not listen on port \(apiPort)",
-                hint: "sudo systemctl restart patchbayd"
+                try: "sudo systemctl restart patchbayd"
             )
         }
         // systemd holds the port for the service too (patchbayd-tcp.socket).
         if let other = owners.first(where: { $0.process != broker && $0.name != "systemd" }) {
             let program = other.name == "patchbayd" ? "another patchbayd" : other.name
-            return check(
-                .warn,
+            return .warn(
+                "ports",
                 "\(program) (process \(other.process)) uses port \(apiPort); clients with a grant cannot reach the broker there",
-                hint: "set another api.port in patchbay.toml, or api.tcp = false"
+                try: "set another api.port in patchbay.toml, or api.tcp = false"
             )
         }
         guard owners.isEmpty || broker != nil else {
-            return check(.ok, "systemd listens on port \(apiPort) for the broker")
+            return .ok("ports", "systemd listens on port \(apiPort) for the broker")
         }
         let holder = owners.isEmpty ? "a program of another user listens" : "the broker listens"
-        return check(.ok, "\(holder) on port \(apiPort)")
+        return .ok("ports", "\(holder) on port \(apiPort)")
     }
 
     private func tunnel(_ tunnel: Tunnel) -> Check {
         guard case .tcp(_, let port) = tunnel.spec.local, let owner = readOwners(port)?.first else {
             let reason = if case .failed(let reason) = tunnel.state { reason } else { "the address cannot be used" }
-            return check(
-                .warn,
+            return .warn(
+                "ports",
                 "tunnel \(tunnel.id) does not listen at \(Formatting.address(tunnel.spec.local)): \(reason)",
-                hint: "patchbay tunnels rm \(tunnel.id)"
+                try: "patchbay tunnels rm \(tunnel.id)"
             )
         }
-        return check(
-            .warn,
+        return .warn(
+            "ports",
             "\(owner.name) (process \(owner.process)) uses port \(port); tunnel \(tunnel.id) waits for it",
-            hint: "patchbay tunnels rm \(tunnel.id)"
+            try: "patchbay tunnels rm \(tunnel.id)"
         )
     }
 
@@ -72,16 +72,12 @@ struct PortCheck {
         guard bounds.count == 2 else { return nil }
         let count = bounds[1] - bounds[0] + 1
         guard count < Self.tunnels else {
-            return check(.ok, "tunnels and connections get ports from \(bounds[0]) to \(bounds[1])")
+            return .ok("ports", "tunnels and connections get ports from \(bounds[0]) to \(bounds[1])")
         }
-        return check(
-            .warn,
+        return .warn(
+            "ports",
             "only \(count) ports, \(bounds[0]) to \(bounds[1]), are left for tunnels and connections",
-            hint: "sudo sysctl -w net.ipv4.ip_local_port_range=\"\(Self.standardRange)\""
+            try: "sudo sysctl -w net.ipv4.ip_local_port_range=\"\(Self.standardRange)\""
         )
-    }
-
-    private func check(_ verdict: Check.Verdict, _ detail: String, hint: String? = nil) -> Check {
-        Check(name: "ports", verdict: verdict, detail: detail, hint: hint)
     }
 }

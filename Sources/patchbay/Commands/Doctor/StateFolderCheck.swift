@@ -30,45 +30,43 @@ struct StateFolderCheck {
     func run() -> Check {
         guard let status = Self.status(of: path) else {
             return errno == ENOENT
-                ? check(.ok, "\(path) does not exist yet; the broker creates it")
-                : check(.ok, "\(path) belongs to another user; run the check with sudo to include it")
+                ? .ok("state", "\(path) does not exist yet; the broker creates it")
+                : .ok("state", "\(path) belongs to another user; run the check with sudo to include it")
         }
         // A command such as chmod would change the folder that the link leads to.
         guard status.type != .link else {
-            return check(
-                .warn,
+            return .warn(
+                "state",
                 "\(path) is a symbolic link, so its folder is not checked",
-                hint: "set broker.state_directory to the folder itself"
+                try: "set broker.state_directory to the folder itself"
             )
         }
         guard status.isPrivate else {
             let mode = status.mode & 0o777
-            return check(
-                // The broker refuses a folder that others can write.
-                mode & 0o022 == 0 ? .warn : .fail,
-                "\(path) has mode 0\(String(mode, radix: 8)), so other users can open it",
-                hint: "sudo chmod 0700 \(path.shellQuoted)"
-            )
+            let detail = "\(path) has mode 0\(String(mode, radix: 8)), so other users can open it"
+            let hint = "sudo chmod 0700 \(path.shellQuoted)"
+            // The broker refuses a folder that others can write.
+            return mode & 0o022 == 0 ? .warn("state", detail, try: hint) : .fail("state", detail, try: hint)
         }
         guard let names = try? FileManager.default.contentsOfDirectory(atPath: path) else {
-            return check(.ok, "\(path) has mode 0700 and belongs to user \(status.owner)")
+            return .ok("state", "\(path) has mode 0700 and belongs to user \(status.owner)")
         }
         if let exposed = names.sorted().first(where: { Self.isExposed("\(path)/\($0)") }) {
-            return check(
-                .fail,
+            return .fail(
+                "state",
                 "\(path)/\(exposed) can be opened by other users",
-                hint: "sudo chmod -R go= \(path.shellQuoted)"
+                try: "sudo chmod -R go= \(path.shellQuoted)"
             )
         }
         let foreign = names.sorted().first { Self.status(of: "\(path)/\($0)")?.owner != status.owner }
         if let foreign {
-            return check(
-                .fail,
+            return .fail(
+                "state",
                 "\(path)/\(foreign) belongs to another user than the folder, so the broker cannot write it",
-                hint: "sudo chown -R \(status.owner) \(path.shellQuoted)"
+                try: "sudo chown -R \(status.owner) \(path.shellQuoted)"
             )
         }
-        return check(.ok, "\(path) and its files belong to user \(status.owner) only")
+        return .ok("state", "\(path) and its files belong to user \(status.owner) only")
     }
 
     private static func status(of path: String) -> FileStatus? { FileStatus(atPath: path, followsLinks: false) }
@@ -76,9 +74,5 @@ struct StateFolderCheck {
     private static func isExposed(_ path: String) -> Bool {
         // The mode of a symbolic link has no effect.
         status(of: path).map { $0.type != .link && !$0.isPrivate } ?? false
-    }
-
-    private func check(_ verdict: Check.Verdict, _ detail: String, hint: String? = nil) -> Check {
-        Check(name: "state", verdict: verdict, detail: detail, hint: hint)
     }
 }

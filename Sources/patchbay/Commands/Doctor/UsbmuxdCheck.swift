@@ -19,41 +19,41 @@ struct UsbmuxdCheck {
     func run() -> Check {
         let path = path
         guard path.hasPrefix("/") else {
-            return check(.ok, "USBMUXD_SOCKET_ADDRESS is \(path), not a Unix socket path; not checked")
+            return .ok("usbmuxd socket", "USBMUXD_SOCKET_ADDRESS is \(path), not a Unix socket path; not checked")
         }
         let socket = UnixSocketStatus(path: path)
         let word = path.shellQuoted
         let mode = socket.access.map { String($0.mode, radix: 8) } ?? "?"
         switch socket.state {
         case .listening where socket.access.map({ $0.mode & 0o006 != 0o006 }) == true:
-            return check(
-                .warn,
+            return .warn(
+                "usbmuxd socket",
                 "\(path) has mode 0\(mode), so usbmuxd may refuse a broker of another user",
-                hint: "sudo chmod 0666 \(word)"
+                try: "sudo chmod 0666 \(word)"
             )
-        case .listening: return check(.ok, "usbmuxd listens at \(path), mode 0\(mode)")
+        case .listening: return .ok("usbmuxd socket", "usbmuxd listens at \(path), mode 0\(mode)")
         case .notPermitted:
-            return check(.fail, "no permission for usbmuxd's socket \(path)", hint: "sudo chmod 0666 \(word)")
+            return .fail(
+                "usbmuxd socket",
+                "no permission for usbmuxd's socket \(path)",
+                try: "sudo chmod 0666 \(word)"
+            )
         case .notASocket:
-            return check(
-                .fail,
+            return .fail(
+                "usbmuxd socket",
                 "\(path) is not a socket",
-                hint: "sudo rm \(word) && sudo systemctl restart usbmuxd"
+                try: "sudo rm \(word) && sudo systemctl restart usbmuxd"
             )
         // On Debian, udev starts usbmuxd with the first phone and stops usbmuxd with the last. The file may stay.
         case .absent, .dead:
             if programs.contains(where: { FileManager.default.isExecutableFile(atPath: $0) }) {
-                return check(.ok, "usbmuxd is installed; it runs while a phone is plugged in")
+                return .ok("usbmuxd socket", "usbmuxd is installed; it runs while a phone is plugged in")
             }
-            return check(
-                .warn,
+            return .warn(
+                "usbmuxd socket",
                 "usbmuxd is not installed; phones on the cable are not detected",
-                hint: "sudo apt install usbmuxd"
+                try: "sudo apt install usbmuxd"
             )
         }
-    }
-
-    private func check(_ verdict: Check.Verdict, _ detail: String, hint: String? = nil) -> Check {
-        Check(name: "usbmuxd socket", verdict: verdict, detail: detail, hint: hint)
     }
 }

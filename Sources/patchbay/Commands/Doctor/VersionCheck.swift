@@ -33,7 +33,7 @@ struct VersionCheck {
             parts.append("\(program.name) \(version ?? "not installed")")
         }
         parts.append(readKernel())
-        return Check(name: "versions", verdict: .ok, detail: parts.joined(separator: ", "))
+        return .ok("versions", parts.joined(separator: ", "))
     }
 
     private static func kernel() -> String {

@@ -85,13 +85,12 @@ struct WatchPrinter {
 
     /// The error for the socket of a grant at which no broker listens any more.
     static func endedGrant(_ grant: Grant, path: String) -> CLIError {
-        CLIError(
-            status: .notReachable,
-            message: """
-                no broker listens any more at \(SanitizedText(path, limit: 500)): grant \(grant.id), to which the socket \
-                belongs, was revoked or has expired, or the broker is stopped
-                """,
-            hint: "ask an owner of the broker for a new socket: patchbay pair --socket PATH"
+        CLIError.notReachable(
+            """
+            no broker listens any more at \(SanitizedText(path, limit: 500)): grant \(grant.id), to which the socket \
+            belongs, was revoked or has expired, or the broker is stopped
+            """,
+            try: "ask an owner of the broker for a new socket: patchbay pair --socket PATH"
         )
     }
 

@@ -124,10 +124,9 @@ struct CallCommand: AsyncParsableCommand {
         case .bytes(let data): return Array(data)
         case .artifact(let sha): return try await client.tools.artifact(sha).bytes
         case nil:
-            throw CLIError(
-                status: .error,
-                message: "the tool was called, but its result has no content for \"\(SanitizedText(file.path))\"",
-                hint: "inspect the result with --json instead of --output"
+            throw CLIError.failed(
+                "the tool was called, but its result has no content for \"\(SanitizedText(file.path))\"",
+                try: "inspect the result with --json instead of --output"
             )
         }
     }
@@ -159,11 +158,9 @@ struct CallCommand: AsyncParsableCommand {
     static func unknownResultError(after error: ClientError, of id: EndpointID) -> CLIError? {
         switch error {
         case .connectionLost, .timedOut:
-            CLIError(
-                status: .error,
-                message:
-                    "result unknown: \(id) may have executed the call, but the broker's response was lost: \(error)",
-                hint: "check the app's state before you call again"
+            CLIError.failed(
+                "result unknown: \(id) may have executed the call, but the broker's response was lost: \(error)",
+                try: "check the app's state before you call again"
             )
         default: nil
         }

@@ -200,16 +200,12 @@ struct MCPCheck {
     private static func failure(_ failure: StdioServer.Failure, _ hint: String) -> CLIError {
         switch failure {
         case .notStarted(let reason):
-            CLIError(status: .error, message: "the server could not be started: \(reason)", hint: hint)
+            CLIError.failed("the server could not be started: \(reason)", try: hint)
         case .ended(let message):
-            CLIError(
-                status: .error,
-                message: "the server ended" + (message.isEmpty ? "" : " with: \(message)"),
-                hint: hint
-            )
+            CLIError.failed("the server ended" + (message.isEmpty ? "" : " with: \(message)"), try: hint)
         case .silent(let seconds):
-            CLIError(status: .temporary, message: "the server did not respond within \(seconds) s", hint: hint)
-        case .error(let message): CLIError(status: .error, message: message, hint: hint)
+            CLIError.temporary("the server did not respond within \(seconds) s", try: hint)
+        case .error(let message): CLIError.failed(message, try: hint)
         }
     }
 }

@@ -38,10 +38,9 @@ struct OutputFile {
         let other = path.dropLast(end.count)
         let isText = String(validating: bytes, as: UTF8.self) != nil
         let ending = actual.map { $0 == "png" ? ".png" : ".jpg" } ?? (isText ? ".txt" : ".bin")
-        throw CLIError(
-            status: .error,
-            message: "the tool was called, but \(found), so \"\(SanitizedText(path, limit: 500))\" was not written",
-            hint: "call it again with --output \(SanitizedText(String(other) + ending, limit: 500))"
+        throw CLIError.failed(
+            "the tool was called, but \(found), so \"\(SanitizedText(path, limit: 500))\" was not written",
+            try: "call it again with --output \(SanitizedText(String(other) + ending, limit: 500))"
         )
     }
 
@@ -83,10 +82,9 @@ struct OutputFile {
             default: "specify a file that you can write"
             }
         let reason = String(cString: strerror(code))
-        return CLIError(
-            status: .error,
-            message: "\"\(SanitizedText(path, limit: 500))\" cannot be written (\(reason)); \(state)",
-            hint: hint
+        return CLIError.failed(
+            "\"\(SanitizedText(path, limit: 500))\" cannot be written (\(reason)); \(state)",
+            try: hint
         )
     }
 }

@@ -59,11 +59,10 @@ struct ToolsCommand: AsyncParsableCommand {
     static func find(_ name: String, in list: ToolList, of id: EndpointID) throws(CLIError) -> JSONObject {
         if let tool = list.tool(named: name) { return tool }
         let names = SimilarNameFinder.of(name, among: list.tools.compactMap { $0["name"]?.string })
-        throw CLIError(
-            status: .notFound,
-            message: "\(id) has no tool \"\(SanitizedText(name))\"",
+        throw CLIError.notFound(
+            "\(id) has no tool \"\(SanitizedText(name))\"",
             candidates: names.dropFirst().isEmpty ? [] : names,
-            hint: "patchbay tools \(id)" + (names.first.map { " \(SanitizedText($0))" } ?? "")
+            try: "patchbay tools \(id)" + (names.first.map { " \(SanitizedText($0))" } ?? "")
         )
     }
 }

@@ -68,10 +68,9 @@ struct ProfileCheckCommand: AsyncParsableCommand {
             for line in Self.lines(check, isTried: spec.target != nil) { try options.output.line(line) }
         }
         guard let step = check.steps.last, let mismatch = step.mismatch else { return }
-        throw CLIError(
-            status: .error,
-            message: "the server is not \(check.profile.title): it answers with \(mismatch) to \(step.request)",
-            hint: "compare the conditions of [[recognition]] with the server's response"
+        throw CLIError.failed(
+            "the server is not \(check.profile.title): it answers with \(mismatch) to \(step.request)",
+            try: "compare the conditions of [[recognition]] with the server's response"
         )
     }
 
@@ -97,18 +96,13 @@ struct ProfileCheckCommand: AsyncParsableCommand {
         }
         guard !isFolder else { throw .usage("\(name) is a folder, not a profile file", try: example) }
         guard let data = FileManager.default.contents(atPath: file) else {
-            throw CLIError(
-                status: .configuration,
-                message: "\(name) cannot be read by this user",
-                hint: "sudo chmod o+r \(file.shellQuoted)"
+            throw CLIError.configuration(
+                "\(name) cannot be read by this user",
+                try: "sudo chmod o+r \(file.shellQuoted)"
             )
         }
         guard let text = String(validating: data, as: UTF8.self) else {
-            throw CLIError(
-                status: .configuration,
-                message: "\(name) is not text in UTF-8, so it is not a profile file",
-                hint: example
-            )
+            throw CLIError.configuration("\(name) is not text in UTF-8, so it is not a profile file", try: example)
         }
         return text
     }

@@ -78,10 +78,9 @@ struct BrokersCommand: AsyncParsableCommand {
         guard let bonjour = sources.first(where: { $0.name == "bonjour" }),
             bonjour.state == .missing || bonjour.state == .off
         else { return nil }
-        return CLIError(
-            status: .temporary,
-            message: "the broker cannot browse the network: \(Console.plain(bonjour.detail))",
-            hint: bonjour.hint ?? "set discovery.enabled = true in its configuration"
+        return CLIError.temporary(
+            "the broker cannot browse the network: \(Console.plain(bonjour.detail))",
+            try: bonjour.hint ?? "set discovery.enabled = true in its configuration"
         )
     }
 

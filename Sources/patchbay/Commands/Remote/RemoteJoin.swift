@@ -51,17 +51,15 @@ struct RemoteJoin {
     ) throws(CLIError) -> JoinedBroker? {
         guard let existing = try store.find(name) else { return nil }
         guard known.contains(existing.grant.id) else {
-            throw CLIError(
-                status: .usage,
-                message: "the name \(name) exists: another patchbay join stored it meanwhile; the invite was not sent",
-                hint: "patchbay join - --as NAME, or patchbay brokers"
+            throw CLIError.usage(
+                "the name \(name) exists: another patchbay join stored it meanwhile; the invite was not sent",
+                try: "patchbay join - --as NAME, or patchbay brokers"
             )
         }
         guard existing.pin == pin else {
-            throw CLIError(
-                status: .usage,
-                message: "\(name) is the name of another broker, at \(existing.address); the invite was not sent",
-                hint: "patchbay join - --as NAME, or patchbay leave \(name)"
+            throw CLIError.usage(
+                "\(name) is the name of another broker, at \(existing.address); the invite was not sent",
+                try: "patchbay join - --as NAME, or patchbay leave \(name)"
             )
         }
         return existing

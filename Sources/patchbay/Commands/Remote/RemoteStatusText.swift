@@ -37,13 +37,12 @@ struct RemoteStatusText {
     var check: Check? {
         switch status.state {
         case .off: nil
-        case .listening: Check(name: "remote", verdict: .ok, detail: summary)
+        case .listening: .ok("remote", summary)
         case .waiting:
-            Check(
-                name: "remote",
-                verdict: .warn,
-                detail: summary + (status.configured ? "; api.remote of the configuration selects the address" : ""),
-                hint: status.configured ? "patchbay config show" : "patchbay remote off"
+            Check.warn(
+                "remote",
+                summary + (status.configured ? "; api.remote of the configuration selects the address" : ""),
+                try: status.configured ? "patchbay config show" : "patchbay remote off"
             )
         }
     }

@@ -60,10 +60,9 @@ struct SecretScanCommand: AsyncParsableCommand {
             throw BrokenPipe()
         case .unreadable(let code):
             continuation.finish()
-            throw CLIError(
-                status: .error,
-                message: "standard input cannot be read: \(String(cString: strerror(code)))",
-                hint: "adb logcat | patchbay secret scan"
+            throw CLIError.failed(
+                "standard input cannot be read: \(String(cString: strerror(code)))",
+                try: "adb logcat | patchbay secret scan"
             )
         }
         continuation.yield(.inputEnded)
@@ -73,11 +72,9 @@ struct SecretScanCommand: AsyncParsableCommand {
     /// The error for removed tokens of which none could be stored.
     private static func noTokenStored(redactions: Int) -> CLIError {
         let tokens = redactions == 1 ? "1 token was" : "\(redactions) tokens were"
-        return CLIError(
-            status: .error,
-            message:
-                "\(tokens) removed from the output and not stored: no http URL with a token of 64 hexadecimal digits",
-            hint: "patchbay secret set ID"
+        return CLIError.failed(
+            "\(tokens) removed from the output and not stored: no http URL with a token of 64 hexadecimal digits",
+            try: "patchbay secret set ID"
         )
     }
 }

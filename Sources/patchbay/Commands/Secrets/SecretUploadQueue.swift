@@ -41,7 +41,7 @@ struct SecretUploadQueue {
 
     /// The ports of apps without an uploaded token, with the reason.
     var missing: [(port: UInt16, obstacle: CLIError)] {
-        let unasked = CLIError(status: .temporary, message: "the broker did not respond", hint: "patchbay doctor")
+        let unasked = CLIError.temporary("the broker did not respond", try: "patchbay doctor")
         return sessions.filter { $0.value.uploaded == nil }.sorted { $0.key.port < $1.key.port }
             .map { ($0.key.port, $0.value.obstacle ?? unasked) }
     }

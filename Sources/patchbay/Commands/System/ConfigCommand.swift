@@ -78,10 +78,9 @@ struct ConfigCheckCommand: ParsableCommand {
         let own = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? "/usr/bin/patchbay"
         let path = own.prefix(through: own.lastIndex(of: "/") ?? own.startIndex) + "patchbayd"
         guard access(String(path), X_OK) == 0 else {
-            throw CLIError(
-                status: .notFound,
-                message: "\(path) is missing, and it checks the configuration",
-                hint: "install patchbayd next to patchbay"
+            throw CLIError.notFound(
+                "\(path) is missing, and it checks the configuration",
+                try: "install patchbayd next to patchbay"
             )
         }
         return String(path)

@@ -59,10 +59,9 @@ struct LogsCommand: ParsableCommand {
             )
         }
         guard access(Self.journal, F_OK) == 0 else {
-            throw CLIError(
-                status: .notFound,
-                message: "this machine has no journal, because systemd does not run",
-                hint: "read the standard error of patchbayd where you started it"
+            throw CLIError.notFound(
+                "this machine has no journal, because systemd does not run",
+                try: "read the standard error of patchbayd where you started it"
             )
         }
         let isSystem = GlobalOptions.path(of: options.socket) == BrokerSocketPath.system

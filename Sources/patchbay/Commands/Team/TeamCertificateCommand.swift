@@ -89,11 +89,10 @@ struct EtcdNodeFiles {
         } catch {
             let reason = SocketError.message(for: errno)
             let isFile = FileManager.default.fileExists(atPath: folder)
-            throw CLIError(
-                status: .error,
-                message: SanitizedText(folder, limit: .max).text
+            throw CLIError.failed(
+                SanitizedText(folder, limit: .max).text
                     + (isFile ? " is a file, not a folder" : " cannot be made: \(reason)"),
-                hint: "choose another folder with --out"
+                try: "choose another folder with --out"
             )
         }
     }
@@ -104,10 +103,9 @@ struct EtcdNodeFiles {
     }
 
     private static func unwritable(_ path: String, _ error: any Error) -> CLIError {
-        CLIError(
-            status: .error,
-            message: "\(SanitizedText(path, limit: .max)) cannot be used: \(error)",
-            hint: "choose another folder with --out"
+        CLIError.failed(
+            "\(SanitizedText(path, limit: .max)) cannot be used: \(error)",
+            try: "choose another folder with --out"
         )
     }
 }

@@ -51,10 +51,9 @@ struct TeamInitCommand: AsyncParsableCommand {
         // A failure has one next step; that of the status, a restart, comes after it.
         if format.json || status.problem == nil { try TeamStatusText(status).show(format, on: options.output) }
         guard let problem = status.problem else { return }
-        throw CLIError(
-            status: .temporary,
-            message: "the team \(spec.team) is created on this host, and its registry is not ready: \(problem)",
-            hint: status.hint
+        throw CLIError.temporary(
+            "the team \(spec.team) is created on this host, and its registry is not ready: \(problem)",
+            try: status.hint
         )
     }
 
@@ -69,10 +68,9 @@ struct TeamInitCommand: AsyncParsableCommand {
 
     private static func text(of path: String) throws(CLIError) -> String {
         do { return try String(contentsOfFile: path, encoding: .utf8) } catch {
-            throw CLIError(
-                status: .notFound,
-                message: "\(SanitizedText(path, limit: .max)) cannot be read",
-                hint: "name a file as PEM that you may read"
+            throw CLIError.notFound(
+                "\(SanitizedText(path, limit: .max)) cannot be read",
+                try: "name a file as PEM that you may read"
             )
         }
     }

@@ -44,10 +44,9 @@ struct EphemeralTunnels {
     private static func check(_ tunnels: [Tunnel]) throws(CLIError) {
         for tunnel in tunnels {
             guard case .failed(let reason) = tunnel.state else { continue }
-            throw CLIError(
-                status: .error,
-                message: "cannot listen on \(tunnel.spec.local): \(reason)",
-                hint: "use another local port, or tcp:0 for a free port"
+            throw CLIError.failed(
+                "cannot listen on \(tunnel.spec.local): \(reason)",
+                try: "use another local port, or tcp:0 for a free port"
             )
         }
     }

@@ -67,10 +67,9 @@ struct ForwardCommand: AsyncParsableCommand {
     func run() async throws {
         let client = try options.client
         if detach, client.address.isOnAnotherMachine {
-            throw CLIError(
-                status: .usage,
-                message: "--detach keeps a tunnel in the broker, and a broker on another machine would listen there",
-                hint: "leave --detach out, and run the command in the background"
+            throw CLIError.usage(
+                "--detach keeps a tunnel in the broker, and a broker on another machine would listen there",
+                try: "leave --detach out, and run the command in the background"
             )
         }
         let specs = try await specs(client)
@@ -82,10 +81,9 @@ struct ForwardCommand: AsyncParsableCommand {
             try await Self.show(opened, client, on: options.output)
         }
         if let failed = opened.first(where: { $0.state.name == "failed" }) {
-            throw CLIError(
-                status: .error,
-                message: "cannot listen on \(failed.spec.local): \(failed.state.reason ?? "")",
-                hint: "use another local port, or tcp:0 for a free port"
+            throw CLIError.failed(
+                "cannot listen on \(failed.spec.local): \(failed.state.reason ?? "")",
+                try: "use another local port, or tcp:0 for a free port"
             )
         }
     }

@@ -62,10 +62,9 @@ struct LocalTunnels {
                 try await client.streamEvents { _ in answered() }
             }
         } catch ClientError.refused(let problem) where problem.code == .unauthorized {
-            throw CLIError(
-                status: .notPermitted,
-                message: "the grant was revoked or has expired, so the tunnels are closed: \(problem.detail)",
-                hint: problem.hint
+            throw CLIError.notPermitted(
+                "the grant was revoked or has expired, so the tunnels are closed: \(problem.detail)",
+                try: problem.hint
             )
         }
     }

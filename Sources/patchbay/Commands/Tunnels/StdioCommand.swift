@@ -67,11 +67,7 @@ struct StdioCommand: AsyncParsableCommand {
         case .finished: return
         case .outputClosed: throw BrokenPipe()
         case .reset:
-            throw CLIError(
-                status: .temporary,
-                message: "\(SanitizedText(self.target)) reset the connection",
-                hint: "patchbay devices"
-            )
+            throw CLIError.temporary("\(SanitizedText(self.target)) reset the connection", try: "patchbay devices")
         }
     }
 
@@ -118,12 +114,12 @@ struct StdioCommand: AsyncParsableCommand {
                 }
             case .failed(let failure):
                 group.cancelAll()
-                throw CLIError(status: .temporary, message: failure.detail, hint: "patchbay devices")
+                throw CLIError.temporary(failure.detail, try: "patchbay devices")
             case .brokerDisconnected:
                 group.cancelAll()
                 let message =
                     isReset ? "\(SanitizedText(target)) reset the connection" : "the broker closed the connection"
-                throw CLIError(status: .temporary, message: message, hint: "patchbay status")
+                throw CLIError.temporary(message, try: "patchbay status")
             }
         }
     }

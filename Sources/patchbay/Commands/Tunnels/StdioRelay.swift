@@ -54,11 +54,7 @@ struct StdioRelay {
                 }
             }
         guard connected else {
-            throw CLIError(
-                status: .temporary,
-                message: "cannot connect to \(address): errno \(errno)",
-                hint: "patchbay doctor"
-            )
+            throw CLIError.temporary("cannot connect to \(address): errno \(errno)", try: "patchbay doctor")
         }
         return descriptor
     }
