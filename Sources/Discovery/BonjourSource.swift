@@ -66,6 +66,7 @@ package final class BonjourSource: Service {
             logger: logger
         )
         store.setAvailable(true)
+        // The executor of the engine runs each cycle on its own thread.
         executor.start { poll, isLast in engine.assumeIsolated { $0.runCycle(on: poll, isLast: isLast) } }
         await withDiscardingTaskGroup { group in
             group.addTask { [localServices, executor] in await localServices.run { executor.wakeUp() } }

@@ -1,5 +1,5 @@
-/// One observation by one source: a Bonjour service on one interface and protocol, a port on a phone, a configured
-/// endpoint, or an app that connected or registered.
+/// One observation by one source. It is a Bonjour service on one interface and protocol, a port on a phone, a
+/// configured endpoint, or an app that connected or registered.
 ///
 /// A sighting has no interpretation. The registry decides which sightings belong to the same endpoint.
 package struct Sighting: Hashable, Sendable {

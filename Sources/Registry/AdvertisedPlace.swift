@@ -77,9 +77,10 @@ package struct AdvertisedPlace: Hashable, Sendable, Codable {
 extension EndpointMatcher {
     /// Returns the endpoint of the same app and instance that was last advertised at one of the sighting's addresses.
     ///
-    /// Such an advertisement is the same device if its host has the same name, a name that a responder may choose after a
-    /// conflict, or a random one. The endpoint must be free: no source sees it, or only other interfaces or IP versions
-    /// report the same instance. An instance name has one SRV record, so those reports will follow (RFC 6763, section 4.1).
+    /// Such an advertisement is the same device if its host has the same name or a random one. So is one with a name
+    /// that a responder may choose after a conflict. The endpoint must be free: no source sees it, or only other
+    /// interfaces or IP versions report the same instance. An instance name has one SRV record, so those reports will
+    /// follow (RFC 6763, section 4.1).
     func endpointAtSameAddress(as sighting: Sighting) -> EndpointID? {
         guard sighting.id.source == .bonjour else { return nil }
         let fits = Set(sighting.claimedAddresses.flatMap { endpoints.ids(at: $0) }).filter { id in

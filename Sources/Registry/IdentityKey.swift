@@ -47,8 +47,8 @@ package struct IdentityKey: Hashable, Sendable, Codable {
         return locations.compactMap(\.self).map { IdentityKey(of: sighting, at: $0) }
     }
 
-    /// The keys with which the app of a sighting gets a reserved ID back: the candidates, and the addresses of a host with
-    /// a random name.
+    /// The keys with which the app of a sighting gets a reserved ID back. They are the candidates, and the addresses
+    /// of a host with a random name.
     static func reservations(for sighting: Sighting) -> [IdentityKey] {
         let isRandom = sighting.id.source == .bonjour && sighting.hostName.isRandom
         let places = isRandom ? sighting.claimedAddresses.map(location) : []

@@ -98,8 +98,8 @@ struct SameAppHints: Sendable {
         }
         return evidence.isEmpty ? nil : Facts(isCabled: isCabled, evidence: evidence)
     }
-    /// The host name of an advertisement, also without a number that its responder may have added after a name conflict,
-    /// or the host name that follows from a device's own name.
+    /// The host name of an advertisement, or the host name that follows from a device's own name. The former counts
+    /// also without a number that its responder may have added after a name conflict.
     private static func hostNames(of endpoint: Endpoint, isCabled: Bool, isRegistered: Bool) -> [String] {
         if isCabled {
             return [endpoint.location.deviceName.flatMap(IdentityKey.hostName(ofDeviceNamed:))].compactMap(\.self)

@@ -11,8 +11,8 @@ struct SplitEndpoints: Sendable {
         let since: Date
     }
 
-    /// The time in seconds within which the end of an advertisement proves a relaunch: its TTL of 120 s (RFC 6762,
-    /// section 10) and a little more. The end of an older advertisement may be a quit at any time.
+    /// The time in seconds within which the end of an advertisement proves a relaunch. It is the TTL of 120 s (RFC
+    /// 6762, section 10) and a little more. The end of an older advertisement may be a quit at any time.
     static let advertisementPeriod: Double = 125
 
     private var splits: [EndpointID: [Split]] = [:]

@@ -4,7 +4,7 @@ import SystemIO
 
 /// The paths at which a user can reach a unix socket of the broker.
 ///
-/// A broker that runs as a service has folders of its own: with PrivateTmp= other programs do not see its /tmp, and with
+/// A broker that runs as a service has folders of its own. With PrivateTmp= other programs do not see its /tmp. With
 /// ProtectHome= the broker does not see the folders of users.
 package struct UnixSocketReachability: Hashable, Sendable {
     /// The user of the broker.

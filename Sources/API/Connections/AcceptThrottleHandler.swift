@@ -101,6 +101,7 @@ final class AcceptThrottleHandler: ChannelDuplexHandler {
     /// Stops accepting for `retryInterval`, and longer until there is capacity.
     private func pauseAccepting(_ context: ChannelHandlerContext) {
         stopReading(context)
+        // NIO calls a handler on the event loop of its channel, so the loop is the current one.
         context.eventLoop.assumeIsolated().scheduleTask(in: Self.retryInterval) { [self] in
             guard !isStopping else { return }
             if !waiting.isEmpty {
@@ -154,6 +155,7 @@ final class QuiesceGraceHandler: ChannelInboundHandler, RemovableChannelHandler 
         guard event is ChannelShouldQuiesceEvent, !hasReceivedData else {
             return context.fireUserInboundEventTriggered(event)
         }
+        // NIO calls a handler on the event loop of its channel, so the loop is the current one.
         quiesceTask = context.eventLoop.assumeIsolated().scheduleTask(in: Self.gracePeriod) { [self] in quiesce(context)
         }
     }

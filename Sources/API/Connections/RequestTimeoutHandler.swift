@@ -93,6 +93,7 @@ final class RequestTimeoutHandler: ChannelInboundHandler, RemovableChannelHandle
         self.state = state
         received = 0
         deadline?.cancel()
+        // NIO calls a handler on the event loop of its channel, so the loop is the current one.
         let loop = context.eventLoop.assumeIsolated()
         deadline = loop.scheduleTask(in: timeout) { [self] in
             // A silent connection gets no response. After a complete head, a response may already have been sent.
@@ -171,6 +172,7 @@ final class RequestProgressHandler: ChannelDuplexHandler, RemovableChannelHandle
             limiter.requestEnded(on: context.channel)
             let promise = promise ?? context.eventLoop.makePromise()
             promise.futureResult.whenSuccess { [tracker] in tracker.responseFlushed() }
+            // The promise is of the event loop that calls this handler.
             if isLast { promise.futureResult.assumeIsolated().whenSuccess { Self.close(context) } }
             context.write(data, promise: promise)
         default: context.write(data, promise: promise)
@@ -216,8 +218,9 @@ final class RequestProgressHandler: ChannelDuplexHandler, RemovableChannelHandle
         }
     }
 
-    /// Returns whether the end of the body is clear. Behind another transfer coding, implementations disagree about which
-    /// bytes are the next request (RFC 9112, section 6.3), so the request is refused and the connection closes.
+    /// Returns whether the end of the body is clear. Behind another transfer coding, implementations disagree about
+    /// which bytes are the next request (RFC 9112, section 6.3). Then the request is refused, and the connection
+    /// closes.
     static func hasClearEnd(_ headers: HTTPHeaders) -> Bool {
         let codings = headers["Transfer-Encoding"]
         return codings.isEmpty || codings == ["chunked"]

@@ -2,8 +2,8 @@ import Model
 
 /// Refuses request bodies with members that do not exist, by the schemas of the OpenAPI document.
 ///
-/// Otherwise a mistyped member is ignored, and the request allows more than its sender meant: an invite with `tool` in
-/// place of `tools` would have no limit.
+/// Otherwise a mistyped member is ignored, and the request allows more than its sender meant. For example, an invite
+/// with `tool` in place of `tools` would have no limit.
 enum UnknownMemberCheck {
     private static let schemas: JSON = {
         do { return try JSON(parsing: OpenAPISchemas.text) } catch {

@@ -5,8 +5,9 @@ import Tunnels
 /// Ends every use of an endpoint that a client may have open: calls, sessions, change streams, streams and connections
 /// of tunnels.
 ///
-/// Every loss of access to an endpoint ends here: its removal, the revocation of its approval, a configuration without it,
-/// and the end of the grant that registered it. The uses of one grant end with the grant (`GrantSessions`).
+/// Every loss of access to an endpoint ends here: its removal, the revocation of its approval, and a configuration
+/// without it. So does the end of the grant that registered it. The uses of one grant end with the grant
+/// (`GrantSessions`).
 struct EndpointDisconnector: Sendable {
     private let registry: EndpointRegistry
     private let tunnels: TunnelTable

@@ -2,8 +2,8 @@ import Model
 
 /// The degraded parts for `/health`, which every client may read.
 ///
-/// Reading the status of the broker takes some file reads, so it is read at most once in a second, whatever the number of
-/// requests is. The state folder is always checked, because that takes none.
+/// Reading the status of the broker takes some file reads. So it is read at most once in a second, whatever the
+/// number of requests is. The state folder is always checked, because that takes none.
 actor HealthReader {
     private static let lifetime = Duration.seconds(1)
 

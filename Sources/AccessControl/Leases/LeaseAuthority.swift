@@ -15,9 +15,9 @@ package protocol LeaseAuthority: Sendable {
     ///   - note: The reason, which other clients see.
     ///   - renewing: The ID of the client's lease to renew; nil to take a lease if the client has none.
     /// - Returns: The lease.
-    /// - Throws: `AccessError.leased` after the wait time, `.outOfRange`, `.limit`, `.leaseNeedsChangingTools`;
-    ///   `.notFound` if the lease to renew has ended; `.claimNotStored`; `.refused` if the grant has ended;
-    ///   `CancellationError`; for an endpoint of another host, its `Problem` or an error of the connection.
+    /// - Throws: `AccessError.leased` after the wait time, `.outOfRange`, `.limit`, `.leaseNeedsChangingTools`,
+    ///   `.claimNotStored`. `.notFound` if the lease to renew has ended, and `.refused` if the grant has ended.
+    ///   `CancellationError`. For an endpoint of another host, its `Problem` or an error of the connection.
     func take(
         _ endpoint: Endpoint,
         for principal: Principal,

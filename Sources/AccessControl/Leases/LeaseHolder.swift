@@ -2,7 +2,7 @@ package import Model
 
 /// The object that a lease covers: a whole phone, because its apps share one screen, or an endpoint without a cable.
 ///
-/// An endpoint without a cable may be linked to a phone: an approved address where the same launch of the app answers
+/// An endpoint without a cable may be linked to a phone. At its approved address, the same launch of the app answers
 /// as on the cable. Both then share a lease (`LeaseTable`).
 package enum LeaseTarget: Hashable, Sendable {
     case device(UDID)

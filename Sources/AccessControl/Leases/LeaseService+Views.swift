@@ -49,8 +49,8 @@ extension LeaseService {
     /// Begins a changing call of an endpoint. While the call runs, no other client gets the lease.
     ///
     /// - Returns: The number of the call, to pass to `endCall`.
-    /// - Throws: `AccessError.leased`, for every client also while another host has the claim of the phone, and for the
-    ///   holder of a lease whose claim was lost, until the holder asks for the lease again or gives it up.
+    /// - Throws: `AccessError.leased`, for every client also while another host has the claim of the phone. The
+    ///   holder of a lease whose claim was lost gets it until it asks for the lease again or gives it up.
     package func beginCall(of endpoint: Endpoint, by holder: LeaseHolder) throws(AccessError) -> UInt64 {
         let target = LeaseTarget(endpoint)
         if let conflict = claimConflict(on: target, holderKey: holder.key) { throw .leased(conflict) }

@@ -43,7 +43,8 @@ struct EndpointSuggestions: Sendable {
         return near
     }
 
-    /// Returns the ID that a text mistypes by few letters; nil if the text may be the name of an app that is not there yet.
+    /// Returns the ID that a text mistypes by few letters. Nil if the text may be the name of an app that is not
+    /// there yet.
     ///
     /// Names that differ in digits only are different names.
     func mistyped(_ text: String) -> String? {

@@ -51,9 +51,10 @@ struct ChangeStreamHandler: Sendable {
 
     /// Serves the GET stream of a session protocol.
     ///
-    /// The first stream of a session from an earlier run starts with notifications about the lists that have changed since
-    /// then, and about the subscribed resources, whose changes are unknown. A notification without a change would be
-    /// harmful: semantic-kernel lists the tools inside its handler of messages, and then waits for itself.
+    /// The first stream of a session from an earlier run starts with notifications about the lists that have changed
+    /// since then. Notifications about the subscribed resources follow, because their changes are unknown. A
+    /// notification without a change would be harmful: semantic-kernel lists the tools inside its handler of
+    /// messages, and then waits for itself.
     func streamSession<Writer: MCPResponseBodyWriter & ~Copyable>(
         _ session: SessionStore.Session?,
         for httpRequest: MCPHTTPRequest,

@@ -130,8 +130,8 @@ struct RequestParser: Sendable {
 
     /// Returns the session of a request; nil if the request names none.
     ///
-    /// - Throws: 404 for a session that the client has ended, and for a session ID that this broker did not sign, so
-    ///   that the client starts a new session (MCP 2025-11-25, transports, session management).
+    /// - Throws: 404 for a session that the client has ended, and for a session ID that this broker did not sign.
+    ///   The client then starts a new session (MCP 2025-11-25, transports, session management).
     private func sessionContext(of headers: MCPRequestHeaders, holder: String) throws(HTTPRejection) -> SessionContext?
     {
         guard let id = headers.session.first else { return nil }

@@ -5,8 +5,8 @@ import SystemIO
 
 /// The messages that wait for the reader of one response stream, in their order.
 ///
-/// A slow reader gets the newest progress of each token, the first log messages with a line that says how many are
-/// missing, and each request of the app. Each of the three kinds has a limit of its own.
+/// A slow reader gets the newest progress of each token, the first log messages, and each request of the app. A line
+/// says how many log messages are missing. Each of the three kinds has a limit of its own.
 final class ResponseEvents: Sendable {
     /// An event of the response stream.
     enum Event: Sendable {

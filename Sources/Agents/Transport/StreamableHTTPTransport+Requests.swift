@@ -94,8 +94,9 @@ extension StreamableHTTPTransport {
         return connected
     }
 
-    /// Returns the beginning of a response stream that lets a client survive a broken connection: an event with which it
-    /// resumes, or a comment in a version that cannot resume. Python's SDK 2.3 gives up without a response head.
+    /// Returns the beginning of a response stream that lets a client survive a broken connection. That is an event
+    /// with which it resumes, or a comment in a version that cannot resume. Python's SDK 2.3 gives up without a
+    /// response head.
     private static func opening(of parsed: ParsedRequest, in headers: MCPRequestHeaders) -> [UInt8]? {
         guard parsed.request.method == "tools/call", !headers.isFromStdio else { return nil }
         switch parsed.mode {
@@ -145,8 +146,8 @@ extension StreamableHTTPTransport {
         }
     }
 
-    /// Returns the server's result. A list that the server does not have is empty: several clients ask for each kind of
-    /// list, and drop a server that answers with an error (DeusData/codebase-memory-mcp#1015).
+    /// Returns the server's result. A list that the server does not have is empty. Several clients ask for each kind
+    /// of list, and drop a server that answers with an error (DeusData/codebase-memory-mcp#1015).
     private func serverResult(of request: MCPRequest, for principal: Principal) async throws(RPCError) -> JSONObject {
         do throws(RPCError) { return try await server.answer(request, of: principal) } catch {
             guard error.code == RPCError.methodNotFound("").code, let member = MCPRequest.listMembers[request.method]

@@ -9,8 +9,8 @@ package struct HTTPExchange {
     /// Reserves the bytes of a response that have arrived, if the response is large. May wait for other responses of the
     /// app.
     ///
-    /// Gets the number of bytes in memory, the reservation so far, the connection, which ends if the response is aborted
-    /// in favour of other apps, and the longest wait. Returns nil for a small response.
+    /// Gets the number of bytes in memory, the reservation so far, the connection, and the longest wait. The
+    /// connection ends if the response is aborted in favour of other apps. Returns nil for a small response.
     package typealias Reserve =
         @Sendable (Int, LargeResponseReservation?, AppConnection, Duration) async throws -> LargeResponseReservation?
 

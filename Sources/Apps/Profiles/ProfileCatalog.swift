@@ -67,8 +67,8 @@ package struct ProfileCatalog: Sendable {
 
 /// The folders of the profiles.
 extension ProfileCatalog {
-    /// Returns the folder of the installed profiles: `share/patchbay/profiles` beside the folder of the executable, or
-    /// `config/profiles` of the source tree in which the executable was built. Nil if neither exists.
+    /// Returns the folder of the installed profiles: `share/patchbay/profiles` beside the folder of the executable.
+    /// An executable in the source tree where it was built uses the tree's `config/profiles`. Nil if neither exists.
     package static func installedFolder(executable: String? = Self.executable) -> String? {
         guard let executable else { return nil }
         var places = ["\(folder(of: folder(of: executable)))/share/patchbay/profiles"]

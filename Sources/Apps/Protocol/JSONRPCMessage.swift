@@ -112,8 +112,8 @@ package enum RPCID: Hashable, Sendable {
 
     /// Returns nil if the value is neither a string nor a number.
     ///
-    /// Also returns nil for a string with an unpaired surrogate: the parser has replaced that by U+FFFD, so the client
-    /// would get a different ID back.
+    /// Also returns nil for a string with an unpaired surrogate. The parser has replaced that by U+FFFD, so the
+    /// client would get a different ID back.
     package init?(_ json: JSON) {
         switch json {
         case .string(let text) where text.unicodeScalars.contains("\u{FFFD}"): return nil

@@ -158,8 +158,8 @@ final class ChangeMonitor: Sendable {
         }
     }
 
-    /// Handles the end of an app's launch, as soon as it is known: the app's stream is opened again, and subscribers are
-    /// then told of everything that may have changed. Call this after `UpstreamSession.invalidate`.
+    /// Handles the end of an app's launch, as soon as it is known. The app's stream is opened again, and subscribers
+    /// are then told of everything that may have changed. Call this after `UpstreamSession.invalidate`.
     func endLaunch(of id: EndpointID) { follower.endLaunch(of: id) }
 }
 

@@ -2,7 +2,7 @@ import FoundationEssentials
 
 /// A client's request, parsed as usbmuxd 1.1.1 does (`client_command` in client.c).
 ///
-/// Deviations: a body that is not an XML property list or has no MessageType gets "bad command"; usbmuxd does not
+/// Deviations: a body that is not an XML property list or has no MessageType gets "bad command". usbmuxd does not
 /// respond, and the client waits forever. An invalid port gets the same; usbmuxd dials its lower 16 bits.
 enum UsbmuxServerRequest: Hashable, Sendable {
     case listen(ListenerInfo)

@@ -69,6 +69,7 @@ final class AvahiCallbackContext: Sendable {
     ///
     /// Call this only from a callback. libavahi runs callbacks on the thread that iterates its poll.
     func report(_ event: AvahiEvent) {
+        // The executor of the engine is the thread of the callbacks.
         engine.assumeIsolated { $0.receive(event, from: self) }
     }
 

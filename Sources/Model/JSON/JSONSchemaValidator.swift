@@ -1,8 +1,8 @@
 /// Compares a value with a JSON Schema (2020-12), as the schemas of tools use it.
 ///
-/// The validator knows the keywords `type`, `enum`, `const`, `properties`, `required`, `additionalProperties: false`,
-/// `items`, and the limits of numbers, texts and lists, in the schemas that `JSONSchemaNode` follows. It ignores all other
-/// keywords, and every keyword with an invalid value: the app validates the arguments again.
+/// In the schemas that `JSONSchemaNode` follows, the validator knows `type`, `enum`, `const`, `properties`,
+/// `required`, `additionalProperties: false` and `items`. It also knows the limits of numbers, texts and lists. It
+/// ignores all other keywords, and every keyword with an invalid value: the app validates the arguments again.
 package struct JSONSchemaValidator {
     /// Returns the end of the message about an unknown name, such as `; did you mean "title"?`.
     package typealias NameSuggestion = (_ name: String, _ names: [String]) -> String

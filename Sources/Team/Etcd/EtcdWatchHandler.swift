@@ -34,6 +34,7 @@ final class EtcdWatchHandler: ChannelDuplexHandler {
     }
 
     private func scheduleProgress(_ context: ChannelHandlerContext) {
+        // NIO calls a handler on the event loop of its channel, so the loop is the current one.
         progress = context.eventLoop.assumeIsolated().scheduleTask(in: interval) { [self] in
             do throws(TeamStoreError) {
                 send(try watch.progressRequest(), context)

@@ -105,6 +105,7 @@ final class GlueHandler: ChannelDuplexHandler {
     private func write(_ bytes: ByteBuffer) {
         guard let context, !isOutputEnding else { return }
         let promise = context.eventLoop.makePromise(of: Void.self)
+        // The promise is of the event loop that calls this handler.
         promise.futureResult.assumeIsolated().whenFailure { _ in self.fail() }
         lastWrite = promise.futureResult
         context.write(wrapOutboundOut(bytes), promise: promise)
@@ -121,6 +122,7 @@ final class GlueHandler: ChannelDuplexHandler {
         isOutputEnding = true
         context.flush()
         let written = lastWrite ?? context.eventLoop.makeSucceededVoidFuture()
+        // Of the event loop that calls this handler, as is the next promise.
         written.assumeIsolated().whenSuccess {
             guard let context = self.context else { return }
             self.isOutputWritten = true

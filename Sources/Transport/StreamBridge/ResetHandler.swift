@@ -23,6 +23,7 @@ package final class ResetHandler: ChannelDuplexHandler {
     package func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
         guard writesBeforeClose, mode == .all else { return context.close(mode: mode, promise: promise) }
         let written = context.eventLoop.makePromise(of: Void.self)
+        // The promise is of the event loop that calls this handler.
         written.futureResult.assumeIsolated().whenComplete { _ in context.close(mode: mode, promise: promise) }
         context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: written)
     }
@@ -31,6 +32,7 @@ package final class ResetHandler: ChannelDuplexHandler {
     func reset() {
         guard let context else { return }
         guard let socket = context.channel as? any SocketOptionProvider else { return context.close(promise: nil) }
+        // The channel completes the future on the event loop that calls this handler.
         socket.setSoLinger(linger(l_onoff: 1, l_linger: 0)).assumeIsolated().whenComplete { _ in
             context.close(promise: nil)
         }

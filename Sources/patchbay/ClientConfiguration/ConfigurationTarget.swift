@@ -61,8 +61,9 @@ struct ConfigurationTarget {
     /// The path of the server's entry.
     var path: [String] { client.serversPath + [name] }
 
-    /// Returns the nearest folder in the git repository that has the file, or else the root of the repository, or else
-    /// the folder itself, and the root of the repository. The home folder and the folders above it are no project.
+    /// Returns the nearest folder in the git repository that has the file, and the root of the repository. Without
+    /// such a folder it is the root, and without a repository the folder itself. The home folder and the folders
+    /// above it are no project.
     private static func project(
         around folder: String,
         with file: String,

@@ -31,8 +31,8 @@ enum PasswordPrompt {
     ///   - question: The prompt, written to standard error.
     ///   - descriptor: The terminal.
     ///   - limit: The maximum length of the line, in bytes.
-    /// - Returns: The line without its line break, with further lines of a paste behind line breaks; `.nothing` at end of
-    ///   file or if the terminal cannot be used.
+    /// - Returns: The line without its line break, with further lines of a paste behind line breaks. It is
+    ///   `.nothing` at end of file or if the terminal cannot be used.
     static func line(_ question: String, from descriptor: CInt = STDIN_FILENO, limit: Int) -> LineReadResult {
         guard tcgetattr(descriptor, modes) == 0 else { return .nothing }
         modes[1] = modes[0]

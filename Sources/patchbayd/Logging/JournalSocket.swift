@@ -40,7 +40,7 @@ struct JournalSocket: Sendable {
         return bytes
     }
 
-    /// Appends `NAME=value`, or the binary form for a value with a line break: the name, the length as 64 bits in
+    /// Appends `NAME=value`. A value with a line break gets the binary form: the name, the length as 64 bits in
     /// little-endian order, and the value.
     private static func append(_ name: String, _ value: String, to bytes: inout [UInt8]) {
         bytes += name.utf8

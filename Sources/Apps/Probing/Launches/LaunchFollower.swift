@@ -54,8 +54,8 @@ package struct LaunchFollower: Service {
 
     private func watch(_ endpoint: Endpoint) { watcher.set(Set(watchedRoutes(of: endpoint)), of: endpoint.id) }
 
-    /// Returns the approved routes whose launch matters: of every AppReveal and app-debug server, and of every other
-    /// server that has a secret or a session of the broker.
+    /// Returns the approved routes whose launch matters: those of every AppReveal and app-debug server. Another
+    /// server counts if it has a secret or a session of the broker.
     private func watchedRoutes(of endpoint: Endpoint) -> [Route] {
         guard endpoint.state == .online || endpoint.state == .suspect, endpoint.kind != .dartVM else { return [] }
         let routes = endpoint.approvedRoutes.filter { !$0.route.isInbound }

@@ -41,8 +41,8 @@ struct WatchedPorts {
 
     /// Sets the routes that an endpoint needs watched.
     ///
-    /// - Returns: The ports on which work must be started, the pauses to end, because the endpoint has changed, and the
-    ///   watches that are not needed any more.
+    /// - Returns: The ports on which work must be started, the pauses to end, and the watches that are not needed
+    ///   any more. A pause ends because the endpoint has changed.
     mutating func set(
         _ new: Set<Route>,
         of id: EndpointID,

@@ -54,6 +54,7 @@ struct LibusbmuxdCheck {
             let free = dlsym(library, "usbmuxd_device_list_free")
         else { return nil }
         var devices: UnsafeMutableRawPointer?
+        // dlsym(3) returns an untyped pointer; the type is that of the two functions in usbmuxd.h.
         let count = unsafeBitCast(list, to: List.self)(&devices)
         defer { _ = unsafeBitCast(free, to: List.self)(&devices) }
         guard count >= 0, let first = devices else { return nil }
