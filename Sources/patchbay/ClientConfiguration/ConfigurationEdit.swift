@@ -49,7 +49,7 @@ struct ConfigurationEdit {
             var editor = try JSONTextEditor(content)
             try refuseForeign(editor.value(at: target.path))
             return try editor.remove(target.path) ? editor.bytes : nil
-        } catch TOMLTextEditor.Failure.parent {
+        } catch ConfigurationEditFailure.parent {
             return nil
         } catch {
             throw failure(error, adding: nil)
@@ -85,21 +85,19 @@ struct ConfigurationEdit {
         var lines: [String] = []
         switch error {
         case let error as CLIError: return error
-        case JSONTextEditor.Failure.syntax(let error):
+        case ConfigurationEditFailure.syntax(let error):
             (reason, hint) = (", line \(error.line): \(error.reason)", "repair line \(error.line) of \(file) first")
-        case TOMLTextEditor.Failure.syntax(let error):
-            (reason, hint) = (", line \(error.line): \(error.reason)", "repair line \(error.line) of \(file) first")
-        case JSONTextEditor.Failure.noObject(let parent):
+        case ConfigurationEditFailure.noObject(let parent):
             let value = parent.isEmpty ? "the file" : parent.joined(separator: ".")
             (reason, hint) = (": \(value) is not an object", "replace \(value) in \(file) with an object first")
-        case JSONTextEditor.Failure.comment(let line), TOMLTextEditor.Failure.comment(let line):
+        case ConfigurationEditFailure.comment(let line):
             reason = ": the change would remove the comment on line \(line)"
             hint = entry == nil ? byHand : "\(byHand) with these lines"
             lines = entry?.snippet(for: target) ?? []
-        case TOMLTextEditor.Failure.layout(let line):
+        case ConfigurationEditFailure.layout(let line):
             reason = ", line \(line): \(path) is not a table of its own"
             hint = "remove the entry on line \(line)" + (entry == nil ? " by hand" : ", and run the command again")
-        case TOMLTextEditor.Failure.parent(let parent, let line):
+        case ConfigurationEditFailure.parent(let parent, let line):
             let name = parent.joined(separator: ".")
             reason = ", line \(line): \(name) is an inline table or an array"
             hint = "write \(name) on line \(line) as tables, such as [\(name).NAME], and run the command again"

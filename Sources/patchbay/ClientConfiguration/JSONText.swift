@@ -1,12 +1,8 @@
 import Model
 
 /// A JSON text with comments and trailing commas (JSONC), and the places of its values.
-struct JSONText {
-    /// The reason why a text cannot be read, with the line that begins with 1.
-    struct SyntaxError: Error, Equatable {
-        let line: Int
-        let reason: String
-    }
+struct JSONText: ConfigurationText {
+    typealias SyntaxError = ConfigurationSyntaxError
 
     struct Member {
         let name: String
@@ -52,10 +48,6 @@ struct JSONText {
         guard offset == bytes.count else { throw error("there is text behind the value") }
     }
 
-    /// Returns whether a part of the text has a comment.
-    func hasComment(in range: Range<Int>) -> Bool { comments.contains { $0.overlaps(range) } }
-
-    /// The number of the line with a byte.
     func line(at offset: Int) -> Int {
         let text = bytes[..<min(offset, bytes.count)]
         // A carriage return alone also ends a line, and with it a comment.

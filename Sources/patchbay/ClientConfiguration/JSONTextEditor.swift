@@ -2,17 +2,11 @@ import Model
 
 /// Changes single members of a JSON text, and keeps every other byte: comments, order, indentation and line ends.
 struct JSONTextEditor {
-    enum Failure: Error, Equatable {
-        case syntax(JSONText.SyntaxError)
-        /// The value at this path is no object.
-        case noObject([String])
-        /// The change would remove the comment on this line.
-        case comment(line: Int)
-    }
+    typealias Failure = ConfigurationEditFailure
 
     private var text: JSONText
 
-    init(_ bytes: [UInt8]) throws(Failure) { text = try Self.parsed(bytes) }
+    init(_ bytes: [UInt8]) throws(Failure) { text = try JSONText.parsed(bytes) }
 
     var bytes: [UInt8] { text.bytes }
 
@@ -33,9 +27,9 @@ struct JSONTextEditor {
             (node, depth) = (member.value, depth + 1)
         }
         if depth == path.count {
-            try refuseComments(in: node.range)
+            try text.refuseComments(in: node.range)
             let indent = indentation(ofLineAt: node.range.lowerBound)
-            try replace(node.range, with: Self.lines(of: value, indent, unit, newline))
+            text = try text.replacing(node.range, with: Self.lines(of: value, indent, unit, newline))
         } else {
             let inner = path[(depth + 1)...].reversed().reduce(value) {
                 .object(JSONObject([.init(name: $1, value: $0)]))
@@ -58,12 +52,12 @@ struct JSONTextEditor {
         let isLast = index == members.count - 1
         let end = isLast ? node.trailingComma ?? member.upperBound : comma(behind: member) + 1
         let start = endOfBlank(before: member.lowerBound)
-        try refuseComments(in: start..<end)
-        try replace(start..<end, with: [])
+        try text.refuseComments(in: start..<end)
+        text = try text.replacing(start..<end, with: [])
         if isLast, index > 0, node.trailingComma == nil {
             // The comma in front of the last member, which may have comments behind it.
             let comma = comma(behind: members[index - 1].range)
-            try replace(comma..<(comma + 1), with: [])
+            text = try text.replacing(comma..<(comma + 1), with: [])
         }
         return true
     }
@@ -88,20 +82,7 @@ struct JSONTextEditor {
         if let last = members.last, node.trailingComma == nil {
             changed.insert(UInt8(ascii: ","), at: last.range.upperBound)
         }
-        text = try Self.parsed(changed)
-    }
-
-    private mutating func replace(_ range: Range<Int>, with new: [UInt8]) throws(Failure) {
-        text = try Self.parsed(bytes[..<range.lowerBound] + new + bytes[range.upperBound...])
-    }
-
-    private func refuseComments(in range: Range<Int>) throws(Failure) {
-        guard let comment = text.comments.first(where: { $0.overlaps(range) }) else { return }
-        throw .comment(line: text.line(at: comment.lowerBound))
-    }
-
-    private static func parsed(_ bytes: some Sequence<UInt8>) throws(Failure) -> JSONText {
-        do throws(JSONText.SyntaxError) { return try JSONText(Array(bytes)) } catch { throw .syntax(error) }
+        text = try JSONText.parsed(changed)
     }
 }
 
@@ -140,7 +121,9 @@ extension JSONTextEditor {
 
     private func comma(behind range: Range<Int>) -> Int {
         var offset = range.upperBound
-        while offset < bytes.count, bytes[offset] != UInt8(ascii: ",") || text.hasComment(in: offset..<(offset + 1)) {
+        while offset < bytes.count,
+            bytes[offset] != UInt8(ascii: ",") || text.comments.contains(where: { $0.contains(offset) })
+        {
             offset += 1
         }
         return offset
@@ -156,9 +139,7 @@ extension JSONTextEditor {
             }
             return Array("{".utf8) + newline + Array(members.joined(separator: Array(",".utf8) + newline)) + newline
                 + indent + Array("}".utf8)
-        case .array(let elements):
-            return Array("[".utf8) + Array(elements.map(\.bytes).joined(separator: Array(", ".utf8))) + Array("]".utf8)
-        default: return value.bytes
+        default: return value.spaced
         }
     }
 }

@@ -1,12 +1,8 @@
 import Model
 
 /// The statements of a TOML text (TOML 1.0) and their places. Values are not decoded.
-struct TOMLText {
-    /// The reason why a text cannot be read, with the line that begins with 1.
-    struct SyntaxError: Error, Equatable {
-        let line: Int
-        let reason: String
-    }
+struct TOMLText: ConfigurationText {
+    typealias SyntaxError = ConfigurationSyntaxError
 
     /// A header `[a.b]`, or a pair `key = value`.
     struct Statement {
@@ -61,7 +57,6 @@ struct TOMLText {
         }
     }
 
-    /// The number of the line with a byte.
     func line(at offset: Int) -> Int { bytes[..<min(offset, bytes.count)].count { $0 == UInt8(ascii: "\n") } + 1 }
 
     private func error(_ reason: String) -> SyntaxError { SyntaxError(line: line(at: offset), reason: reason) }

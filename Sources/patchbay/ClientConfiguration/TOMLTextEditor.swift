@@ -2,19 +2,11 @@ import Model
 
 /// Adds, changes and removes one table of a TOML text, and keeps every other byte.
 struct TOMLTextEditor {
-    enum Failure: Error, Equatable {
-        case syntax(TOMLText.SyntaxError)
-        /// This line has the table in a form that cannot be changed line by line, such as an inline table.
-        case layout(line: Int)
-        /// This line has a table around it as an inline table or as an array.
-        case parent([String], line: Int)
-        /// The change would remove the comment on this line.
-        case comment(line: Int)
-    }
+    typealias Failure = ConfigurationEditFailure
 
     private var text: TOMLText
 
-    init(_ bytes: [UInt8]) throws(Failure) { text = try Self.parsed(bytes) }
+    init(_ bytes: [UInt8]) throws(Failure) { text = try TOMLText.parsed(bytes) }
 
     var bytes: [UInt8] { text.bytes }
 
@@ -50,11 +42,11 @@ struct TOMLTextEditor {
         for member in members.members where old[member.name] != member.value {
             let path = table + [member.name]
             if let value = text.statements.first(where: { $0.path == path })?.value {
-                try refuseComments(in: value)
-                try replace(value, with: member.value.bytes)
+                try text.refuseComments(in: value)
+                text = try text.replacing(value, with: member.value.bytes)
             } else if let header = text.statements.first(where: { $0.path == table && $0.value == nil }) {
                 let end = endOfLine(from: header.range.upperBound)
-                try replace(end..<end, with: newline + Self.line(member))
+                text = try text.replacing(end..<end, with: newline + Self.line(member))
             }
         }
     }
@@ -68,7 +60,7 @@ struct TOMLTextEditor {
             let last = text.statements[(next ?? text.statements.count) - 1].range.upperBound
             let start = startOfLine(from: text.statements[index].range.lowerBound)
             var end = behindLineEnd(endOfLine(from: last))
-            try refuseComments(in: start..<end)
+            try text.refuseComments(in: start..<end)
             // The blank line behind the table, or the one in front of it at the end of the text.
             var begin = start
             let behindBlank = behindLineEnd(end)
@@ -77,7 +69,7 @@ struct TOMLTextEditor {
             } else if end == bytes.count, bytes[..<begin].suffix(newline.count * 2).elementsEqual(newline + newline) {
                 begin -= newline.count
             }
-            try replace(begin..<end, with: [])
+            text = try text.replacing(begin..<end, with: [])
         }
         return true
     }
@@ -88,30 +80,11 @@ struct TOMLTextEditor {
         let header = Array("[\(table.joined(separator: "."))]".utf8)
         let lines = [header] + members.members.map(Self.line)
         let added = (isEnded ? [] : newline) + (isBlank ? [] : newline) + lines.flatMap { $0 + newline }
-        try replace(bytes.count..<bytes.count, with: added)
+        text = try text.replacing(bytes.count..<bytes.count, with: added)
     }
 
     private static func line(_ member: JSONObject.Member) -> [UInt8] {
-        Array("\(member.name) = ".utf8) + list(member.value)
-    }
-
-    /// Texts and lists of texts have the same form in JSON and in TOML.
-    private static func list(_ value: JSON) -> [UInt8] {
-        guard let elements = value.array else { return value.bytes }
-        return Array("[".utf8) + Array(elements.map(\.bytes).joined(separator: Array(", ".utf8))) + Array("]".utf8)
-    }
-
-    private mutating func replace(_ range: Range<Int>, with new: [UInt8]) throws(Failure) {
-        text = try Self.parsed(bytes[..<range.lowerBound] + new + bytes[range.upperBound...])
-    }
-
-    private func refuseComments(in range: Range<Int>) throws(Failure) {
-        guard let comment = text.comments.first(where: { $0.overlaps(range) }) else { return }
-        throw .comment(line: text.line(at: comment.lowerBound))
-    }
-
-    private static func parsed(_ bytes: some Sequence<UInt8>) throws(Failure) -> TOMLText {
-        do throws(TOMLText.SyntaxError) { return try TOMLText(Array(bytes)) } catch { throw .syntax(error) }
+        Array("\(member.name) = ".utf8) + member.value.spaced
     }
 
     private var newline: [UInt8] { bytes.firstRange(of: Array("\r\n".utf8)) == nil ? [10] : [13, 10] }
