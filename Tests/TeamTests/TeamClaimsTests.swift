@@ -1,3 +1,4 @@
+import AccessControl
 import Model
 import ServiceLifecycle
 import SystemIO
@@ -19,7 +20,7 @@ import Testing
         let session: TeamSession
         let claims: TeamClaims
 
-        func claim(_ target: TeamClaimTarget) async throws -> TeamClaims.Handle {
+        func claim(_ target: LeaseTarget) async throws -> TeamClaims.Handle {
             try await claims.acquire(target, as: try Values.claim(name, of: "shop.\(name)"))
         }
     }
@@ -42,9 +43,9 @@ import Testing
         }
     }
 
-    private func phone(_ number: Int = 1) throws -> TeamClaimTarget { .device(try Values.udid(number)) }
+    private func phone(_ number: Int = 1) throws -> LeaseTarget { .device(try Values.udid(number)) }
 
-    private func owner(of target: TeamClaimTarget) async throws -> String? {
+    private func owner(of target: LeaseTarget) async throws -> String? {
         let value = try await inner.list(TeamKey.claim(target).text).entries.first?.value
         return value.flatMap { TeamCoding.value(TeamClaim.self, from: $0) }?.host.text
     }
@@ -281,7 +282,7 @@ import Testing
     }
 
     /// Writes a claim without a lease in the registry, as a host that was taken over can do.
-    private func forge(_ claim: TeamClaim, of target: TeamClaimTarget) async throws {
+    private func forge(_ claim: TeamClaim, of target: LeaseTarget) async throws {
         let key = TeamKey.claim(target)
         let value = try TeamCoding.bytes(of: claim, for: key)
         _ = try await inner.write([.put(key: key.text, value: value, lease: nil)], if: nil)

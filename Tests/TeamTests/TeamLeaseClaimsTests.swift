@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    private func claim(_ id: String, by host: String) throws -> (target: TeamClaimTarget, claim: TeamClaim) {
+    private func claim(_ id: String, by host: String) throws -> (target: LeaseTarget, claim: TeamClaim) {
         let endpoint = try #require(EndpointID(id))
         let claim = TeamClaim(
             host: try #require(HostName(host)),

@@ -1,3 +1,4 @@
+import AccessControl
 import Logging
 import Model
 import Synchronization

@@ -60,7 +60,7 @@ struct TeamEventForwarder: Service {
         }
     }
 
-    private func setClaim(_ claim: TeamClaim?, of target: TeamClaimTarget) {
+    private func setClaim(_ claim: TeamClaim?, of target: LeaseTarget) {
         if claims.set(claim, of: target) { leases.claimsChanged() }
     }
 

@@ -22,8 +22,7 @@ package final class TeamLeaseClaims: LeaseClaims {
     /// Sets the claim of a target, of any host; nil removes it.
     ///
     /// - Returns: False if the claims of the other hosts have not changed.
-    func set(_ claim: TeamClaim?, of target: TeamClaimTarget) -> Bool {
-        let target = LeaseTarget(target)
+    func set(_ claim: TeamClaim?, of target: LeaseTarget) -> Bool {
         let foreign = claim?.host == host ? nil : claim
         return state.withLock { state in
             guard state.foreign[target] != foreign else { return false }
@@ -54,7 +53,7 @@ package final class TeamLeaseClaims: LeaseClaims {
             {
                 return
             }
-            let handle = try await claims.acquire(TeamClaimTarget(claim.target), as: entry)
+            let handle = try await claims.acquire(claim.target, as: entry)
             state.withLock { $0.handles[claim.target] = handle }
         } catch .claimed(_, by: let other) {
             throw .held(other)
@@ -80,7 +79,7 @@ package final class TeamLeaseClaims: LeaseClaims {
     }
 
     /// Deletes a claim in the name of this host, unless this host holds it.
-    func check(_ target: TeamClaimTarget, _ claim: TeamClaim) {
+    func check(_ target: LeaseTarget, _ claim: TeamClaim) {
         if claim.host == host { claims.check(target) }
     }
 
@@ -97,33 +96,15 @@ struct LostClaimForwarder: Service {
 
     func run() async throws {
         for await handle in claims.ends.cancelOnGracefulShutdown() {
-            leases.endClaimed([LeaseTarget(handle.target).onItsHost], because: LeaseConflict.lostRegistry)
+            leases.endClaimed([handle.target.onItsHost], because: LeaseConflict.lostRegistry)
             claims.check(handle.target)
         }
     }
 }
 
 extension LeaseTarget {
-    fileprivate init(_ target: TeamClaimTarget) {
-        self =
-            switch target {
-            case .device(let udid): .device(udid)
-            case .endpoint(let id): .endpoint(id)
-            }
-    }
-
     /// The target without the host of an endpoint, as the broker of that host names it.
     fileprivate var onItsHost: LeaseTarget {
         if case .endpoint(let id) = self { .endpoint(id.onItsHost) } else { self }
-    }
-}
-
-extension TeamClaimTarget {
-    fileprivate init(_ target: LeaseTarget) {
-        self =
-            switch target {
-            case .device(let udid): .device(udid)
-            case .endpoint(let id): .endpoint(id)
-            }
     }
 }

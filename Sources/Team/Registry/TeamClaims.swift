@@ -1,3 +1,4 @@
+package import AccessControl
 import Logging
 package import Model
 import ServiceLifecycle
@@ -11,7 +12,7 @@ import SystemIO
 package final class TeamClaims: Service {
     /// One claim of this host.
     package struct Handle: Hashable, Sendable {
-        package let target: TeamClaimTarget
+        package let target: LeaseTarget
         /// A number that this process uses once.
         fileprivate let number: UInt64
     }
@@ -26,11 +27,11 @@ package final class TeamClaims: Service {
     }
 
     private struct State {
-        var held: [TeamClaimTarget: Held] = [:]
+        var held: [LeaseTarget: Held] = [:]
         /// The claims that are being created.
-        var acquiring: [TeamClaimTarget: TeamClaim] = [:]
+        var acquiring: [LeaseTarget: TeamClaim] = [:]
         /// The targets whose entries may name this host without a reason.
-        var unchecked: Set<TeamClaimTarget> = []
+        var unchecked: Set<LeaseTarget> = []
         var lastNumber: UInt64 = 0
     }
 
@@ -63,7 +64,7 @@ package final class TeamClaims: Service {
     ///
     /// - Throws: `TeamError.claimed` if another lease has the target, also one of this host; `.noSession` without a
     ///   connection to the registry; `.store`.
-    package func acquire(_ target: TeamClaimTarget, as claim: TeamClaim) async throws(TeamError) -> Handle {
+    package func acquire(_ target: LeaseTarget, as claim: TeamClaim) async throws(TeamError) -> Handle {
         guard let lease = session.lease else { throw noSession }
         let target = target.on(host)
         let number = try state.withLock { state throws(TeamError) -> UInt64 in
@@ -102,7 +103,7 @@ package final class TeamClaims: Service {
     /// Deletes the claim of a target if it names this host, and this host does not hold it. Returns at once.
     ///
     /// Every host may write claims, so one that was taken over can write them in the name of another.
-    package func check(_ target: TeamClaimTarget) {
+    package func check(_ target: LeaseTarget) {
         _ = state.withLock { $0.unchecked.insert(target) }
         wake.yield()
     }
@@ -172,7 +173,7 @@ package final class TeamClaims: Service {
 extension TeamClaims {
     /// Writes a claim if the registry has none for the target.
     private func create(
-        _ target: TeamClaimTarget,
+        _ target: LeaseTarget,
         _ value: [UInt8],
         under lease: TeamSession.Lease
     ) async throws(TeamError) {
@@ -241,14 +242,14 @@ extension TeamClaims {
     }
 
     /// Removes and returns an unchecked target. The end of an attempt to acquire it wakes the service again.
-    private func takeUnchecked() -> TeamClaimTarget? {
+    private func takeUnchecked() -> LeaseTarget? {
         state.withLock { state in
             let target = state.unchecked.first { state.acquiring[$0] == nil }
             return target.flatMap { state.unchecked.remove($0) }
         }
     }
 
-    private func deleteUnheld(_ target: TeamClaimTarget) async throws(TeamStoreError) {
+    private func deleteUnheld(_ target: LeaseTarget) async throws(TeamStoreError) {
         let key = TeamKey.claim(target).text
         guard let entry = try await entry(key), TeamCoding.value(TeamClaim.self, from: entry.value)?.host == host else {
             return
@@ -288,9 +289,9 @@ struct TeamClaimEntry: Encodable {
     }
 }
 
-extension TeamClaimTarget {
+extension LeaseTarget {
     /// The target with the host of an endpoint.
-    fileprivate func on(_ host: HostName) -> TeamClaimTarget {
+    fileprivate func on(_ host: HostName) -> LeaseTarget {
         if case .endpoint(let id) = self, id.host == nil { .endpoint(id.on(host)) } else { self }
     }
 }

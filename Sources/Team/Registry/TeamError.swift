@@ -1,10 +1,11 @@
+package import AccessControl
 package import Model
 package import SystemIO
 
 /// An error of the team.
 package enum TeamError: Error, Hashable, Sendable {
     /// Another lease has the endpoint or the phone.
-    case claimed(TeamClaimTarget, by: TeamClaim)
+    case claimed(LeaseTarget, by: TeamClaim)
     /// This host has no lease in the registry, so it can grant no lease of its own; with the reason.
     case noSession(reason: String)
     /// The registry belongs to another team, or to none.
@@ -40,16 +41,6 @@ extension TeamError: CustomStringConvertible {
         case .store(let error): error.description
         case .state(let error): error.description
         case .notEncoded(let key, let reason): "the entry \(key) could not be encoded: \(reason)"
-        }
-    }
-}
-
-extension TeamClaimTarget {
-    /// The UDID of the phone or the ID of the endpoint.
-    package var name: String {
-        switch self {
-        case .device(let udid): udid.text
-        case .endpoint(let id): id.text
         }
     }
 }

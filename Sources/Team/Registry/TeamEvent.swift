@@ -1,3 +1,4 @@
+package import AccessControl
 package import FoundationEssentials
 package import Model
 
@@ -19,8 +20,8 @@ package enum TeamEvent: Hashable, Sendable {
     /// A new or changed phone at another host.
     case device(Device, on: HostName)
     case deviceRemoved(UDID, Device.Transport, on: HostName)
-    case claim(TeamClaimTarget, TeamClaim)
-    case claimRemoved(TeamClaimTarget)
+    case claim(LeaseTarget, TeamClaim)
+    case claimRemoved(LeaseTarget)
     /// Marks the entries of all other hosts as possibly outdated since a time. Nil marks them as current, after all
     /// changes that were missed.
     case stale(since: Date?)

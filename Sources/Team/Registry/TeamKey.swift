@@ -1,3 +1,4 @@
+package import AccessControl
 package import Model
 
 /// A key of a team's registry.
@@ -15,7 +16,7 @@ package enum TeamKey: Hashable, Sendable {
     /// A `Device`, by phone and transport.
     case device(UDID, Device.Transport, on: HostName)
     /// A `TeamClaim`.
-    case claim(TeamClaimTarget)
+    case claim(LeaseTarget)
 
     /// The prefix of all keys.
     package static let root = "/patchbay/v1/"
@@ -48,7 +49,7 @@ package enum TeamKey: Hashable, Sendable {
         case .host(let host): "\(Self.root)host/\(host)"
         case .endpoint(let id, let host): "\(Self.endpoints(of: host))\(id.onItsHost)"
         case .device(let udid, let transport, let host): "\(Self.devices(of: host))\(udid).\(transport.rawValue)"
-        case .claim(let target): "\(Self.root)claim/\(target)"
+        case .claim(let target): "\(Self.root)claim/\(target.claimName)"
         }
     }
 
@@ -66,7 +67,7 @@ package enum TeamKey: Hashable, Sendable {
             guard let host = HostName(parts[1]) else { return nil }
             self = .host(host)
         case ("claim", 2):
-            guard let target = TeamClaimTarget(parts[1]) else { return nil }
+            guard let target = LeaseTarget(claimName: parts[1]) else { return nil }
             self = .claim(target)
         case ("ep", 3):
             guard let host = HostName(parts[1]), let id = EndpointID(parts[2]), id.host == nil else { return nil }
@@ -94,24 +95,17 @@ extension TeamStoreWrite {
     }
 }
 
-/// The object that a claim covers: a phone, or an endpoint without a phone.
-package enum TeamClaimTarget: Hashable, Sendable {
-    case device(UDID)
-    /// The ID has the host of the endpoint.
-    case endpoint(EndpointID)
-}
-
-extension TeamClaimTarget: CustomStringConvertible {
-    /// The last part of the key: `device-UDID` or `endpoint-ID.HOST`.
-    package var description: String {
+extension LeaseTarget {
+    /// The last part of the key of a claim: `device-UDID` or `endpoint-ID.HOST`.
+    var claimName: String {
         switch self {
         case .device(let udid): "device-\(udid)"
         case .endpoint(let id): "endpoint-\(id)"
         }
     }
 
-    /// Parses the last part of a key. Returns nil for other text, and for an endpoint without its host.
-    package init?(_ text: some StringProtocol) {
+    /// Parses the last part of the key of a claim. Returns nil for other text, and for an endpoint without its host.
+    init?(claimName text: some StringProtocol) {
         let parts = text.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2 else { return nil }
         switch parts[0] {

@@ -1,3 +1,4 @@
+package import AccessControl
 package import FoundationEssentials
 package import Model
 
@@ -6,7 +7,7 @@ package struct TeamSnapshot: Hashable, Sendable {
     package private(set) var members: [HostName: TeamMember] = [:]
     /// The running brokers of other hosts.
     package private(set) var hosts: [HostName: TeamHost] = [:]
-    package private(set) var claims: [TeamClaimTarget: TeamClaim] = [:]
+    package private(set) var claims: [LeaseTarget: TeamClaim] = [:]
     /// The time since which all other values may be outdated. Nil while they are current.
     package private(set) var staleSince: Date?
     /// The last failure to read the registry; nil while it is followed.

@@ -1,3 +1,4 @@
+import AccessControl
 package import FoundationEssentials
 package import Model
 
@@ -13,9 +14,9 @@ package struct TeamView: Sendable {
 
     private let ownHost: HostName
     private var members: [HostName: TeamMember] = [:]
-    private var claims: [TeamClaimTarget: TeamClaim] = [:]
+    private var claims: [LeaseTarget: TeamClaim] = [:]
     /// The values of claims, with those of hosts that are no members.
-    private var claimValues: [TeamClaimTarget: [UInt8]] = [:]
+    private var claimValues: [LeaseTarget: [UInt8]] = [:]
     private var memberValues: [HostName: [UInt8]] = [:]
     private var entries: [HostName: TeamHostEntries] = [:]
     /// The keys of removed members, which are members no more under any name.
@@ -158,7 +159,7 @@ extension TeamView {
     }
 
     /// Reports the claim of a target as it stands now. The claim of a host that is no member does not count.
-    private mutating func reportClaim(of target: TeamClaimTarget) {
+    private mutating func reportClaim(of target: LeaseTarget) {
         var claim: TeamClaim?
         if let value = claimValues[target] {
             claim = TeamCoding.value(TeamClaim.self, from: value)

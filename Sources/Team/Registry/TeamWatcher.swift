@@ -1,3 +1,4 @@
+package import AccessControl
 package import FoundationEssentials
 package import Logging
 package import Model
@@ -65,7 +66,7 @@ package final class TeamWatcher: Service {
     package func routes(to udid: UDID) -> [DeviceRoute] { current.withLock { $0.routes(to: udid) } }
 
     /// The claim of a target, of any host; nil if there is none.
-    package func claim(of target: TeamClaimTarget) -> TeamClaim? { current.withLock { $0.claims[target] } }
+    package func claim(of target: LeaseTarget) -> TeamClaim? { current.withLock { $0.claims[target] } }
 
     /// The time since which the entries of other hosts may be outdated. Nil while they are current.
     package var staleSince: Date? { current.withLock { $0.staleSince } }

@@ -1,3 +1,4 @@
+import AccessControl
 @testable import Team
 import FoundationEssentials
 import Logging
@@ -29,7 +30,7 @@ import Testing
         /// Tries to claim a phone once.
         ///
         /// - Returns: The name of this host; nil if another host has the claim.
-        func claim(_ phone: TeamClaimTarget) async throws -> HostName? {
+        func claim(_ phone: LeaseTarget) async throws -> HostName? {
             let claim = TeamClaim(
                 host: host,
                 endpoint: EndpointID("shop").on(host),
@@ -52,7 +53,7 @@ import Testing
     /// The number of phones that are claimed at the same time.
     private static let laneCount = 10
 
-    private func phone(_ number: Int) throws -> TeamClaimTarget {
+    private func phone(_ number: Int) throws -> LeaseTarget {
         let digits = String(number)
         guard let udid = UDID(String(repeating: "0", count: 40 - digits.count) + digits) else {
             throw TestSupportError("\(number) is no UDID")
@@ -73,7 +74,7 @@ import Testing
     /// Lets all contenders claim a phone at once.
     ///
     /// - Returns: The winners.
-    private func winners(of phone: TeamClaimTarget, among contenders: [Contender]) async throws -> [HostName] {
+    private func winners(of phone: LeaseTarget, among contenders: [Contender]) async throws -> [HostName] {
         try await withThrowingTaskGroup(of: HostName?.self) { group in
             for contender in contenders { group.addTask { try await contender.claim(phone) } }
             var winners: [HostName] = []
@@ -106,10 +107,10 @@ import Testing
         }
         let hosts = contenders
         try await running(hosts) {
-            let winners = try await withThrowingTaskGroup(of: [(TeamClaimTarget, [HostName])].self) { group in
+            let winners = try await withThrowingTaskGroup(of: [(LeaseTarget, [HostName])].self) { group in
                 for lane in 0..<Self.laneCount {
                     group.addTask {
-                        var winners: [(TeamClaimTarget, [HostName])] = []
+                        var winners: [(LeaseTarget, [HostName])] = []
                         for number in stride(from: lane, to: Self.phoneCount, by: Self.laneCount) {
                             let phone = try phone(number)
                             winners.append((phone, try await self.winners(of: phone, among: hosts)))
