@@ -3,7 +3,7 @@ import Model
 /// The leases that ended before their time.
 ///
 /// A lease ends without its holder's knowledge if this host lost its claim. Another host may have leased the phone since.
-/// The holder learns the end only from an answer, so its changing calls are refused until it asks for the lease again or
+/// The holder learns the end only from an answer. So its changing calls are refused until it asks for the lease again or
 /// gives it up.
 struct EndedLeases: Sendable {
     struct Entry: Sendable {

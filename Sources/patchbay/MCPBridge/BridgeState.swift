@@ -14,7 +14,7 @@ struct BridgeState: Sendable {
         case begun(ClientMessage)
     }
 
-    /// What is known about the broker.
+    /// The broker, as far as its responses show.
     private enum Broker {
         case untried
         /// A request failed before the broker responded to any. Further requests do not wait for the broker.
@@ -65,7 +65,7 @@ struct BridgeState: Sendable {
 
     mutating func receivedHandshake(_ message: ClientMessage) { session = .pending(message) }
 
-    /// The broker has accepted a message. Only the response to `initialize` has a session ID.
+    /// Records that the broker has accepted a message. Only the response to `initialize` has a session ID.
     mutating func connected(_ message: ClientMessage? = nil, sessionID: String? = nil) {
         broker = .found
         if message?.isInitialize == true { info.id = sessionID }
@@ -83,7 +83,7 @@ struct BridgeState: Sendable {
         if let handshake { session = .pending(handshake) }
     }
 
-    /// A message failed. A client that asked for the tools has a placeholder then.
+    /// Records that a message failed. A client that asked for the tools has a placeholder then.
     mutating func failed(_ message: ClientMessage, isLost: Bool) {
         if broker == .untried { broker = .missing }
         let isAnswered = !isLost && message.expectsResponse
