@@ -94,6 +94,8 @@ let package = Package(
         .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
         .target(name: "CVersion", exclude: ["stamp"]),
+        // The files of the dashboard's page, embedded.
+        .target(name: "CDashboard", exclude: ["Page"]),
 
         // Values, TOML files, and system I/O.
         module("Model", ["CQRencode"]),
@@ -130,11 +132,12 @@ let package = Package(
         ),
 
         // Servers and clients.
+        module("Dashboard", ["CDashboard", crypto]),
         module(
             "API",
             [
-                "AccessControl", "Agents", "Apps", "Client", "Discovery", "Model", "Registry", "SystemIO", "Team",
-                "Transport", "Tunnels", coreMetrics, httpTypes, hummingbirdCore, logging, lifecycle, metrics, nioCore,
+                "AccessControl", "Agents", "Apps", "Client", "Dashboard", "Discovery", "Model", "Registry", "SystemIO",
+                "Team", "Transport", "Tunnels", coreMetrics, httpTypes, hummingbirdCore, logging, lifecycle, metrics, nioCore,
                 nioExtras, nioHTTP1, nioHTTPTypes, nioPosix, nioTLS,
             ]
         ),
@@ -255,6 +258,7 @@ let package = Package(
                 "TestSupport", "Tunnels", logging, lifecycle,
             ]
         ),
+        tests("DashboardTests", ["Dashboard"]),
         tests(
             "ClientTests",
             ["Client", "Model", "Samples", "SystemIO", "TestSupport", "Transport", nioCore, nioHTTP1, nioPosix]

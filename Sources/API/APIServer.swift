@@ -90,9 +90,11 @@ package final class APIServer: Service {
             validator: RequestValidator(
                 hostHeaderRule: transport.hostHeaderRule,
                 allowedOrigins: origins,
-                answersPreflights: transport.servesPages
+                answersPreflights: transport.servesPages,
+                pageScheme: transport.pageScheme
             ),
             owners: owners,
+            directory: services.owners,
             accessStore: services.accessStore,
             sockets: sockets,
             security: security?.transport,
@@ -338,7 +340,7 @@ package final class APIServer: Service {
             Self.close(channel, after: cleanup)
             throw Problem(.limit, "the host \(host) has \(ConnectionLimiter.maxPerHost) connections open already")
         }
-        guard let grant = principal.grant else {
+        guard let grant = principal.credential else {
             if transport != .unix, limiter.isBusy { Self.close(channel, after: cleanup) }
             return
         }

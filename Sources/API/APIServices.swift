@@ -36,6 +36,7 @@ package struct APIServices: Sendable {
     package let remote: RemoteListener
     package let grantSockets: GrantSockets
     let registrations: RegistrationService
+    let owners: OwnerDirectory
     /// Nil if the broker started without a team.
     package let team: RunningTeam?
     package let brokers: NearbyBrokers
@@ -66,6 +67,7 @@ package struct APIServices: Sendable {
         metrics: PrometheusRegistry,
         remote: RemoteListener,
         grantSockets: GrantSockets,
+        owners: OwnerDirectory,
         registrations: RegistrationSource,
         senderRefusal: @escaping RegistrationService.AddressCheck,
         brokers: NearbyBrokers,
@@ -95,6 +97,7 @@ package struct APIServices: Sendable {
         self.metrics = metrics
         self.remote = remote
         self.grantSockets = grantSockets
+        self.owners = owners
         self.registrations = RegistrationService(
             source: registrations,
             accessStore: accessStore,

@@ -25,6 +25,8 @@ package struct Principal: Sendable {
     package let key: KeyPin?
     /// The name of this broker's host, to which the endpoints without a host belong; nil without a team.
     package var host: HostName?
+    /// The grant that is the session of an owner's browser; nil for any other client.
+    package let session: Grant?
     /// True for a request to an MCP server, which comes from an agent.
     package private(set) var isMCPClient = false
 
@@ -37,11 +39,30 @@ package struct Principal: Sendable {
         host: HostName? = nil
     ) {
         self.host = host
+        session = nil
         self.key = key
         self.role = role
         self.source = source
         self.actor = actor
         self.user = user
+    }
+
+    /// Creates the principal of an owner's browser. The caller has verified that the user is still an owner.
+    ///
+    /// - Parameters:
+    ///   - session: The grant of the token.
+    ///   - source: The connection.
+    ///   - user: The user of the connection, as the kernel reports the user.
+    /// - Throws: `AccessError.refused` unless the session is for this user on the loopback listener.
+    package init(session: Grant, source: RequestSource, user: UInt32?) throws(AccessError) {
+        guard case (.dashboard(let uid), .tcp) = (session.binding, source), uid == user else { throw .refused }
+        self.session = session
+        role = .owner
+        self.source = source
+        self.user = uid
+        actor = .dashboard(uid: uid, grant: session.id)
+        key = nil
+        host = nil
     }
 
     /// The same client as an agent.
@@ -56,10 +77,12 @@ package struct Principal: Sendable {
 }
 
 extension Principal {
-    /// True for owners, and for an `admin` grant on the Unix socket that is bound to the connecting user.
+    /// True for owners, also in a browser, and for an `admin` grant on the Unix socket that is bound to the connecting user.
     package var isOwner: Bool {
         switch (role, source) {
         case (_, .remote): false
+        // The kernel does not identify a TCP client by itself: there, only the session of a browser makes an owner.
+        case (.owner, .tcp): session != nil
         case (.owner, _): true
         case (.grant(let grant), .unix(let uid)): grant.permissions.allow(.admin) && grant.binding == .user(uid)
         default: false
@@ -69,6 +92,9 @@ extension Principal {
     package var grant: Grant? {
         if case .grant(let grant) = role { grant } else { nil }
     }
+
+    /// The grant whose end ends the requests of this client: that of its token, also of an owner's session.
+    package var credential: Grant? { grant ?? session }
 
     /// The client of another host's broker; nil for a client of this broker.
     package var member: MemberClient? {
@@ -151,7 +177,7 @@ extension Principal {
     /// An identifier shared by all requests of the same user or grant. Sessions and artifacts belong to a holder.
     package var holder: String {
         switch actor {
-        case .process(let uid, _, _): "uid:\(uid)"
+        case .process(let uid, _, _), .dashboard(let uid, _): "uid:\(uid)"
         case .grant(let id): "grant:\(id)"
         case .member(let host, _): member?.holder ?? MemberClient(host: host, caller: nil).holder
         case .anonymous: "anonymous"

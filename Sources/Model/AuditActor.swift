@@ -4,6 +4,8 @@ package enum AuditActor: Hashable, Sendable {
     case process(uid: UInt32, pid: Int32, executable: SanitizedText)
     /// The holder of the grant with this ID.
     case grant(String)
+    /// An owner in a browser, with this grant as the session.
+    case dashboard(uid: UInt32, grant: String)
     /// A client of the broker of another host in the team.
     case member(host: HostName, client: SanitizedText)
     /// A client without a grant, for example one that redeems an invite.
@@ -12,7 +14,7 @@ package enum AuditActor: Hashable, Sendable {
     case broker
 }
 
-/// Encodes as `{"uid": …, "pid": …, "exe": …}`, `{"grant": …}`, `{"host": …, "client": …}`, `"broker"` or `"anonymous"`.
+/// Encodes as `{"uid": …, "pid": …, "exe": …}`, `{"grant": …}`, `{"uid": …, "grant": …}`, `{"host": …, "client": …}`, `"broker"` or `"anonymous"`.
 extension AuditActor: Codable {
     private enum Keys: String, CodingKey { case uid, pid, executable = "exe", grant, host, client }
 
@@ -23,7 +25,8 @@ extension AuditActor: Codable {
         }
         let container = try decoder.container(keyedBy: Keys.self)
         if let id = try container.decodeIfPresent(String.self, forKey: .grant) {
-            self = .grant(id)
+            let user = try container.decodeIfPresent(UInt32.self, forKey: .uid)
+            self = user.map { .dashboard(uid: $0, grant: id) } ?? .grant(id)
         } else if let host = try container.decodeIfPresent(HostName.self, forKey: .host) {
             self = .member(host: host, client: try container.decode(SanitizedText.self, forKey: .client))
         } else {
@@ -44,6 +47,10 @@ extension AuditActor: Codable {
             try container.encode(executable, forKey: .executable)
         case .grant(let id):
             var container = encoder.container(keyedBy: Keys.self)
+            try container.encode(id, forKey: .grant)
+        case .dashboard(let uid, let id):
+            var container = encoder.container(keyedBy: Keys.self)
+            try container.encode(uid, forKey: .uid)
             try container.encode(id, forKey: .grant)
         case .member(let host, let client):
             var container = encoder.container(keyedBy: Keys.self)

@@ -65,13 +65,16 @@ package enum GrantBinding: Hashable, Sendable, Codable {
     case user(UInt32)
     /// The client holds this key and connects through the remote listener. The grant has no token.
     case key(KeyPin)
+    /// The client connects through the loopback listener, and the kernel attributes the connection to this user. The grant
+    /// is the session of a browser, with the rights of an owner.
+    case dashboard(UInt32)
     /// The client connects through this unix socket, which is for this grant alone. The grant has no token.
     case socket(String)
 }
 
-/// Encodes as `"bearer"`, `{"user": 1001}`, `{"key": "…"}` or `{"socket": "/…"}`.
+/// Encodes as `"bearer"`, `{"user": 1001}`, `{"key": "…"}`, `{"socket": "/…"}` or `{"dashboard": 1001}`.
 extension GrantBinding {
-    private enum Keys: String, CodingKey { case user, key, socket }
+    private enum Keys: String, CodingKey { case user, key, socket, dashboard }
 
     package init(from decoder: any Decoder) throws {
         if let word = try? decoder.singleValueContainer().decode(String.self) {
@@ -92,6 +95,10 @@ extension GrantBinding {
             self = .socket(path)
             return
         }
+        if let user = try container.decodeIfPresent(UInt32.self, forKey: .dashboard) {
+            self = .dashboard(user)
+            return
+        }
         self = .user(try container.decode(UInt32.self, forKey: .user))
     }
 
@@ -106,6 +113,9 @@ extension GrantBinding {
         case .key(let key):
             var container = encoder.container(keyedBy: Keys.self)
             try container.encode(key, forKey: .key)
+        case .dashboard(let user):
+            var container = encoder.container(keyedBy: Keys.self)
+            try container.encode(user, forKey: .dashboard)
         case .socket(let path):
             var container = encoder.container(keyedBy: Keys.self)
             try container.encode(path, forKey: .socket)

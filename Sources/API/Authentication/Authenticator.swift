@@ -11,6 +11,8 @@ import SystemIO
 struct Authenticator: Sendable {
     let validator: RequestValidator
     let owners: OwnerPolicy
+    /// Tells which users are owners now, for sessions of browsers.
+    let directory: OwnerDirectory
     let accessStore: AccessStore
     /// Looks up the user of a TCP client (sock_diag).
     let sockets: SocketOwnerLookup
@@ -28,6 +30,7 @@ struct Authenticator: Sendable {
     init(
         validator: RequestValidator,
         owners: OwnerPolicy,
+        directory: OwnerDirectory? = nil,
         accessStore: AccessStore,
         sockets: SocketOwnerLookup,
         security: (any TransportSecurity)?,
@@ -40,6 +43,7 @@ struct Authenticator: Sendable {
         self.socketGrant = socketGrant
         self.validator = validator
         self.owners = owners
+        self.directory = directory ?? OwnerDirectory(owners)
         self.accessStore = accessStore
         self.sockets = sockets
         self.security = security
@@ -58,7 +62,7 @@ struct Authenticator: Sendable {
     private func identify(_ request: HTTPRequest, on channel: any Channel) async throws -> Principal {
         let peer = await connectionPrincipal(of: channel)
         if let leaked = LeakedTokenDetector.find(in: request) {
-            for token in leaked { try await accessStore.grants.revokeLeaked(token, from: peer.source) }
+            for token in leaked { try await accessStore.grants.revokeLeaked(token, from: peer.source, user: peer.user) }
             throw Problem(
                 .badRequest,
                 "a token must not be in a URL or a cookie, where others can read it; the token is revoked",
@@ -79,7 +83,14 @@ struct Authenticator: Sendable {
         } catch {
             throw try await accessStore.rejectMalformedToken(from: peer.source)
         }
-        let grant = try await accessStore.grants.authenticate(token, from: peer.source)
+        let grant = try await accessStore.grants.authenticate(token, from: peer.source, user: peer.user)
+        if case .dashboard(let user) = grant.binding {
+            // The user may have left the owners' group since the sign-in.
+            guard await directory.includes(user) else {
+                throw try await accessStore.rejectMalformedToken(from: peer.source)
+            }
+            return try Principal(session: grant, source: peer.source, user: peer.user)
+        }
         return Principal(
             .grant(grant),
             source: peer.source,

@@ -10,8 +10,11 @@ struct RequestValidator: Sendable {
     enum HostHeaderRule: Sendable {
         /// A loopback name, with any port or this one.
         case loopback(port: UInt16?)
-        /// Any name, for the remote listener. A browser rejects its certificate, so a page cannot reach it.
+        /// Any name, for the remote listener. A browser rejects its certificate for a name that the person did not accept.
         case any
+
+        /// The port of a TCP listener on loopback.
+        fileprivate var port: UInt16? { if case .loopback(let port) = self { port } else { nil } }
     }
 
     let hostHeaderRule: HostHeaderRule
@@ -19,6 +22,8 @@ struct RequestValidator: Sendable {
     let allowedOrigins: Set<String>
     /// True for a listener that pages may use: it answers the preflights of allowed origins.
     var answersPreflights = false
+    /// The scheme of the listener's own page, the dashboard; nil for a listener without the page.
+    var pageScheme: String?
 
     private static let loopbackNames: Set<String> = ["localhost", "127.0.0.1", "[::1]"]
 
@@ -72,28 +77,38 @@ struct RequestValidator: Sendable {
 
     private func validateOrigin(_ request: HTTPRequest) throws(Problem) {
         let origins = Self.values(of: "Origin", in: request)
-        guard origins.allSatisfy({ allowedOrigins.contains($0) || isOwnOrigin($0, of: request) }) else {
+        let foreign = origins.filter { !isOwnOrigin($0, of: request) }
+        guard foreign.allSatisfy(allowedOrigins.contains) else {
             throw Problem(
                 .forbidden,
                 "requests of web pages are rejected; this one has the origin \"\(SanitizedText(origins.first ?? "", limit: 80))\"",
                 hint: "list the page's origin as allowed_origins in the table [api] of the configuration"
             )
         }
-        let hasAllowedOrigin = !origins.isEmpty
-        guard hasAllowedOrigin || Self.values(of: "Sec-Fetch-Site", in: request).allSatisfy({ $0 == "none" }) else {
+        if !foreign.isEmpty { return }
+        // `none` is a request of the person, such as a typed address. Another port of this host is `same-site`.
+        let sites = Self.values(of: "Sec-Fetch-Site", in: request)
+        let isOwn = !origins.isEmpty || pageScheme != nil && namesPort(request)
+        guard sites.allSatisfy({ $0 == "none" || isOwn && $0 == "same-origin" }) else {
             throw Problem(.forbidden, "requests of web pages are rejected; this one has the header Sec-Fetch-Site")
         }
     }
 
     /// Returns whether an origin is the listener's own one, which MCP clients send too. It is foreign to no one: a page can
     /// only have it if the broker itself served the page.
-    ///
-    /// The Host header has been validated. It must name the port, because a page of port 80 has an origin without a port.
     private func isOwnOrigin(_ origin: String, of request: HTTPRequest) -> Bool {
-        guard case .loopback(let port?) = hostHeaderRule, let host = request.authority?.lowercased() else {
+        guard let scheme = pageScheme ?? (hostHeaderRule.port == nil ? nil : "http"), let host = request.authority else {
             return false
         }
-        return origin == "http://\(host)" && (port == 80 || host.hasSuffix(":\(port)"))
+        return namesPort(request) && origin == "\(scheme)://\(host.lowercased())"
+    }
+
+    /// Returns whether the Host header, which has been validated, names the port of the listener. Without the port, a page
+    /// of port 80 would have the same origin.
+    private func namesPort(_ request: HTTPRequest) -> Bool {
+        guard case .loopback(let port) = hostHeaderRule else { return true }
+        guard let port, let host = request.authority else { return false }
+        return port == 80 || host.hasSuffix(":\(port)")
     }
 
     /// Requires JSON, because a page can send forms and plain text without a preflight.

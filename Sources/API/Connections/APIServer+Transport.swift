@@ -24,6 +24,16 @@ extension APIServer {
         /// certificate of the other listeners.
         var servesPages: Bool { if case .tcp = self { true } else { false } }
 
+        /// The scheme of the dashboard's page; nil for a listener without the page. On a forwarded unix socket, a page would
+        /// be an owner without a token.
+        var pageScheme: String? {
+            switch self {
+            case .tcp: "http"
+            case .remote: "https"
+            case .unix, .team, .socketGrant: nil
+            }
+        }
+
         /// The grant of every client; nil for other transports.
         var grant: String? {
             if case .socketGrant(let grant) = self { grant } else { nil }

@@ -49,7 +49,7 @@ extension APIRequest {
     fileprivate func grantID() throws -> String {
         let text = try parameter("id")
         guard text == "self" else { return text }
-        guard let grant = principal.grant else {
+        guard let grant = principal.credential else {
             throw Problem(.notFound, "you sent no token, so you have no grant of your own", hint: "patchbay grants")
         }
         return grant.id

@@ -87,13 +87,15 @@ extension APIRequest {
     /// Caches that clients share must not keep the document, because it depends on the grant.
     fileprivate func cacheableJSON(_ json: JSON, contentType: String) -> APIResponse {
         let tag = "\"\(Artifact.sha(of: json.bytes))\""
-        let fields = RequestValidator.values(of: "If-None-Match", in: httpRequest.head)
-        let known: [String] = fields.flatMap { field in
-            field.filter { $0 != " " }.split(separator: ",").map(String.init)
-        }
-        let isKnown = known.contains { ["*", tag, "W/\(tag)"].contains($0) }
         let headers: HTTPFields = [.eTag: tag, .cacheControl: "private, no-cache"]
-        if isKnown { return .response(Response(status: .notModified, headers: headers)) }
+        if knows(entityTag: tag) { return .response(Response(status: .notModified, headers: headers)) }
         return .body(ByteBuffer(bytes: json.bytes), type: contentType, headers: headers)
+    }
+
+    /// Returns whether the client has the response with this entity tag already.
+    func knows(entityTag tag: String) -> Bool {
+        RequestValidator.values(of: "If-None-Match", in: httpRequest.head)
+            .flatMap { $0.filter { $0 != " " }.split(separator: ",") }
+            .contains { ["*", tag[...], "W/\(tag)"].contains($0) }
     }
 }

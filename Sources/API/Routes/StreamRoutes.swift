@@ -39,7 +39,7 @@ enum StreamRoutes {
         try await withTaskCancellationOrGracefulShutdownHandler {
             try await request.whileConnected {
                 try await services.tunnels.streams.open(target, for: owner) { stream in
-                    if let grant = request.principal.grant {
+                    if let grant = request.principal.credential {
                         let session = try services.accessStore.live.register(under: grant.id) { await stream.close() }
                         request.cleanup.add { services.accessStore.live.unregister(session) }
                     }

@@ -78,7 +78,7 @@ extension APIRoute {
             }
             throw error
         }
-        guard let grant = principal.grant, !survivesGrantRevocation else { return }
+        guard let grant = principal.credential, !survivesGrantRevocation else { return }
         let session = try accessStore.live.register(under: grant.id) {
             [channel = request.channel, pendingResponse = request.pendingResponse] in
             await Self.abort(channel, before: pendingResponse)

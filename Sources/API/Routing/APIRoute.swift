@@ -122,7 +122,7 @@ extension APIRoute {
         _ path: String,
         _ permission: RoutePermission,
         _ summary: String,
-        takes request: String,
+        takes request: String? = nil,
         returns response: String,
         survivesRevocation: Bool = false,
         _ handler: @escaping Handler

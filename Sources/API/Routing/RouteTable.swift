@@ -97,6 +97,8 @@ enum RouteTable {
         .get("/metrics", .scope(.registryRead), "Show the metrics in Prometheus' text format",
             returns: "metrics", MetricsRoutes.show),
         .get("/health", .public, "Check that the broker answers", returns: "Health", StatusRoutes.health),
+        .get("/", .public, "Show the dashboard, a web page", returns: "file", DashboardRoutes.index),
+        .get("/dashboard/{hash}/{name}", .public, "Show a file of the dashboard", returns: "file", DashboardRoutes.file),
         .get("/openapi.json", .public, "Describe this API", returns: "OpenAPI", StatusRoutes.openAPI),
     ]
 
@@ -122,6 +124,11 @@ enum RouteTable {
             returns: "Grant", GrantRoutes.show),
         .delete("/v1/grants/{id}", .grantHolder, "Revoke a grant; its connections are closed before the response",
             returns: "RevocationResult", survivesRevocation: true, GrantRoutes.revoke),
+
+        .create("/v1/dashboard/codes", .owner, "Create a one-time code for the dashboard (on the control socket)",
+            returns: "DashboardCode", DashboardRoutes.createCode),
+        .create("/v1/dashboard/sessions", .public, "Exchange a code for a session (on the loopback listener)",
+            takes: "DashboardSessionSpec", returns: "DashboardSession", DashboardRoutes.createSession),
 
         .get("/v1/access-requests", .owner, "List the pending access requests",
             returns: "AccessRequestList", AccessRequestRoutes.list),

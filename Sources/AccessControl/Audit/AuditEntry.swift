@@ -9,6 +9,9 @@ package struct AuditEvent: Hashable, Sendable, Codable {
         case invited, redeemed, refused, burnt, revoked, expired
         /// An owner created a grant that is bound to a socket.
         case granted
+        /// An owner asked for a code for the dashboard, and signed in with it.
+        case dashboardCode = "dashboard-code"
+        case signedIn = "signed-in"
         case approved, denied
         case endpointApproved = "endpoint-approved"
         case approvalWithdrawn = "approval-withdrawn"

@@ -83,6 +83,7 @@ extension ExpirationService {
             let now = store.now()
             store.attemptLimiter.clockWasSet(to: now)
             store.requestQueue.clockWasSet(to: now)
+            store.dashboardCodes.clockWasSet(to: now)
             store.userCodeLimiter.clockWasSet(to: now)
             let ended = change.endedIDs
             change.events = [AuditEvent(.clockRecovered, by: caller, from: source, ended: ended)]

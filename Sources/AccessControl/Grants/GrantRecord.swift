@@ -50,20 +50,22 @@ struct GrantRecord: Hashable, Sendable, Codable {
 }
 
 extension GrantRecord {
-    /// Returns whether the grant's token is accepted from a source.
-    func isUsable(from source: RequestSource) -> Bool {
+    /// Returns whether the grant's token is accepted from a source. `user` is the user of a TCP client, as the kernel reports
+    /// the user.
+    func isUsable(from source: RequestSource, user: UInt32? = nil) -> Bool {
         if case .remote = source, remote != true { return false }
-        return binding.isMet(by: source)
+        return binding.isMet(by: source, user: user)
     }
 }
 
 extension GrantBinding {
     /// Returns whether a request with a token comes from the user that the grant is bound to.
-    func isMet(by source: RequestSource) -> Bool {
+    func isMet(by source: RequestSource, user: UInt32? = nil) -> Bool {
         switch (self, source) {
         case (.bearer, _): true
         case (.user(let uid), .unix(let caller)): uid == caller
-        case (.user, _), (.key, _), (.socket, _): false
+        case (.dashboard(let uid), .tcp): uid == user
+        case (.user, _), (.key, _), (.socket, _), (.dashboard, _): false
         }
     }
 }

@@ -16,9 +16,13 @@ package struct GrantService: Sendable {
     /// Returns the grant that a token belongs to, and records its use. A valid token does not wait for the store's
     /// thread.
     ///
+    /// - Parameters:
+    ///   - token: The token.
+    ///   - source: The connection.
+    ///   - user: The user of a TCP client, as the kernel reports the user.
     /// - Throws: `AccessError.refused`, the same for every reason, or `.tooManyAttempts`.
-    package func authenticate(_ token: Token, from source: RequestSource) async throws -> Grant {
-        let (result, now) = store.live.verify(token, from: source)
+    package func authenticate(_ token: Token, from source: RequestSource, user: UInt32? = nil) async throws -> Grant {
+        let (result, now) = store.live.verify(token, from: source, user: user)
         switch result {
         case .accepted(let record): return record.grant(at: now)
         case .refused(let why): throw try await store.reject(token, because: why, from: source, at: now)
@@ -54,10 +58,10 @@ package struct GrantService: Sendable {
     /// Revokes the invite or grant of a token that leaked, because a client sent the token in a URL or a cookie.
     ///
     /// Requires the whole token; its ID alone revokes nothing.
-    package func revokeLeaked(_ token: Token, from source: RequestSource) async throws {
+    package func revokeLeaked(_ token: Token, from source: RequestSource, user: UInt32? = nil) async throws {
         try await store.transaction { store in
             let now = store.now()
-            guard store.state.isValid(token, from: source, at: now) else {
+            guard store.state.isValid(token, from: source, user: user, at: now) else {
                 _ = try store.reject(token, because: "a token in a URL or a cookie", from: source, at: now)
                 return
             }

@@ -92,7 +92,7 @@ extension Principal {
     package var leaseHolder: LeaseHolder {
         switch actor {
         case .process(let uid, let pid, _) where isMCPClient: .agent(ofUser: uid, process: pid)
-        case .process(let uid, _, _): .user(uid)
+        case .process(let uid, _, _), .dashboard(let uid, _): .user(uid)
         case .grant(let id): .holder(ofGrant: id, called: grant?.name)
         case .member(let host, let client):
             LeaseHolder(

@@ -15,13 +15,17 @@ extension AccessState {
     static let unknownDigest = Data(repeating: 0, count: 32)
 
     /// Returns the grant that a token belongs to. Does the same work for every well-formed token.
-    func verify(_ token: Token, from source: RequestSource, at now: MonotonicTime) -> TokenVerification {
+    func verify(_ token: Token, from source: RequestSource, user: UInt32? = nil, at now: MonotonicTime)
+        -> TokenVerification
+    {
         let record = grants[token.id]
         let isRight = token.digest == record?.digest ?? Self.unknownDigest
         guard token.kind == .grant, let record else { return .refused("unknown grant") }
         guard isRight else { return .refused("wrong secret") }
         if let end = record.endReason(at: now) { return .refused("\(end.rawValue) grant") }
-        guard record.isUsable(from: source) else { return .refused("bound to another user, key or listener") }
+        guard record.isUsable(from: source, user: user) else {
+            return .refused("bound to another user, key or listener")
+        }
         return .accepted(record)
     }
 
@@ -31,11 +35,11 @@ extension AccessState {
     }
 
     /// Returns whether a token is the current secret of an open invite or a valid grant.
-    func isValid(_ token: Token, from source: RequestSource, at now: MonotonicTime) -> Bool {
+    func isValid(_ token: Token, from source: RequestSource, user: UInt32? = nil, at now: MonotonicTime) -> Bool {
         switch token.kind {
         case .invite: return invites[token.id].map { token.digest == $0.digest && $0.endReason == nil } ?? false
         case .grant:
-            if case .accepted = verify(token, from: source, at: now) { return true }
+            if case .accepted = verify(token, from: source, user: user, at: now) { return true }
             return false
         }
     }

@@ -62,11 +62,13 @@ package final class InMemoryAccessState: Sendable {
     }
 
     /// Verifies the token of a grant, and records the use of a valid one.
-    func verify(_ token: Token, from source: RequestSource) -> (AccessState.TokenVerification, MonotonicTime) {
+    func verify(_ token: Token, from source: RequestSource, user: UInt32? = nil) -> (
+        AccessState.TokenVerification, MonotonicTime
+    ) {
         let reading = reading()
         return content.withLock { content in
             let now = content.clock.advance(to: reading)
-            let result = content.state.verify(token, from: source, at: now)
+            let result = content.state.verify(token, from: source, user: user, at: now)
             if case .accepted(let record) = result { content.touch(record.id, at: now) }
             return (result, now)
         }

@@ -49,6 +49,7 @@ extension APIServices {
             metrics: startup.metrics,
             remote: listeners.remote,
             grantSockets: listeners.grantSockets,
+            owners: OwnerDirectory(listeners.owners),
             registrations: state.registrations,
             senderRefusal: { MachineAddresses.refusal(ofSender: $0) },
             brokers: sources.brokers,

@@ -14,7 +14,7 @@ struct APIListeners: Sendable {
     let tcp: APITCPSockets
     let grantSockets: GrantSockets
     let remote: RemoteListener
-    private let owners = OwnerPolicy.current()
+    let owners = OwnerPolicy.current()
 
     /// Opens the unix socket and the TCP sockets, or takes those that systemd passes.
     ///

@@ -70,6 +70,7 @@ extension Formatting {
         switch caller {
         case .process(let uid, let pid, let executable): "user \(uid), \(executable) (process \(pid))"
         case .grant(let id): "grant \(id)"
+        case .dashboard(let uid, let id): "user \(uid) in a browser (grant \(id))"
         case .member(let host, let client): "\(client) on \(host)"
         case .anonymous: "anonymous"
         case .broker: "patchbayd"
@@ -89,6 +90,7 @@ extension Formatting {
         switch binding {
         case .bearer: "its token"
         case .user(let uid): "user \(uid)"
+        case .dashboard(let uid): "browser of user \(uid)"
         case .socket(let path): "socket \(SanitizedText(path))"
         case .key(let key): "key \("\(key)".prefix(8))…"
         }

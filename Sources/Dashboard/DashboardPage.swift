@@ -1,0 +1,90 @@
+import CDashboard
+import Crypto
+
+/// The broker's web page: files that are part of the program. They are public and contain no data.
+package struct DashboardPage: Sendable {
+    /// A file of the page, as it is sent.
+    package struct File: Sendable {
+        package let name: String
+        package let mediaType: String
+        package let bytes: [UInt8]
+        /// The entity tag (RFC 9110, section 8.8.3), with its quotes.
+        package let entityTag: String
+
+        init(name: String, bytes: [UInt8]) {
+            self.name = name
+            self.bytes = bytes
+            mediaType = MediaType.of(name)
+            entityTag = "\"\(SHA256.hash(data: bytes).hexadecimal(digits: 32))\""
+        }
+    }
+
+    /// The policy of the browser for the page: nothing from elsewhere, no inline script, and no frame around the page.
+    package static let contentSecurityPolicy = "default-src 'self'; img-src 'self' blob: data:; frame-ancestors 'none'"
+
+    /// The page of this program. Its hash is computed once.
+    package static let shared = DashboardPage(embedded)
+
+    /// The SHA-256 of all files in 16 digits. The paths of the files contain it, so caches may keep them for ever.
+    package let hash: String
+    /// The document at `/`, which names the hash.
+    package let index: File
+    /// The other files by name.
+    private let files: [String: File]
+
+    /// The document's name among the files.
+    private static let indexName = "index.html"
+    /// The text in the document that stands for the folder of the other files.
+    private static let basePlaceholder = "{{base}}"
+
+    /// The files of the program, by name.
+    static var embedded: [String: [UInt8]] {
+        var count = 0
+        let first = CDashboard_files(&count)
+        let files = UnsafeBufferPointer(start: first, count: count).map { file in
+            (String(cString: file.name), Array(UnsafeBufferPointer(start: file.bytes, count: file.count)))
+        }
+        return Dictionary(files) { first, _ in first }
+    }
+
+    init(_ contents: [String: [UInt8]]) {
+        var hasher = SHA256()
+        for (name, bytes) in contents.sorted(by: { $0.key < $1.key }) {
+            hasher.update(data: Array("\(name)\0\(bytes.count)\0".utf8))
+            hasher.update(data: bytes)
+        }
+        hash = hasher.finalize().hexadecimal(digits: 16)
+        let document = String(decoding: contents[Self.indexName] ?? [], as: UTF8.self)
+            .replacing(Self.basePlaceholder, with: "dashboard/\(hash)/")
+        index = File(name: Self.indexName, bytes: Array(document.utf8))
+        files = Dictionary(
+            contents.filter { $0.key != Self.indexName }.map { ($0.key, File(name: $0.key, bytes: $0.value)) }
+        ) { first, _ in first }
+    }
+
+    /// Returns the file at `/dashboard/{hash}/{name}`; nil for a hash of another build.
+    package func file(_ name: some StringProtocol, hash: some StringProtocol) -> File? {
+        hash == self.hash ? files[String(name)] : nil
+    }
+}
+
+/// The media types of the files (RFC 9239 for scripts).
+private enum MediaType {
+    static func of(_ name: String) -> String {
+        switch name.split(separator: ".").last {
+        case "html": "text/html; charset=utf-8"
+        case "css": "text/css; charset=utf-8"
+        case "js": "text/javascript; charset=utf-8"
+        case "svg": "image/svg+xml"
+        case "png": "image/png"
+        default: "application/octet-stream"
+        }
+    }
+}
+
+extension SHA256Digest {
+    /// Returns the first hexadecimal digits.
+    fileprivate func hexadecimal(digits: Int) -> String {
+        String(reduce(into: "") { $0 += ($1 < 16 ? "0" : "") + String($1, radix: 16) }.prefix(digits))
+    }
+}

@@ -1,0 +1,58 @@
+import Foundation
+import Testing
+
+@testable import Dashboard
+
+@Suite struct DashboardPageTests {
+    /// The folder of the page's files in the sources.
+    private static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().appending(path: "Sources/CDashboard/Page")
+
+    @Test func `every file of the folder is part of the program, with the same bytes`() throws {
+        let names = try FileManager.default.contentsOfDirectory(atPath: Self.folder.path)
+        let embedded = DashboardPage.embedded
+
+        #expect(embedded.keys.sorted() == names.sorted())
+        for name in names {
+            #expect(embedded[name] == Array(try Data(contentsOf: Self.folder.appending(path: name))), "\(name)")
+        }
+    }
+
+    @Test func `all files together have at most 150 kB`() {
+        #expect(DashboardPage.embedded.values.reduce(0) { $0 + $1.count } <= 150_000)
+    }
+
+    @Test func `the document names the folder of the other files`() throws {
+        let page = DashboardPage(["index.html": Array("<script src={{base}}app.js>".utf8), "app.js": [1]])
+
+        #expect(String(decoding: page.index.bytes, as: UTF8.self) == "<script src=dashboard/\(page.hash)/app.js>")
+        #expect(page.hash.count == 16)
+        #expect(page.file("app.js", hash: page.hash)?.bytes == [1])
+        #expect(page.file("app.js", hash: page.hash)?.mediaType == "text/javascript; charset=utf-8")
+        #expect(page.index.mediaType == "text/html; charset=utf-8")
+    }
+
+    @Test func `another hash and another name lead to nothing`() {
+        let page = DashboardPage(["index.html": [], "app.js": [1]])
+
+        #expect(page.file("app.js", hash: "0123456789abcdef") == nil)
+        #expect(page.file("app.js", hash: "") == nil)
+        #expect(page.file("index.html", hash: page.hash) == nil)
+        #expect(page.file("../app.js", hash: page.hash) == nil)
+    }
+
+    @Test func `the hash depends on every byte and on every name`() {
+        let hashes = [
+            ["index.html": [], "app.js": [1, 2]], ["index.html": [], "app.js": [1, 3]],
+            ["index.html": [], "app.css": [1, 2]], ["index.html": [1], "app.js": [2]],
+            ["index.html": [], "a": [1], "b": [2]], ["index.html": [], "a": [], "b": [1, 2]],
+        ].map { DashboardPage($0).hash }
+
+        #expect(Set(hashes).count == hashes.count)
+    }
+
+    @Test func `the policy allows no script of another origin, no inline script and no frame`() {
+        let policy = DashboardPage.contentSecurityPolicy
+        #expect(policy == "default-src 'self'; img-src 'self' blob: data:; frame-ancestors 'none'")
+    }
+}
