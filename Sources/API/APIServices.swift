@@ -27,6 +27,7 @@ package struct APIServices: Sendable {
     /// The TCP port of the API on loopback, for pairing strings; nil without a TCP listener.
     package let tcpPort: UInt16?
     package let devices: any DeviceListing
+    let deviceNotes: DeviceNotes
     /// Nil if Bonjour is turned off in the configuration.
     package let advertisements: (any AdvertisementPublisher)?
     package let staticEndpoints: StaticEndpoints
@@ -47,6 +48,7 @@ package struct APIServices: Sendable {
     package let storageProblems: @Sendable () async -> [String]
     package let status: @Sendable () async -> BrokerStatus
     let healthReader = HealthReader()
+    let topics = TopicReader()
 
     package init(
         registry: EndpointRegistry,
@@ -60,6 +62,7 @@ package struct APIServices: Sendable {
         leasePolicy: LeasePolicy? = nil,
         tcpPort: UInt16?,
         devices: any DeviceListing,
+        deviceNotes: DeviceNotes,
         advertisements: (any AdvertisementPublisher)?,
         staticEndpoints: StaticEndpoints,
         profiles: ProfileService,
@@ -90,6 +93,7 @@ package struct APIServices: Sendable {
         disconnector = EndpointDisconnector(registry: registry, tunnels: tunnels, disconnectCalls: mcp.apps.disconnect)
         approvalService = ApprovalService(accessStore: accessStore, registry: registry, disconnector: disconnector)
         self.devices = devices
+        self.deviceNotes = deviceNotes
         self.advertisements = advertisements
         self.staticEndpoints = staticEndpoints
         self.profiles = profiles

@@ -55,6 +55,11 @@ extension PatchbayClient {
         try await response(to: OutgoingRequest(method: .PUT, path: ["remote"], body: body(spec)))
     }
 
+    /// Creates a one-time code for the dashboard. Works on the control socket only.
+    package func dashboardCode() async throws -> DashboardCode {
+        try await response(to: OutgoingRequest(method: .POST, path: ["dashboard", "codes"]))
+    }
+
     package func requests() async throws -> [AccessRequest] { try await items(at: "access-requests") }
 
     /// Requests access for this process. An owner answers with the request's user code.

@@ -54,6 +54,11 @@ extension PatchbayClient {
     package func configuration() async throws -> [ConfigurationEntry] { try await items(at: "configuration") }
 
     package func devices() async throws -> [Device] { try await items(at: "devices") }
+
+    /// Sets the label and the note of a phone. Empty texts remove them.
+    package func setNote(_ note: DeviceNote, of udid: UDID) async throws {
+        try await perform(OutgoingRequest(method: .PUT, path: ["devices", udid.text, "note"], body: body(note)))
+    }
 }
 
 /// The profiles of plain HTTP debug servers.

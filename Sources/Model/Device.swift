@@ -25,6 +25,9 @@ package struct Device: Hashable, Sendable, Codable {
     package var productType: SanitizedText?
     /// The version of the system that the phone reports, such as "17.5".
     package var productVersion: SanitizedText?
+    /// An owner's label and note of the phone; nil without one.
+    package var label: SanitizedText?
+    package var note: SanitizedText?
     /// Every way to the phone in the team, the best one first. Nil without a team.
     package var routes: [DeviceRoute]?
 

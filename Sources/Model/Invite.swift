@@ -123,21 +123,49 @@ package struct IssuedInvite: Sendable, Codable {
     package let pairing: String?
     /// The addresses at which other machines may reach the broker. Nil for an invite for this machine.
     package let addresses: [String]?
-    /// The pairing string as a QR code (SVG), equally secret. Nil unless the request asked for the code.
-    package let qr: String?
+    /// The pairing string as a QR code, equally secret. Nil unless the request asked for the code.
+    package let qr: InviteQRCode?
 
     package init(
         invite: Invite,
         token: String,
         pairing: String?,
         addresses: [String]? = nil,
-        qr: String? = nil
+        qr: InviteQRCode? = nil
     ) {
         self.invite = invite
         self.addresses = addresses
         self.token = token
         self.pairing = pairing
         self.qr = qr
+    }
+}
+
+/// The QR code of an invite, in the form that the request asked for.
+package enum InviteQRCode: Hashable, Sendable {
+    /// An image in SVG with its border, for `"qr": true` in the body.
+    case svg(String)
+    /// The rows of modules without the border, `1` for a dark one, for `?qr=true` in the query.
+    case rows([String])
+}
+
+/// Encodes as a text or as an array of texts.
+extension InviteQRCode: Codable {
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        if let svg = try? container.decode(String.self) {
+            self = .svg(svg)
+        } else {
+            self = .rows(try container.decode([String].self))
+        }
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        switch self {
+        case .svg(let text): try container.encode(text)
+        case .rows(let rows): try container.encode(rows)
+        }
     }
 }
 

@@ -104,7 +104,8 @@ struct Patchbay: AsyncParsableCommand {
             CommandGroup(
                 name: "Inspect",
                 subcommands: [
-                    StatusCommand.self, ListCommand.self, WatchCommand.self, ShowCommand.self, DevicesCommand.self,
+                    StatusCommand.self, DashboardCommand.self, ListCommand.self, WatchCommand.self, ShowCommand.self,
+                    DevicesCommand.self,
                     ProfilesCommand.self,
                 ]
             ),

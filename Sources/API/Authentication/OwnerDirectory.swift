@@ -57,15 +57,15 @@ package final class OwnerDirectory: Sendable {
         var entry = passwd()
         var found: UnsafeMutablePointer<passwd>?
         return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 16 << 10) { space in
-            guard getpwuid_r(user, &entry, space.baseAddress, space.count, &found) == 0, found != nil else {
-                return nil
-            }
+            guard let buffer = space.baseAddress, getpwuid_r(user, &entry, buffer, space.count, &found) == 0,
+                found != nil, let name = entry.pw_name
+            else { return nil }
             var count = maxGroups
             let groups = [gid_t](unsafeUninitializedCapacity: Int(maxGroups)) { groups, initialized in
-                let isComplete = getgrouplist(entry.pw_name, entry.pw_gid, groups.baseAddress, &count) >= 0
+                let isComplete = getgrouplist(name, entry.pw_gid, groups.baseAddress, &count) >= 0
                 initialized = isComplete ? Int(count) : 0
             }
-            return (String(cString: entry.pw_name), groups)
+            return (String(cString: name), groups)
         }
     }
 }

@@ -1,6 +1,6 @@
 /// The documents of the API as JSON Schemas (draft 2020-12), the schema language of OpenAPI 3.1.
 enum OpenAPISchemas {
-    static let text = "{\(access),\(mcp),\(team),\(core)}"
+    static let text = "{\(access),\(mcp),\(team),\(dashboard),\(core)}"
 
     private static let core = #"""
         "Health":{"type":"object","required":["status","version","degraded"],
@@ -126,6 +126,7 @@ enum OpenAPISchemas {
           "productID":{"type":"integer"},"locationID":{"type":"integer"},
           "name":{"type":"string","description":"as the phone reports it; absent until then"},
           "productType":{"type":"string"},"productVersion":{"type":"string"},
+          "label":{"type":"string"},"note":{"type":"string","description":"an owner's note of the phone"},
           "routes":{"type":"array","description":"in a team: every host with the phone, the best one first",
             "items":{"type":"object","required":["host","transport"],"properties":{
               "host":{"$ref":"#/components/schemas/HostStatus"},"transport":{"enum":["usb","network"]}}}},
@@ -250,11 +251,14 @@ extension OpenAPISchemas {
         "Binding":{"description":"the client that may use the grant: the holder of its token, of any user or of one user; the holder of a TLS key; or every client of a unix socket","oneOf":[{"const":"bearer"},
           {"type":"object","required":["user"],"properties":{"user":{"type":"integer"}}},
           {"type":"object","required":["key"],"properties":{"key":{"$ref":"#/components/schemas/KeyPin"}}},
+          {"type":"object","required":["dashboard"],"properties":{
+            "dashboard":{"type":"integer","description":"the user of the session of an owner's browser"}}},
           {"type":"object","required":["socket"],"properties":{"socket":{"type":"string"}}}]},
         "KeyPin":{"type":"string","pattern":"^[A-Z2-7]{52}$",
           "description":"SHA-256 of a SubjectPublicKeyInfo, in base32"},
         "AuditActor":{"oneOf":[{"enum":["anonymous","broker"]},
-          {"type":"object","required":["grant"],"properties":{"grant":{"type":"string"}}},
+          {"type":"object","required":["grant"],"properties":{"grant":{"type":"string"},
+            "uid":{"type":"integer","description":"the user, if the grant is the session of an owner's browser"}}},
           {"type":"object","required":["host","client"],"properties":{"host":{"type":"string"},"client":{"type":"string"}}},
           {"type":"object","required":["uid","pid","exe"],"properties":{
             "uid":{"type":"integer"},"pid":{"type":"integer"},"exe":{"type":"string"}}}]},
@@ -281,8 +285,9 @@ extension OpenAPISchemas {
           "invite":{"$ref":"#/components/schemas/Invite"},"token":{"$ref":"#/components/schemas/InviteToken"},
           "pairing":{"type":"string","description":"PATCHBAY:1:HOST:PORT:PIN:TOKEN, a secret"},
           "addresses":{"type":"array","items":{"type":"string"},"description":"where other machines may reach the broker"},
-          "qr":{"type":"string","contentMediaType":"image/svg+xml",
-            "description":"the pairing string as a QR code, also a secret; returned only once and not stored"}}},
+          "qr":{"description":"the pairing string as a QR code, also a secret; returned only once and not stored","oneOf":[
+            {"type":"string","contentMediaType":"image/svg+xml"},
+            {"type":"array","description":"rows of modules, 1 for a dark one","items":{"type":"string","pattern":"^[01]+$"}}]}}},
         "InviteList":{"type":"object","required":["schema","invites"],"properties":{
           "schema":{"const":1},"invites":{"type":"array","items":{"$ref":"#/components/schemas/Invite"}}}},
         "RedemptionSpec":{"type":"object","required":["token","client","name"],"additionalProperties":false,"properties":{

@@ -135,4 +135,23 @@ enum DeviceRoutes {
             ListResponse(request.principal.canSeeAllEndpoints ? await request.services.devices.devices() : [])
         )
     }
+
+    /// Sets or removes an owner's note of a phone. The host of the phone keeps it.
+    @Sendable static func setNote(_ request: APIRequest) async throws -> APIResponse {
+        let text = try request.parameter("udid")
+        guard let udid = UDID(text) else {
+            throw Problem(.notFound, "\"\(SanitizedText(text))\" is not a UDID", hint: "patchbay devices")
+        }
+        let note = try await request.body(DeviceNote.self)
+        let host = await request.services.devices.devices().first { $0.udid == udid }?.routes?.first?.host.name
+        if let host, host != request.principal.host {
+            throw Problem(
+                .conflict,
+                "\(udid) is attached to the host \(host), which keeps its note",
+                hint: "add --broker ssh://USER@\(host)"
+            )
+        }
+        try await request.services.deviceNotes.set(note, of: udid)
+        return .noContent
+    }
 }

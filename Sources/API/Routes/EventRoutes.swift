@@ -7,12 +7,20 @@ import Registry
 
 /// `/v1/events`: the endpoint list, the list of devices, and in a team the list of the other hosts.
 ///
-/// The stream begins with the lists. Every change follows.
+/// The stream begins with the lists. Every change follows. With `topics`, further lists follow.
 enum EventRoutes {
+    static let query: [APIRoute.Query] = [
+        .string(
+            "topics",
+            "all, or names separated by commas: \(Topic.allCases.map(\.rawValue).joined(separator: ", "))"
+        )
+    ]
+
     @Sendable static func stream(_ request: APIRequest) async throws -> APIResponse {
         try request.requireStreamPlace()
         let last = HTTPField.Name("Last-Event-ID").flatMap { request.httpRequest.headers[$0] }.flatMap { UInt64($0) }
         let services = request.services
+        let topics = try request.query("topics").map(Topic.topics) ?? []
         return ServerSentEventStream.response(to: request.httpRequest) { events in
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await streamEndpoints(request, after: last, events) }
@@ -26,6 +34,9 @@ enum EventRoutes {
                 }
                 if let hosts = services.endpoints.hosts {
                     group.addTask { try await streamHosts(hosts, request, events) }
+                }
+                for topic in Topic.allCases where topics.contains(topic) && topic.isVisible(to: request) {
+                    group.addTask { try await stream(topic, request, events) }
                 }
                 // The registry drops a reader that is too slow. That ends the whole stream.
                 try await group.next()
@@ -54,6 +65,20 @@ enum EventRoutes {
             try events.send("snapshot", list, id: revision)
         }
         for await change in changes { try send(change) }
+    }
+
+    /// Sends the document of a topic now and after each change, at most once a second.
+    private static func stream(_ topic: Topic, _ request: APIRequest, _ events: ServerSentEventStream) async throws {
+        let (reader, audience) = (request.services.topics, topic.audience(of: request))
+        var sent: [UInt8]?
+        while true {
+            let document = await reader.document(of: topic, for: audience) { try await topic.document(for: request) }
+            if let document, document != sent {
+                events.send(topic.rawValue, encoded: document)
+                sent = document
+            }
+            try await Task.sleep(for: TopicReader.interval)
+        }
     }
 
     /// Sends the list of the other hosts now and after each change.

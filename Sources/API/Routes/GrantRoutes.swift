@@ -56,7 +56,7 @@ extension APIRequest {
     }
 
     /// Returns all grants for an owner; otherwise the principal's own grant and its descendants.
-    fileprivate func grants() async -> [Grant] {
+    func grants() async -> [Grant] {
         let all = await services.accessStore.grants.list
         guard !principal.isOwner else { return all }
         guard let own = principal.grant else { return [] }

@@ -20,18 +20,30 @@ enum InviteRoutes {
                 token: token.reveal(),
                 pairing: pairing,
                 addresses: address?.others,
-                // The QR code is only in this response. The URL of a separate download would contain the secret, or
-                // require storing it.
-                qr: spec.qr == true ? try pairing.map { try QRCode($0).svg() } : nil
+                qr: try pairing.flatMap { try code($0, spec, asRows: request.query("qr") == "true") }
             )
         )
     }
 
+    static let createQuery: [APIRoute.Query] = [
+        .string("qr", "true to get the QR code as rows of modules, for a page that draws it")
+    ]
+
+    /// Returns the QR code that the request asked for. The code is only in this response: the URL of a separate download
+    /// would contain the secret, or require storing it.
+    private static func code(_ pairing: String, _ spec: InviteSpec, asRows: Bool) throws -> InviteQRCode? {
+        if asRows { return .rows(try QRCode(pairing).rows) }
+        return spec.qr == true ? .svg(try QRCode(pairing).svg()) : nil
+    }
+
     /// Lists the invites. With a grant, only the invites that the grant created are listed.
     @Sendable static func list(_ request: APIRequest) async throws -> APIResponse {
+        try .json(ListResponse(await visible(to: request)))
+    }
+
+    static func visible(to request: APIRequest) async -> [Invite] {
         let all = await request.services.accessStore.invites.list
-        let own = request.principal.isOwner ? all : all.filter { $0.createdBy == request.principal.actor }
-        return try .json(ListResponse(own))
+        return request.principal.isOwner ? all : all.filter { $0.createdBy == request.principal.actor }
     }
 
     @Sendable static func revoke(_ request: APIRequest) async throws -> APIResponse {

@@ -16,8 +16,13 @@ enum LeaseRoutes {
             let lease = try await request.whileConnected { try await leases.lease(of: endpoint, for: principal) }
             return try .json(ListResponse(lease.map { [$0] } ?? []))
         }
+        return try .json(ListResponse(await visible(to: request)))
+    }
+
+    /// Returns the leases of the endpoints that the client may see.
+    static func visible(to request: APIRequest) async -> [Lease] {
         let visible = request.visible(await request.services.endpoints.endpoints)
-        return try .json(ListResponse(await leases.held(among: visible, for: principal)))
+        return await request.services.leaseAuthority.held(among: visible, for: request.principal)
     }
 
     /// Takes or renews a lease. A client that disconnects while it waits leaves the queue.

@@ -18,7 +18,7 @@ enum MCPRoutes {
         // The approval is checked when the endpoint is dialled.
         let endpoint = try await request.services.endpoints.endpoint(try request.endpointID())
         guard request.principal.canSee(endpoint) else { throw RegistryError.noSuchEndpoint(endpoint.id.text) }
-        return try await request.respond(with: request.services.mcp.app(endpoint.id))
+        return try await request.respond(with: request.services.mcp.app(endpoint.id), of: endpoint.id)
     }
 
     @Sendable static func all(_ request: APIRequest) async throws -> APIResponse {
@@ -137,7 +137,7 @@ struct ToolCallRequest: Hashable {
 /// MCP over HTTP, and raw JSON.
 extension APIRequest {
     /// Handles the request with an MCP server.
-    func respond(with server: any MCPServer) async throws -> APIResponse {
+    func respond(with server: any MCPServer, of endpoint: EndpointID? = nil) async throws -> APIResponse {
         guard let method = MCPHTTPRequest.Method(rawValue: httpRequest.method.rawValue) else {
             throw Problem(.methodNotAllowed, "MCP does not use \(httpRequest.method)")
         }
@@ -157,6 +157,7 @@ extension APIRequest {
         let (mcp, principal) = (services.mcp, principal.asMCPClient)
         let transport = StreamableHTTPTransport(
             server,
+            endpoint: endpoint,
             sessions: mcp.sessions,
             keepAliveTimer: mcp.keepAliveTimer,
             artifacts: mcp.artifacts

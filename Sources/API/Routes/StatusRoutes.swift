@@ -26,13 +26,18 @@ enum StatusRoutes {
     }
 
     @Sendable static func show(_ request: APIRequest) async throws -> APIResponse {
+        try .json(await status(request))
+    }
+
+    /// Returns the status as the client may see it.
+    static func status(_ request: APIRequest) async -> BrokerStatus {
         var status = await request.services.status()
         let leases = request.services.leases.leases(
             of: request.visible(await request.services.endpoints.endpoints),
             for: request.principal
         )
         status.leases = leases.isEmpty ? nil : leases.count
-        return try .json(request.principal.isOwner ? status : await request.redacted(status))
+        return request.principal.isOwner ? status : await request.redacted(status)
     }
 
     @Sendable static func health(_ request: APIRequest) async throws -> APIResponse {

@@ -122,6 +122,7 @@ extension APIRoute {
         _ path: String,
         _ permission: RoutePermission,
         _ summary: String,
+        query: [Query] = [],
         takes request: String? = nil,
         returns response: String,
         survivesRevocation: Bool = false,
@@ -129,6 +130,7 @@ extension APIRoute {
     ) -> APIRoute {
         var route = post(path, permission, summary, takes: request, returns: response, handler)
         route.returnsCreated = true
+        route.query = query
         route.survivesGrantRevocation = survivesRevocation
         return route
     }

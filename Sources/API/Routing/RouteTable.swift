@@ -40,6 +40,8 @@ enum RouteTable {
 
         .get("/v1/devices", .scope(.registryRead), "List the attached devices",
             returns: "DeviceList", DeviceRoutes.list),
+        .put("/v1/devices/{udid}/note", .owner, "Set or remove the label and the note of a device",
+            takes: "DeviceNote", DeviceRoutes.setNote),
 
         .get("/v1/profiles", .owner, "List the profiles of debug servers",
             returns: "ProfileList", ProfileRoutes.list),
@@ -93,7 +95,12 @@ enum RouteTable {
         .put("/v1/remote", .owner, "Turn the remote listener on or off",
             takes: "RemoteSpec", returns: "RemoteStatus", RemoteRoutes.set),
 
-        .get("/v1/events", .scope(.registryRead), "Stream every change", returns: "events", EventRoutes.stream),
+        .get("/v1/events", .scope(.registryRead), "Stream every change", query: EventRoutes.query,
+            returns: "events", EventRoutes.stream),
+        .get("/v1/problems", .scope(.registryRead), "List what needs a person, with the next step",
+            returns: "ProblemList", ProblemRoutes.list),
+        .get("/v1/agents", .grantHolder, "List the programs that use MCP through the broker; all of them for an owner",
+            returns: "AgentList", AgentRoutes.list),
         .get("/metrics", .scope(.registryRead), "Show the metrics in Prometheus' text format",
             returns: "metrics", MetricsRoutes.show),
         .get("/health", .public, "Check that the broker answers", returns: "Health", StatusRoutes.health),
@@ -108,7 +115,7 @@ enum RouteTable {
         .get("/v1/invites", .scope(.inviteCreate), "List the invites, without their secrets",
             returns: "InviteList", InviteRoutes.list),
         .create("/v1/invites", .scope(.inviteCreate), "Create an invite (a one-time token)",
-            takes: "InviteSpec", returns: "IssuedInvite", InviteRoutes.create),
+            query: InviteRoutes.createQuery, takes: "InviteSpec", returns: "IssuedInvite", InviteRoutes.create),
         .create("/v1/invites/redeem", .public, "Exchange an invite for a grant",
             takes: "RedemptionSpec", returns: "IssuedGrant", survivesRevocation: true, InviteRoutes.redeem),
         .delete("/v1/invites/{id}", .scope(.inviteCreate), "Revoke an invite",

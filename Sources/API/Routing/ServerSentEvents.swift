@@ -20,6 +20,9 @@ struct ServerSentEventStream: Sendable {
         send(SSEEncoder.event(name, id: id, data: try JSONCoding.encoder().encode(value)))
     }
 
+    /// Sends one event whose data is encoded already, as one line of JSON.
+    func send(_ name: String, encoded data: [UInt8]) { send(SSEEncoder.event(name, data: data)) }
+
     private func send(_ event: [UInt8]) {
         if case .dropped = out.yield(event) { out.finish() }
     }

@@ -20,6 +20,9 @@ package struct AccessRequestService: Sendable {
         get async { await store.transaction { store in store.requestQueue.pending(at: store.now()) } }
     }
 
+    /// True if too many wrong codes were entered, until an owner reopens requests.
+    package var areClosed: Bool { get async { await store.userCodeLimiter.isClosed } }
+
     /// Creates an access request for a process on this machine.
     ///
     /// - Parameters:

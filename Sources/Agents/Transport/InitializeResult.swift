@@ -60,17 +60,19 @@ struct RequestMeta: Hashable, Sendable {
 
     let protocolVersion: JSON?
     let capabilities: JSON?
+    let clientInfo: JSON?
     let logLevel: String?
     let progressToken: RPCID?
 
     /// Removes the members from the parameters. The remaining parameters belong to the server.
     init(from params: inout JSONObject) {
         guard var meta = params["_meta"]?.object else {
-            (protocolVersion, capabilities, logLevel, progressToken) = (nil, nil, nil, nil)
+            (protocolVersion, capabilities, clientInfo, logLevel, progressToken) = (nil, nil, nil, nil, nil)
             return
         }
         protocolVersion = meta[Self.protocolVersionKey]
         capabilities = meta[Self.capabilitiesKey]
+        clientInfo = meta[Self.clientInfoKey]
         logLevel = meta[Self.logLevelKey]?.string
         progressToken = meta["progressToken"].flatMap(RPCID.init)
         for name in [

@@ -42,9 +42,11 @@ package actor SessionStore: Service {
     package nonisolated let key: SessionIDSigner
     nonisolated let endedSessions = EndedSessions()
     private var records: [Session: Record] = [:]
+    /// The programs behind the sessions and the requests without one.
+    var agentTable = AgentTable()
     private var sequence = 0
 
-    private let now: @Sendable () -> Date
+    let now: @Sendable () -> Date
     private let persist: @Sendable ([PersistedSubscriptions]) async -> Void
     private nonisolated let (saveSignals, saveSignal) = AsyncStream.makeStream(
         of: Void.self,
@@ -232,6 +234,7 @@ package actor SessionStore: Service {
     /// Ends a session at the request of its client. Later requests with its ID get 404.
     func end(_ session: Session) {
         endedSessions.insert(session)
+        agentTable.remove(AgentTable.Key(id: session.id, holder: session.holder))
         records.removeValue(forKey: session)?.stream?.end()
         saveSignal.yield()
     }

@@ -30,7 +30,9 @@ extension StreamableHTTPTransport {
         let description = await server.description(for: principal)
         let (result, version) = try InitializeResultBuilder.initializeResult(params, description)
         let id = sessions.key.makeID(for: version, ClientCapabilities(params["capabilities"]?.object ?? [:]))
-        await sessions.begin(SessionStore.Session(id: id, holder: principal.holder))
+        let session = SessionStore.Session(id: id, holder: principal.holder)
+        await sessions.begin(session)
+        await sessions.begin(session, client: params["clientInfo"], of: principal, at: endpoint)
         return (result, id)
     }
 

@@ -32,6 +32,7 @@ extension StreamableHTTPTransport {
                 inFlight.end(with: .cancelled)
             }
         }
+        let call = await sessions.beginCall(parsed, of: principal, at: endpoint)
         let end: Result<Void, any Error>
         do {
             let opening = Self.opening(of: parsed, in: httpRequest.headers)
@@ -41,6 +42,7 @@ extension StreamableHTTPTransport {
             end = .success(())
         } catch { end = .failure(error) }
         if let session = parsed.session { await sessions.end(request: parsed.id, of: session) }
+        if let call { await sessions.end(call) }
         try end.get()
     }
 

@@ -1,6 +1,6 @@
 package import AccessControl
 package import Apps
-import Model
+package import Model
 
 /// MCP's Streamable HTTP transport for one MCP URL.
 ///
@@ -13,17 +13,21 @@ package struct StreamableHTTPTransport: Sendable {
     let sessions: SessionStore
     let keepAliveTimer: KeepAliveTimer
     let artifacts: ArtifactResources?
+    /// The endpoint of an app's own server; nil for another server.
+    let endpoint: EndpointID?
 
     /// Creates a transport.
     ///
     /// - Parameters:
     ///   - server: Handles the requests.
+    ///   - endpoint: The endpoint of an app's own server; nil for another server.
     ///   - sessions: The session state; all transports of a broker may share one store.
     ///   - keepAliveTimer: Keeps idle streams open.
     ///   - artifacts: The artifacts that results refer to. They can be read at every URL.
     ///   - clock: Measures how long an acknowledgement waits.
     package init(
         _ server: any MCPServer,
+        endpoint: EndpointID? = nil,
         sessions: SessionStore,
         keepAliveTimer: KeepAliveTimer,
         artifacts: (any ArtifactReader)? = nil,
@@ -37,6 +41,7 @@ package struct StreamableHTTPTransport: Sendable {
             clock: clock
         )
         self.server = server
+        self.endpoint = endpoint
         self.sessions = sessions
         self.keepAliveTimer = keepAliveTimer
         self.artifacts = artifacts.map(ArtifactResources.init)

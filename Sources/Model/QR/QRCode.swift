@@ -89,6 +89,13 @@ extension QRCode {
 }
 
 extension QRCode {
+    /// The rows of modules without the border, `1` for a dark one.
+    package var rows: [String] {
+        (Self.border..<Self.border + size).map { row in
+            String((Self.border..<Self.border + size).map { isDark($0, row) ? "1" : "0" })
+        }
+    }
+
     /// Returns the code with its border as an SVG image, with one unit per module. The image scales to any size and
     /// contains no script.
     package func svg() -> String {

@@ -10,7 +10,9 @@ package protocol DeviceListing: Sendable {
 
 /// The list of attached devices, with a stream of changes for the servers.
 package actor AttachedDevices: DeviceListing {
+    /// The attached devices, with the owners' notes.
     private var list: [Device] = []
+    private var notes: [UDID: DeviceNote] = [:]
     private let phones = Mutex<Set<UDID>>([])
     private let subscribers = Broadcast<[Device]>(slow: .keepsNewest(1))
 
@@ -24,10 +26,24 @@ package actor AttachedDevices: DeviceListing {
     package func deviceLists() -> AsyncStream<[Device]> { subscribers.subscribe(startingWith: list) }
 
     package func set(_ devices: [Device]) {
+        let devices = devices.map(noted)
         guard devices != list else { return }
         list = devices
         phones.withLock { $0 = Set(devices.map(\.udid)) }
         subscribers.send(devices)
+    }
+
+    /// Sets the owners' notes, which the list shows.
+    func setNotes(_ notes: [UDID: DeviceNote]) {
+        self.notes = notes
+        set(list)
+    }
+
+    private func noted(_ device: Device) -> Device {
+        var device = device
+        device.label = notes[device.udid]?.label
+        device.note = notes[device.udid]?.note
+        return device
     }
 
     package func finish() {

@@ -42,6 +42,7 @@ extension APIServices {
             leasePolicy: sources.leasePolicy,
             tcpPort: listeners.tcp.port,
             devices: sources.devices,
+            deviceNotes: sources.deviceNotes,
             advertisements: sources.discovery.bonjour,
             staticEndpoints: state.staticEndpoints,
             profiles: sources.profiles,

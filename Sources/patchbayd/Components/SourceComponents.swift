@@ -16,6 +16,7 @@ struct SourceComponents: Sendable {
     let discovery: DiscoverySources
     /// The phones of this host.
     let attachedDevices: AttachedDevices
+    let deviceNotes: DeviceNotes
     /// The phones of all hosts of the team; nil without one.
     let teamDevices: TeamDevices?
     let brokers = NearbyBrokers()
@@ -41,6 +42,12 @@ struct SourceComponents: Sendable {
         let (configuration, registry, logger) = (startup.configuration, state.registry, startup.logger)
         let attachedDevices = AttachedDevices()
         self.attachedDevices = attachedDevices
+        deviceNotes = try await DaemonError.reading { () async throws(StateError) in
+            try await DeviceNotes(
+                file: StateFile("device-notes", in: state.directory, health: state.health, logger: logger),
+                devices: attachedDevices
+            )
+        }
         teamDevices = state.endpoints.hosts.map { TeamDevices(local: attachedDevices, hosts: $0) }
         discovery = try DiscoverySources(
             configuration: configuration,

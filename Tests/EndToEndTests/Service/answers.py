@@ -42,11 +42,25 @@ desk = expect(201, "POST", "/v1/advertisements", advertised)["id"]
 expect(200, "POST", f"/v1/endpoints/{lab}/probe")
 for target in ("/v1/status", "/v1/endpoints", "/v1/endpoints?state=online&app=none", "/v1/endpoints?since=0&waitSeconds=0",
                f"/v1/endpoints/{lab}", "/v1/devices", "/v1/tunnels", f"/v1/tunnels/{first['id']}",
-               "/v1/advertisements", "/health", "/openapi.json", "/v1/events"):
+               "/v1/advertisements", "/health", "/openapi.json", "/v1/events", "/v1/events?topics=all", "/v1/problems",
+               "/v1/agents"):
     expect(200, "GET", target)
 expect(200, "PATCH", f"/v1/advertisements/{desk}", {"txt": [{"key": "path", "base64": "/w=="}]})
 expect(200, "POST", "/v1/tunnels/ephemeral", [tunnel("tcp:127.0.0.1:0")])
 expect(200, "POST", "/v1/advertisements/ephemeral", advertised | {"name": "Held"})
+
+expect(400, "GET", "/v1/events?topics=status,weather")
+
+# The dashboard: the page and the exchange of a code are on the TCP listener only.
+expect(404, "GET", "/")
+expect(404, "GET", "/dashboard/0123456789abcdef/app.js")
+code = expect(201, "POST", "/v1/dashboard/codes")
+assert code["url"].endswith("/#code=" + code["code"]), code["url"]
+expect(403, "POST", "/v1/dashboard/sessions", {"code": code["code"]})
+expect(204, "PUT", f"/v1/devices/{udid}/note", {"label": "drawer 3", "note": "cracked screen"})
+expect(204, "PUT", f"/v1/devices/{udid}/note", {})
+expect(400, "PUT", f"/v1/devices/{udid}/note", {"label": "x" * 61})
+expect(404, "PUT", "/v1/devices/none/note", {"label": "x"})
 
 # MCP endpoints: the broker's own, and that of a small app with MCP 2025-06-18.
 class App(http.server.BaseHTTPRequestHandler):

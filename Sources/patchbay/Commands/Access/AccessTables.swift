@@ -58,33 +58,15 @@ enum AccessTables {
     /// Describes a pending request and the command that lists requests, in two lines. An owner looks before an approval.
     static func notice(_ request: AccessRequest, isColoured: Bool) -> String {
         let title = ANSIStyle.yellow.paint("request:", isOn: isColoured)
-        let selector = Formatting.selector(request.permissions.selector)
-        return "\(title) \"\(request.name)\" (\(Formatting.caller(request.requester))) asks for "
-            + "\(request.permissions) on \(selector), code \(request.userCode)\ntry: patchbay requests"
+        return "\(title) \(request.summary)\ntry: patchbay requests"
     }
 }
 
 /// Access control values as text.
 extension Formatting {
-    static func caller(_ caller: AuditActor) -> String {
-        switch caller {
-        case .process(let uid, let pid, let executable): "user \(uid), \(executable) (process \(pid))"
-        case .grant(let id): "grant \(id)"
-        case .dashboard(let uid, let id): "user \(uid) in a browser (grant \(id))"
-        case .member(let host, let client): "\(client) on \(host)"
-        case .anonymous: "anonymous"
-        case .broker: "patchbayd"
-        }
-    }
+    static func caller(_ caller: AuditActor) -> String { caller.summary }
 
-    static func selector(_ selector: Selector) -> String {
-        switch selector {
-        case .all: "all"
-        case .endpoints(let ids): ids.sorted().map(\.text).joined(separator: ", ")
-        case .bundles(let bundles): bundles.sorted().map { "app \(SanitizedText($0))" }.joined(separator: ", ")
-        case .hosts(let hosts): hosts.sorted().map { "host \($0)" }.joined(separator: ", ")
-        }
-    }
+    static func selector(_ selector: Selector) -> String { selector.summary }
 
     static func binding(_ binding: GrantBinding) -> String {
         switch binding {

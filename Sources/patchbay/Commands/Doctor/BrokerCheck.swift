@@ -84,27 +84,25 @@ struct BrokerCheck {
     }
 
     /// Converts a finding of the broker; the text includes the next step.
-    static func finding(_ what: String) -> Check { Check.warn("access", what) }
+    static func finding(_ what: String) -> Check { Check(.finding(what)) }
 
     /// Converts a failed write of the broker, whose message names the file and the reason.
-    static func storage(_ what: String) -> Check {
-        Check.fail("state", what, try: "patchbay logs -p warning")
-    }
-
-    /// Returns the first command in a hint of the broker, which may describe several steps.
-    private static func command(in hint: String) -> String {
-        let parts = hint.split(separator: "`", omittingEmptySubsequences: false)
-        return parts.count > 2 ? String(parts[1]) : hint
-    }
+    static func storage(_ what: String) -> Check { Check(.storage(what)) }
 
     /// Converts the status of a source.
     static func source(_ source: SourceStatus) -> Check {
-        switch source.state {
-        // A source that works and has a hint works in part.
-        case .ok where source.hint == nil: .ok(source.name, source.detail)
-        case .off: .ok(source.name, source.detail)
-        case .ok, .starting, .missing:
-            Check.warn(source.name, source.detail, try: source.hint.map(command))
-        }
+        source.problem.map(Check.init) ?? .ok(source.name, source.detail)
+    }
+}
+
+extension Check {
+    /// Converts a problem of the broker, with its command.
+    init(_ problem: BrokerProblem) {
+        self.init(
+            name: problem.subject,
+            verdict: problem.severity == .problem ? .fail : .warn,
+            detail: problem.text,
+            hint: problem.command ?? problem.hint
+        )
     }
 }

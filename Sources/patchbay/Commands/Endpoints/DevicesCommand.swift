@@ -14,7 +14,21 @@ struct DevicesCommand: AsyncParsableCommand {
 
               patchbay devices
               patchbay devices --watch
-            """
+              patchbay devices note 00008030-000D9C2E0C41802E --label "drawer 3"
+            """,
+        subcommands: [DeviceListCommand.self, DeviceNoteCommand.self],
+        defaultSubcommand: DeviceListCommand.self
+    )
+}
+
+struct DeviceListCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List the attached phones.",
+        discussion: """
+              patchbay devices --json
+            """,
+        aliases: ["ls"]
     )
 
     @Flag(help: "Print each attached and detached phone until Ctrl-C.")
@@ -48,11 +62,13 @@ struct DevicesCommand: AsyncParsableCommand {
                 "No phones. Plug in a phone, unlock it and trust this computer. `patchbay doctor` checks usbmuxd."
             )
         }
-        try output.table(Self.table(of: devices))
+        try output.table(DevicesCommand.table(of: devices))
         let hosts = devices.flatMap { ($0.routes ?? []).map(\.host) }
         if let note = TeamText.staleNote(on: hosts) { try output.line("\n\(note)") }
     }
+}
 
+extension DevicesCommand {
     static func table(of devices: [Device], now: Date = Date()) -> Table {
         Table(
             of: devices.sorted { $0.udid < $1.udid },
@@ -66,6 +82,8 @@ struct DevicesCommand: AsyncParsableCommand {
                         TeamText.cell(of: device.routes ?? [], now: now)
                     }
                 ),
+                .init("LABEL", isShown: devices.contains { $0.label != nil }) { $0.label?.text ?? "-" },
+                .init("NOTE", isShown: devices.contains { $0.note != nil }) { $0.note?.text ?? "-" },
                 .init("SINCE", style: { _ in .dim }) { Formatting.ago($0.attachedAt, now: now) },
             ]
         )

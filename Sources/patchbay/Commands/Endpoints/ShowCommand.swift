@@ -36,13 +36,26 @@ struct ShowCommand: AsyncParsableCommand {
         let approvals = try? await client.approvals.list()
         let approval = approvals?.first { $0.endpoint == endpoint.id }
         try output.line(
-            Self.text(endpoint, approval, vmService: VMServiceText.facts(urls), isColoured: output.isColoured)
+            Self.text(
+                endpoint,
+                approval,
+                device: try await Self.device(of: endpoint, client),
+                vmService: VMServiceText.facts(urls),
+                isColoured: output.isColoured
+            )
         )
+    }
+
+    /// Returns the phone of an endpoint, for its note; nil if it is not attached.
+    private static func device(of endpoint: Endpoint, _ client: PatchbayClient) async throws -> Device? {
+        guard let udid = endpoint.location.udid else { return nil }
+        return try? await client.devices().first { $0.udid == udid }
     }
 
     static func text(
         _ endpoint: Endpoint,
         _ approval: Approval? = nil,
+        device: Device? = nil,
         vmService: [(String, String?)] = [],
         now: Date = Date(),
         isColoured: Bool
@@ -55,6 +68,7 @@ struct ShowCommand: AsyncParsableCommand {
             ("kind", endpoint.kind.text), ("can", isBlocked ? nil : Self.list(endpoint.capabilities)),
             ("cannot", isBlocked ? "be connected to" : Self.list(endpoint.limits)),
             ("phone", Self.phone(of: endpoint)),
+            ("label", device?.label?.text), ("note", device?.note?.text),
             ("host", endpoint.location.host?.text),
             ("team host", endpoint.host.map { TeamText.host($0, now: now) }),
             ("approval", Self.approval(of: endpoint, approval, now: now)),

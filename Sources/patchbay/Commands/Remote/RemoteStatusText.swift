@@ -11,17 +11,8 @@ struct RemoteStatusText {
         for line in lines { try output.line(line) }
     }
 
-    /// One line: the state, and the address or the reason why there is none.
-    var summary: String {
-        switch status.state {
-        case .off: "off"
-        case .listening: "listening on \(address), \(connections)"
-        case .waiting: "waiting for \(address): \(Console.plain(status.problem ?? "not open yet"))"
-        }
-    }
-
     var lines: [String] {
-        var lines = ["listener    \(summary)\(status.configured ? " (api.remote)" : "")"]
+        var lines = ["listener    \(status.summary)\(status.configured ? " (api.remote)" : "")"]
         if !status.reachable.isEmpty {
             lines.append("reachable   \(status.reachable.map(Console.plain).joined(separator: ", "))")
         }
@@ -35,19 +26,7 @@ struct RemoteStatusText {
 
     /// The check of `patchbay doctor`; nil if the listener is off.
     var check: Check? {
-        switch status.state {
-        case .off: nil
-        case .listening: .ok("remote", summary)
-        case .waiting:
-            Check.warn(
-                "remote",
-                summary + (status.configured ? "; api.remote of the configuration selects the address" : ""),
-                try: status.configured ? "patchbay config show" : "patchbay remote off"
-            )
-        }
+        if let problem = status.brokerProblem { return Check(problem) }
+        return status.state == .off ? nil : .ok("remote", status.summary)
     }
-
-    private var address: String { Console.plain(status.address ?? "?") }
-
-    private var connections: String { "\(status.connections) connection\(status.connections == 1 ? "" : "s")" }
 }

@@ -40,20 +40,10 @@ struct StatusCommand: AsyncParsableCommand {
         now: Date = Date(),
         isColoured: Bool
     ) -> String {
-        var lines = status.sources.filter(\.isDegraded).flatMap { source in
-            ["\(ANSIStyle.yellow.paint("problem:", isOn: isColoured)) \(source.name): \(source.detail)"]
-                + (source.hint.map { ["try: \($0)"] } ?? [])
-        }
-        lines += (status.findings ?? []).map {
-            "\(ANSIStyle.yellow.paint("problem:", isOn: isColoured)) access: \(Console.plain($0))"
-        }
-        lines += (status.storage ?? []).map {
-            "\(ANSIStyle.red.paint("problem:", isOn: isColoured)) state: \(Console.plain($0))"
-        }
-        if let remote = status.remote, remote.state == .waiting {
-            lines.append(
-                "\(ANSIStyle.yellow.paint("problem:", isOn: isColoured)) remote: \(RemoteStatusText(remote).summary)"
-            )
+        var lines = status.problems.flatMap { problem in
+            let style = problem.severity == .problem ? ANSIStyle.red : .yellow
+            return ["\(style.paint("problem:", isOn: isColoured)) \(problem.subject): \(Console.plain(problem.text))"]
+                + ((problem.hint ?? problem.command).map { ["try: \(Console.plain($0))"] } ?? [])
         }
         lines += requests.map { AccessTables.notice($0, isColoured: isColoured) }
         if !lines.isEmpty { lines.append("") }
@@ -67,7 +57,7 @@ struct StatusCommand: AsyncParsableCommand {
             "tunnels    \(status.tunnels == 0 ? "none" : "\(status.tunnels)")",
         ]
         if let streams = status.streams { lines.append("streams    \(streams)") }
-        if let remote = status.remote { lines.append("remote     \(RemoteStatusText(remote).summary)") }
+        if let remote = status.remote { lines.append("remote     \(remote.summary)") }
         if let host = status.host {
             lines.append("team       \(TeamText.summary(of: host, status.hosts ?? [], now: now))")
         }

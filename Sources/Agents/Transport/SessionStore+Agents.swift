@@ -1,0 +1,44 @@
+import AccessControl
+import Apps
+package import Model
+
+/// The agents of the sessions and of the requests without one.
+extension SessionStore {
+    /// A running call, for `end(_:)`.
+    struct AgentCall: Sendable {
+        fileprivate let agent: AgentTable.Key
+        fileprivate let number: Int
+    }
+
+    /// The agents, those with the newest calls first.
+    package func agents() -> [AgentSession] { agentTable.sessions(at: now()) }
+
+    /// Records a new session of an agent.
+    func begin(_ session: Session, client: JSON?, of principal: Principal, at endpoint: EndpointID?) {
+        let key = AgentTable.Key(id: session.id, holder: session.holder)
+        agentTable.touch(key, client: AgentSession.Client(client), of: principal, at: endpoint, now: now())
+    }
+
+    /// Records a request of an agent, and the beginning of its call of a tool.
+    ///
+    /// - Returns: The call; nil for a request that calls no tool.
+    func beginCall(_ parsed: ParsedRequest, of principal: Principal, at endpoint: EndpointID?) -> AgentCall? {
+        let client = AgentSession.Client(parsed.meta.clientInfo)
+        // A client of MCP 2026-07-28 names its program in each request.
+        let id = parsed.session?.id ?? client.map { "\($0.name)/\($0.version?.text ?? "")" }
+        guard let id else { return nil }
+        let key = AgentTable.Key(id: id, holder: principal.holder)
+        agentTable.touch(key, client: client, of: principal, at: endpoint, now: now())
+        guard let tool = parsed.request.tool else { return nil }
+        let arguments = endpoint == nil ? parsed.request.params["arguments"] : nil
+        let called = tool == "endpoint_call" ? arguments?["tool"]?.string : nil
+        let call = AgentSession.Call(
+            tool: SanitizedText(called ?? tool),
+            endpoint: endpoint ?? arguments?["endpoint"]?.string.flatMap { EndpointID($0) },
+            startedAt: now()
+        )
+        return AgentCall(agent: key, number: agentTable.beginCall(call, of: key))
+    }
+
+    func end(_ call: AgentCall) { agentTable.endCall(call.number, of: call.agent) }
+}
