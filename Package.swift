@@ -210,7 +210,7 @@ let package = Package(
             "DevicesTests",
             ["CLinux", "Devices", "Model", "Samples", "SystemIO", "TestSupport", "Tunnels", logging, lifecycle]
         ),
-        tests("RegistryTests", ["Model", "Registry", "Samples", "TestSupport"]),
+        tests("RegistryTests", ["Model", "Registry", "Samples", "SystemIO", "TestSupport", logging]),
         tests(
             "TeamTests",
             [
@@ -285,7 +285,7 @@ let package = Package(
             ],
             exclude: [
                 "AccessControl/access_end.py", "AccessControl/api_client.py", "AccessControl/browser.py",
-                "AccessControl/full_disk.py",
+                "AccessControl/dashboard.py", "AccessControl/full_disk.py",
                 "AccessControl/grant_termination.py",
                 "AccessControl/impersonation.py", "AccessControl/leaks.py", "AccessControl/redemption_race.py",
                 "AccessControl/users.py", "Agents/caller.py", "Agents/environment", "Agents/framework.py",

@@ -95,6 +95,48 @@ import Testing
         #expect(try status(tcp, [("Sec-Fetch-Site", site)]) == expected)
     }
 
+    private let page = RequestValidator(
+        hostRule: .loopback(port: 7_282),
+        allowedOrigins: ["http://localhost:5173"],
+        pageScheme: "http"
+    )
+    private let remotePage = RequestValidator(hostRule: .any, allowedOrigins: [], pageScheme: "https")
+
+    @Test(arguments: [("none", 200), ("same-origin", 200), ("same-site", 403), ("cross-site", 403), ("", 403)])
+    func `the listener's own page may send requests, and a page of another port may not`(site: String, expected: Int)
+        throws
+    {
+        for host in ["localhost:7282", "127.0.0.1:7282", "[::1]:7282"] {
+            #expect(try status(page, host: host, [("Sec-Fetch-Site", site)]) == expected)
+            let own = [("Origin", "http://\(host)"), ("Sec-Fetch-Site", site)]
+            #expect(try status(page, host: host, method: .post, own) == expected)
+        }
+        #expect(try status(remotePage, host: "lab:7283", [("Sec-Fetch-Site", site)]) == expected)
+        let own = [("Origin", "https://lab:7283"), ("Sec-Fetch-Site", site)]
+        #expect(try status(remotePage, host: "lab:7283", own) == expected)
+    }
+
+    @Test func `a page of another origin may not use the dashboard's rules`() throws {
+        let host = "localhost:7282"
+        for origin in ["http://localhost:3000", "http://127.0.0.1:7282", "https://localhost:7282", "null"] {
+            let fields = [("Origin", origin), ("Sec-Fetch-Site", "same-origin")]
+            #expect(try status(page, host: host, fields) == 403)
+            #expect(try status(page, host: host, [("Origin", "http://\(host)")] + fields) == 403)
+        }
+        // After DNS rebinding, the page has the same origin as the broker, but the host names the page.
+        let rebound = [("Origin", "http://evil.test:7282"), ("Sec-Fetch-Site", "same-origin")]
+        #expect(try status(page, host: "evil.test:7282", rebound) == 421)
+        // Without the port, the page is one of port 80.
+        #expect(try status(page, host: "localhost", [("Sec-Fetch-Site", "same-origin")]) == 403)
+        #expect(try status(page, host: host, [("Sec-Fetch-Site", "same-origin"), ("Sec-Fetch-Site", "none")]) == 200)
+        #expect(
+            try status(page, host: host, [("Sec-Fetch-Site", "same-origin"), ("Sec-Fetch-Site", "cross-site")]) == 403
+        )
+        #expect(try status(remotePage, host: "lab:7283", [("Origin", "http://lab:7283")]) == 403)
+        #expect(try status(remotePage, host: "lab:7283", [("Origin", "https://evil.test")]) == 403)
+        #expect(try status(unix, host: host, [("Sec-Fetch-Site", "same-origin")]) == 403)
+    }
+
     @Test func `a preflight is rejected`() throws {
         let fields = [("Origin", "https://evil.test"), ("Access-Control-Request-Private-Network", "true")]
 

@@ -52,6 +52,21 @@ import Testing
         }
     }
 
+    @Test func `a code for the dashboard and a note of a phone have their routes`() async throws {
+        let code = DashboardCode(code: "c", url: "http://127.0.0.1:7282/#code=c", expiresAt: .epoch)
+        let answer = ScriptedBroker.json(try SampleDocuments.json(code), status: "201 Created")
+        try await ScriptedBroker.with(.pieces([answer])) { broker, client in
+            let created = try await client.dashboardCode()
+            #expect(created == code)
+            #expect(broker.requests.first?.hasPrefix("POST /v1/dashboard/codes HTTP/1.1\r\n") == true)
+        }
+        try await ScriptedBroker.with(.pieces(["HTTP/1.1 204 No Content\r\n\r\n"])) { broker, client in
+            try await client.setNote(DeviceNote(label: SanitizedText("drawer 3")), of: .sample)
+            #expect(broker.requests.first?.hasPrefix("PUT /v1/devices/\(UDID.sample)/note HTTP/1.1\r\n") == true)
+            #expect(broker.requests.first?.hasSuffix(#"{"label":"drawer 3"}"#) == true)
+        }
+    }
+
     @Test func `a body is sent as JSON with its length`() async throws {
         let answer = ScriptedBroker.json(try SampleDocuments.json(SampleDocuments.tunnel), status: "201 Created")
 

@@ -49,6 +49,15 @@ import Testing
         #expect(code.isDark(QRCode.border, QRCode.border))
     }
 
+    @Test func `the rows are the modules without the border`() throws {
+        let code = try QRCode("PATCHBAY")
+        #expect(code.rows.count == code.size && code.rows.allSatisfy { $0.count == code.size })
+        // The finder pattern in the upper left corner (ISO/IEC 18004, section 6.3.3).
+        #expect(
+            code.rows.first?.hasPrefix("11111110") == true && code.rows.dropFirst().first?.hasPrefix("1000001") == true
+        )
+    }
+
     @Test func `a text that does not fit is an error that does not repeat the text`() {
         #expect(throws: QRError.empty) { _ = try QRCode("") }
         #expect(throws: QRError.tooLong(bytes: 2_954)) { try QRCode(String(repeating: "a", count: 2_954)) }

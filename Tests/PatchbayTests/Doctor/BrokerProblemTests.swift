@@ -1,0 +1,70 @@
+import FoundationEssentials
+import Model
+import Samples
+import Testing
+
+@Suite struct BrokerProblemTests {
+    private func status() -> BrokerStatus {
+        BrokerStatus(
+            version: "1",
+            pid: 7,
+            startedAt: Date(timeIntervalSince1970: 0),
+            revision: 1,
+            endpoints: [:],
+            devices: 0,
+            tunnels: 0,
+            sources: []
+        )
+    }
+
+    @Test func `a healthy broker has no problem`() {
+        var status = status()
+        status.sources = [
+            SourceStatus(name: "bonjour", state: .ok, detail: "browsing"),
+            SourceStatus(name: "usbmuxd", state: .off, detail: "turned off", hint: "x"),
+        ]
+        #expect(status.problems.isEmpty)
+    }
+
+    @Test func `each part has a problem with its command`() {
+        var status = status()
+        status.sources = [
+            SourceStatus(
+                name: "usbmuxd",
+                state: .missing,
+                detail: "not there",
+                hint: "start it: `sudo systemctl start usbmuxd`"
+            )
+        ]
+        status.findings = ["a finding"]
+        status.storage = ["x.json could not be written"]
+
+        #expect(status.problems.map(\.subject) == ["usbmuxd", "access", "state"])
+        #expect(status.problems.map(\.severity) == [.warning, .warning, .problem])
+        #expect(
+            status.problems.map(\.command) == ["sudo systemctl start usbmuxd", nil, "patchbay logs -p warning"]
+        )
+        #expect(Set(status.problems.map(\.id)).count == 3)
+    }
+
+    @Test func `a hint in words is no command`() {
+        #expect(BrokerProblem("x", .warning, subject: "x", text: "x", hint: "unplug it").command == nil)
+        #expect(BrokerProblem("x", .warning, subject: "x", text: "x", hint: "patchbay list").command == "patchbay list")
+    }
+
+    @Test func `a thousand pending endpoints are one line`() throws {
+        let endpoints = (0..<1_000).map { number in
+            Endpoint.sample(
+                EndpointID(app: SanitizedText("app\(number)"), location: "lab"),
+                approval: .pending,
+                routes: [.network("10.0.0.7", host: "lab.local")]
+            )
+        }
+        let problem = try #require(endpoints.approvalProblems.first)
+        #expect(endpoints.approvalProblems.count == 1)
+        #expect(problem.text.hasSuffix("and 997 more") && problem.command == "patchbay list")
+        #expect(problem.severity == .information)
+        let one = try #require(endpoints.prefix(1).approvalProblems.first)
+        #expect(one.command?.hasPrefix("patchbay approve ") == true, "\(one)")
+    }
+}
