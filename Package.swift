@@ -132,12 +132,13 @@ let package = Package(
         ),
 
         // Servers and clients.
-        module("Dashboard", ["CDashboard", crypto]),
+        module("Dashboard", ["CDashboard", "CZlib", crypto]),
         module(
             "API",
             [
                 "AccessControl", "Agents", "Apps", "Client", "Dashboard", "Discovery", "Model", "Registry", "SystemIO",
-                "Team", "Transport", "Tunnels", coreMetrics, httpTypes, hummingbirdCore, logging, lifecycle, metrics, nioCore,
+                "Team", "Transport", "Tunnels", coreMetrics, httpTypes, hummingbirdCore, logging, lifecycle, metrics,
+                nioCore,
                 nioExtras, nioHTTP1, nioHTTPTypes, nioPosix, nioTLS,
             ]
         ),

@@ -1,4 +1,5 @@
 import CDashboard
+import CZlib
 import Crypto
 
 /// The broker's web page: files that are part of the program. They are public and contain no data.
@@ -8,16 +9,40 @@ package struct DashboardPage: Sendable {
         package let name: String
         package let mediaType: String
         package let bytes: [UInt8]
-        /// The entity tag (RFC 9110, section 8.8.3), with its quotes.
+        /// The bytes in the content coding `gzip` (RFC 9110, section 8.4.1.3).
+        package let compressed: [UInt8]
+        /// The entity tag (RFC 9110, section 8.8.3), with its quotes. It is a weak one, because both forms have it.
         package let entityTag: String
 
         init(name: String, bytes: [UInt8]) {
             self.name = name
             self.bytes = bytes
+            compressed = Self.compressed(bytes)
             mediaType = MediaType.of(name)
-            entityTag = "\"\(SHA256.hash(data: bytes).hexadecimal(digits: 32))\""
+            entityTag = "W/\"\(SHA256.hash(data: bytes).hexadecimal(digits: 32))\""
+        }
+
+        /// Returns the bytes in the content coding gzip: a header, the deflated data, their CRC-32 and their size (RFC 1952).
+        private static func compressed(_ bytes: [UInt8]) -> [UInt8] {
+            var count = compressBound(uLong(bytes.count))
+            let zlib = [UInt8](unsafeUninitializedCapacity: Int(count)) { space, initialized in
+                let result = compress2(space.baseAddress, &count, bytes, uLong(bytes.count), Z_BEST_COMPRESSION)
+                precondition(result == Z_OK, "the space is large enough for any bytes")
+                initialized = Int(count)
+            }
+            // The form of zlib has 2 bytes before and 4 bytes behind the deflated data (RFC 1950).
+            let checksum = crc32(0, bytes, uInt(bytes.count))
+            return [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 2, 255] + zlib.dropFirst(2).dropLast(4)
+                + littleEndian(UInt32(checksum)) + littleEndian(UInt32(bytes.count))
+        }
+
+        private static func littleEndian(_ number: UInt32) -> [UInt8] {
+            (0..<4).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
         }
     }
+
+    /// The number of bytes that a browser loads for the whole page.
+    var compressedSize: Int { files.values.reduce(index.compressed.count) { $0 + $1.compressed.count } }
 
     /// The policy of the browser for the page: nothing from elsewhere, no inline script, and no frame around the page.
     package static let contentSecurityPolicy = "default-src 'self'; img-src 'self' blob: data:; frame-ancestors 'none'"

@@ -101,11 +101,20 @@ extension APIRequest {
     }
 
     fileprivate func page(_ file: DashboardPage.File, caching: String) -> APIResponse {
-        var headers: HTTPFields = [.eTag: file.entityTag, .cacheControl: caching]
+        var headers: HTTPFields = [.eTag: file.entityTag, .cacheControl: caching, .vary: "Accept-Encoding"]
         if let name = HTTPField.Name("Content-Security-Policy") {
             headers[name] = DashboardPage.contentSecurityPolicy
         }
         if knows(entityTag: file.entityTag) { return .response(Response(status: .notModified, headers: headers)) }
-        return .body(ByteBuffer(bytes: file.bytes), type: file.mediaType, headers: headers)
+        let codings = RequestValidator.values(of: "Accept-Encoding", in: httpRequest.head).flatMap {
+            $0.split(separator: ",")
+        }
+        let isCompressed = codings.contains { $0.filter { $0 != " " } == "gzip" }
+        if isCompressed { headers[.contentEncoding] = "gzip" }
+        return .body(
+            ByteBuffer(bytes: isCompressed ? file.compressed : file.bytes),
+            type: file.mediaType,
+            headers: headers
+        )
     }
 }

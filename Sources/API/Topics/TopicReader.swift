@@ -26,12 +26,8 @@ actor TopicReader {
     /// The number of documents.
     var count: Int { entries.count }
 
-    /// Returns the document of a topic for the clients of an audience; nil if it cannot be read now.
-    ///
-    /// - Parameters:
-    ///   - topic: The topic.
-    ///   - audience: The clients that see the same document.
-    ///   - read: Reads and encodes the document.
+    /// Returns the document of a topic for the clients of an audience, which all see the same one. `read` reads and encodes it.
+    /// Returns nil if it cannot be read now.
     func document(
         of topic: Topic,
         for audience: String,

@@ -48,6 +48,7 @@ struct DashboardCodes: Sendable {
     ///   - code: The text that the client sent.
     ///   - owner: The user of the client's connection, if the kernel reports the user and the user is an owner.
     ///   - now: The current time.
+    /// - Returns: The result, with the reason of a refusal.
     func check(_ code: String, by owner: UInt32?, at now: MonotonicTime) -> Check {
         guard let entry = entries[Self.digest(of: code)] else { return .refused("an unknown dashboard code") }
         guard now < entry.expires else { return .refused("an expired dashboard code") }

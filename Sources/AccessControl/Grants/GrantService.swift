@@ -20,6 +20,7 @@ package struct GrantService: Sendable {
     ///   - token: The token.
     ///   - source: The connection.
     ///   - user: The user of a TCP client, as the kernel reports the user.
+    /// - Returns: The grant.
     /// - Throws: `AccessError.refused`, the same for every reason, or `.tooManyAttempts`.
     package func authenticate(_ token: Token, from source: RequestSource, user: UInt32? = nil) async throws -> Grant {
         let (result, now) = store.live.verify(token, from: source, user: user)

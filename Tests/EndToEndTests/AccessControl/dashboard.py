@@ -5,6 +5,7 @@
   browser SOCKET PORT PAGE_PORT FOLDER           opens a page of another origin in Chromium, and then the dashboard
 """
 
+import gzip
 import http.client
 import http.server
 import json
@@ -98,6 +99,8 @@ def page(port, remote_port, path):
     show("index", index.status, index.headers["content-type"], index.headers["cache-control"])
     show("policy", index.headers["content-security-policy"])
     show("headers", index.headers["x-content-type-options"], index.headers["referrer-policy"])
+    packed = tcp(port, "GET", "/", more={"Accept-Encoding": "br, gzip"})
+    show("gzip", packed.headers["content-encoding"], gzip.decompress(packed.body) == index.body)
     show("unchanged", tcp(port, "GET", "/", more={"If-None-Match": index.headers["etag"]}).status)
     files = re.findall(r"dashboard/[0-9a-f]{16}/[\w.-]+", index.body.decode())
     answers = [tcp(port, "GET", f"/{file}") for file in files]
