@@ -96,11 +96,11 @@ import Testing
     }
 
     private let page = RequestValidator(
-        hostRule: .loopback(port: 7_282),
+        hostHeaderRule: .loopback(port: 7_282),
         allowedOrigins: ["http://localhost:5173"],
         pageScheme: "http"
     )
-    private let remotePage = RequestValidator(hostRule: .any, allowedOrigins: [], pageScheme: "https")
+    private let remotePage = RequestValidator(hostHeaderRule: .any, allowedOrigins: [], pageScheme: "https")
 
     @Test(arguments: [("none", 200), ("same-origin", 200), ("same-site", 403), ("cross-site", 403), ("", 403)])
     func `the listener's own page may send requests, and a page of another port may not`(site: String, expected: Int)
