@@ -82,8 +82,8 @@ extension DevicesCommand {
                         TeamText.cell(of: device.routes ?? [], now: now)
                     }
                 ),
-                .init("LABEL", isShown: devices.contains { $0.label != nil }) { $0.label?.text ?? "-" },
-                .init("NOTE", isShown: devices.contains { $0.note != nil }) { $0.note?.text ?? "-" },
+                .init("LABEL", .wraps, isShown: devices.contains { $0.label != nil }) { $0.label?.text ?? "-" },
+                .init("NOTE", .wraps, isShown: devices.contains { $0.note != nil }) { $0.note?.text ?? "-" },
                 .init("SINCE", style: { _ in .dim }) { Formatting.ago($0.attachedAt, now: now) },
             ]
         )
