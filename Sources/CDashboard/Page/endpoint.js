@@ -1,0 +1,197 @@
+// One app: its state, routes, identity, approval and token; its live screen, tools, states and activity.
+import {fill, foreign, h, icon, setForeign, setState, setText, setTime, stateBadge, time} from './dom.js';
+import {api, may} from './session.js';
+import {leaseOf, store, subscribe, titleOf} from './store.js';
+import {act, dangerButton, emptyView, isTyping} from './parts.js';
+import {approvalCard, identityCard, routesCard, tokenCard, txtCard} from './endpoint-cards.js';
+import {mountScreen} from './screen.js';
+import {mountTools} from './tools.js';
+import {hasStates, mountStates} from './states.js';
+import {mountActivity} from './activity.js';
+
+export const title = 'App';
+
+const TABS = [['overview', 'Overview'], ['tools', 'Tools'], ['states', 'States'], ['activity', 'Activity']];
+// What changes all the time, and is shown by the head alone.
+const cardKey = endpoint => JSON.stringify({...endpoint, lastSeenAt: null, lease: null});
+
+export function render(root, params, ctx) {
+  const id = params.id;
+  let endpoint = null;
+  let tab = null;
+  let endTab = null;
+  let endScreen = null;
+  let cards = [];
+  let key = '';
+
+  const badge = stateBadge('offline');
+  const heading = h('h1', {tabindex: '-1'});
+  const facts = h('p', {class: 'v-facts'});
+  const reason = h('p', {class: 'v-reason'});
+  const lease = h('span', {class: 'v-lease-chip'});
+  const actions = h('div', {class: 'v-actions'});
+  const tabs = h('div', {class: 'v-tabs', role: 'tablist', 'aria-label': 'Parts of the app', onkeydown: stepTab});
+  const panel = h('div', {class: 'v-panel', role: 'tabpanel', tabindex: '-1'});
+  const screen = h('aside', {class: 'v-aside', 'aria-label': 'Live screen'});
+  const head = h('header', {class: 'v-head'}, h('div', {class: 'v-head-main'}, h('div', {class: 'v-row'}, heading, badge, lease), facts, reason), actions);
+  const frame = h('div', {class: 'v-endpoint'}, h('div', {class: 'v-main'}, head, tabs, panel), screen);
+  const seen = time(null, {relative: true});
+
+  function find() {
+    const direct = store.endpoints.get(id);
+    if (direct) return direct;
+    // An ID stays valid after its endpoint joined another one.
+    for (const one of store.endpoints.values()) {
+      if (one.formerIDs?.includes(id) || one.combinedWith?.some(other => other.id === id)) return one;
+    }
+    return null;
+  }
+
+  function show() {
+    const next = find();
+    if (!next) {
+      if (endpoint) close();
+      endpoint = null;
+      return fill(root, store.loaded
+        ? emptyView('This app is not listed', 'No app has the ID ', foreign(id), '. It may have been removed, or your grant does not include it. ', h('a', {href: '#/'}, 'Back to the bench'))
+        : h('p', {class: 'v-hint', role: 'status'}, 'Loading…'));
+    }
+    if (next.id !== endpoint?.id) {
+      close();
+      endpoint = next;
+      fill(root, frame);
+      endScreen = mountScreen(screen, endpoint.id);
+      showHead();
+      openTab(wantedTab());
+    } else if (next !== endpoint) {
+      endpoint = next;
+      showHead();
+    } else {
+      showLease();
+    }
+  }
+
+  function showHead() {
+    setForeign(heading, titleOf(endpoint));
+    ctx.setTitle?.(titleOf(endpoint));
+    setState(badge, endpoint.state);
+    setTime(seen, endpoint.lastSeenAt);
+    const {udid, deviceName, host} = endpoint.location ?? {};
+    const device = udid && store.devices.get(udid);
+    fill(facts,
+      h('span', {}, foreign(endpoint.kind)), endpoint.version && h('span', {}, 'version ', foreign(endpoint.version)),
+      udid ? h('a', {href: `#/d/${encodeURIComponent(udid)}`}, icon('phone'), foreign(device?.label || deviceName || udid)) : host && h('span', {}, icon('machine'), foreign(host)),
+      endpoint.host?.name && h('span', {}, icon('host'), foreign(endpoint.host.name)),
+      endpoint.state !== 'online' && endpoint.lastSeenAt && h('span', {}, 'last seen ', seen),
+      h('code', {}, foreign(endpoint.id)));
+    const next = cardKey(endpoint);
+    setText(reason, endpoint.reason ?? '');
+    if (next === key) return showLease();
+    key = next;
+    fill(actions, actionsOf(endpoint));
+    cards.forEach(card => card.update(endpoint));
+    showTabs();
+    showLease();
+  }
+
+  function showLease() {
+    const held = leaseOf(endpoint);
+    const text = held ? `${held.id} ${held.expiresAt} ${held.own}` : '';
+    if (lease.dataset.key === text) return;
+    lease.dataset.key = text;
+    fill(lease, held && [icon('lock'), held.own ? 'your lease' : foreign(held.holder), held.expiresAt && [' · ', time(held.expiresAt, {left: true})]]);
+  }
+
+  function actionsOf({id: own, state, sources, approval}) {
+    const path = `/v1/endpoints/${encodeURIComponent(own)}`;
+    return [
+      may('registry.read') && state !== 'blocked' && approval === 'approved' && h('button', {type: 'button', onclick: ({currentTarget}) => act(currentTarget, () => api('POST', `${path}/probe`), 'The app was checked.')}, 'Check now'),
+      may('admin') && (state === 'offline' || (sources ?? []).includes('config')) && dangerButton('Remove', () => ({title: 'Remove this app?',
+        text: `${titleOf(endpoint)} leaves the list. Its approval and its token are deleted, and its tunnels end. It returns when it is seen again.`, action: 'Remove'}),
+      async () => { await api('DELETE', path); ctx.navigate('#/'); }),
+    ];
+  }
+
+  // MARK: Tabs
+
+  const available = () => TABS.filter(([name]) => name !== 'states' || hasStates(endpoint));
+  function wantedTab() {
+    const wanted = params.query.get('tab');
+    return available().some(([name]) => name === wanted) ? wanted : hasStates(endpoint) ? 'states' : 'overview';
+  }
+  function showTabs() {
+    const names = available().map(([name]) => name).join();
+    if (tabs.dataset.names === names) return;
+    tabs.dataset.names = names;
+    fill(tabs, available().map(([name, text]) => h('button', {type: 'button', role: 'tab', class: 'v-tab', id: `tab-${name}`, dataset: {name}, onclick: () => openTab(name, true)}, text)));
+    markTab();
+  }
+  function markTab() {
+    for (const button of tabs.children) {
+      const isOpen = button.dataset.name === tab;
+      button.setAttribute('aria-selected', String(isOpen));
+      button.tabIndex = isOpen ? 0 : -1;
+    }
+    panel.setAttribute('aria-labelledby', `tab-${tab}`);
+  }
+  function stepTab(event) {
+    const move = {ArrowRight: 1, ArrowLeft: -1}[event.key];
+    if (!move) return;
+    const all = [...tabs.children];
+    const next = all[(all.findIndex(button => button.dataset.name === tab) + move + all.length) % all.length];
+    openTab(next.dataset.name, true);
+    next.focus();
+    event.preventDefault();
+  }
+  function openTab(name, isChosen) {
+    if (name === tab) return;
+    endTab?.();
+    endTab = null;
+    cards = [];
+    tab = name;
+    markTab();
+    // The address names the tab, and "back" still leads to the view before.
+    if (isChosen) ctx.setQuery({tab: name});
+    fill(panel);
+    if (name === 'tools') endTab = mountTools(panel, endpoint.id).cleanup;
+    else if (name === 'states') endTab = mountStates(panel, endpoint.id);
+    else if (name === 'activity') endTab = mountActivity(panel, {endpoint: endpoint.id}, ctx);
+    else {
+      cards = [approvalCard(), routesCard(), tokenCard(), identityCard(), txtCard()];
+      cards.forEach(card => card.update(endpoint));
+      const events = eventsCard();
+      endTab = events.cleanup;
+      fill(panel, h('div', {class: 'v-cards'}, cards.map(card => card.element), events.element));
+    }
+  }
+
+  // The changes of state that the broker still holds.
+  function eventsCard() {
+    const body = h('ol', {class: 'v-events'});
+    const update = () => {
+      const changes = store.activity.filter(entry => entry.kind === 'change' && entry.endpoint === endpoint.id).slice(-20).reverse();
+      fill(body, changes.map(entry => h('li', {}, time(entry.at), h('span', {}, stateBadge(entry.state ?? 'unknown', {label: false}), foreign(entry.text)))),
+        h('li', {}, time(endpoint.firstSeenAt), h('span', {}, 'first seen')));
+    };
+    update();
+    const end = subscribe('activity', update);
+    return {element: h('section', {class: 'v-card'}, h('h2', {}, 'Events'), body), cleanup: end};
+  }
+
+  function close() {
+    endTab?.();
+    endScreen?.();
+    [endTab, endScreen, tab, key, cards] = [null, null, null, '', []];
+    delete tabs.dataset.names;
+  }
+
+  const onKey = event => {
+    if (isTyping(event) || !endpoint) return;
+    const name = available()[Number(event.key) - 1]?.[0];
+    if (name) openTab(name, true);
+  };
+  document.addEventListener('keydown', onKey);
+  const unsubscribe = subscribe(['endpoints', 'leases', 'devices'], show);
+  show();
+  return () => { unsubscribe(); document.removeEventListener('keydown', onKey); close(); };
+}

@@ -1,0 +1,133 @@
+// Tunnels: create, copy the address, watch the bytes, remove.
+import {bytes, copyButton, dialog, duration, fill, foreign, h, icon, list, noticeProblem, setState, setText, stateBadge, svg} from './dom.js';
+import {api, may} from './session.js';
+import {deviceName, refresh, store, subscribe, titleOf} from './store.js';
+import {dangerButton, emptyView, endpointLink, field, select} from './parts.js';
+
+export const title = 'Tunnels';
+
+const SAMPLES = 60;
+// Bytes per second of the last minute, kept while the page is open.
+const history = new Map();
+
+export function render(root, params, ctx) {
+  const body = h('tbody');
+  const total = h('p', {class: 'v-facts'});
+  const table = h('div', {class: 'v-scroll'}, h('table', {class: 'v-table v-tunnels'},
+    h('thead', null, h('tr', null, ['Local address', 'Leads to', 'State', 'Last minute', 'Total', ''].map(text => h('th', {scope: 'col'}, text || h('span', {class: 'sr'}, 'Actions'))))), body));
+  const place = h('div');
+  fill(root, h('div', {class: 'v-page'}, h('header', {class: 'v-head'}, h('div', {class: 'v-head-main'}, h('h1', null, 'Tunnels'), total),
+    h('div', {class: 'v-actions'}, may('tunnel.open') && h('button', {type: 'button', class: 'primary', onclick: () => tunnelDialog(params.query.get('endpoint'))}, 'New tunnel…'))), place));
+
+  function show() {
+    const tunnels = [...store.tunnels.values()];
+    const open = tunnels.reduce((sum, tunnel) => sum + tunnel.statistics.open, 0);
+    setText(total, tunnels.length ? `${tunnels.length} tunnels, ${open} open connections. A tunnel keeps its address while its phone is away.` : 'A local address that leads to an app or to a port of a phone.');
+    if (!tunnels.length) return fill(place, emptyView('No tunnels', 'A tunnel gives a tool on this machine a fixed address of an app. Command: ', h('code', null, 'patchbay forward tcp:0 --endpoint ID')));
+    if (!table.isConnected) fill(place, table);
+    list(body, tunnels, tunnel => tunnel.id, row, update);
+  }
+  // One sample a second, also while nothing flows.
+  const sample = () => {
+    for (const {id, statistics} of store.tunnels.values()) {
+      const samples = history.get(id) ?? [];
+      samples.push([statistics.bytesPerSecondUp ?? 0, statistics.bytesPerSecondDown ?? 0]);
+      if (samples.length > SAMPLES) samples.shift();
+      history.set(id, samples);
+    }
+    for (const id of history.keys()) if (!store.tunnels.has(id)) history.delete(id);
+    if (!document.hidden) for (const element of body.children) drawGraph(element);
+  };
+  const end = subscribe(['tunnels', 'endpoints', 'devices'], show);
+  const timer = setInterval(sample, 1000);
+  show();
+  sample();
+  if (params.query.get('new') && may('tunnel.open')) tunnelDialog(params.query.get('endpoint'));
+  return () => { end(); clearInterval(timer); };
+}
+
+const addressesOf = ({listenAddresses, spec}) => (listenAddresses?.length ? listenAddresses : [spec.local]).map(address => address.replace(/^tcp:/, ''));
+const portOf = address => /^127\.0\.0\.1:(\d+)$/.exec(address)?.[1];
+
+function row(tunnel) {
+  const addresses = addressesOf(tunnel);
+  const {endpoint, device} = tunnel.spec.target;
+  const name = `${tunnel.id} (${addresses[0]})`;
+  const element = h('tr', {dataset: {row: '', id: tunnel.id}, tabindex: '-1'},
+    h('th', {scope: 'row'}, h('span', {class: 'v-row'}, h('code', {class: 'v-address'}, foreign(addresses[0])), copyButton(addresses[0], `Copy ${addresses[0]}`)),
+      h('span', {class: 'v-sub'}, tunnel.id, addresses.length > 1 && ` · also ${addresses.slice(1).join(', ')}`, !tunnel.spec.persistent && ' · ends with its command', tunnel.spec.allowAnyUser && ' · any user', tunnel.spec.allowBrowsers && ' · browsers')),
+    h('td', null, endpoint ? endpointLink(endpoint) : deviceLink(device)),
+    h('td', null, stateBadge(tunnel.state.name), h('span', {class: 'v-sub v-tunnel-reason'})),
+    h('td', null, svg('svg', {class: 'v-graph', viewBox: `0 0 ${SAMPLES - 1} 24`, preserveAspectRatio: 'none', 'aria-hidden': 'true'}, svg('polyline', {class: 'v-graph-down'}), svg('polyline', {class: 'v-graph-up'})), h('span', {class: 'v-sub v-rate'})),
+    h('td', null, h('span', {class: 'v-total'}), h('span', {class: 'v-sub v-connections'})),
+    h('td', {class: 'v-actions'}, portOf(addresses[0]) && copyButton(`http://127.0.0.1:${portOf(addresses[0])}/`, 'Copy as a URL'),
+      dangerButton('Remove', () => { const open = store.tunnels.get(tunnel.id)?.statistics.open ?? 0; return {title: 'Remove this tunnel?', text: `${name} stops listening.${open ? ` Its ${open} open connections are closed.` : ''} Tools that use this address no longer reach the app.`, action: 'Remove'}; },
+        async () => { await api('DELETE', `/v1/tunnels/${encodeURIComponent(tunnel.id)}`); await refresh('tunnels'); }, `${tunnel.id} is removed.`)));
+  update(element, tunnel);
+  return element;
+}
+
+function update(element, tunnel) {
+  const {statistics: numbers, state} = tunnel;
+  setState(element.querySelector('.state'), state.name);
+  setText(element.querySelector('.v-tunnel-reason'), state.reason ?? '');
+  setText(element.querySelector('.v-rate'), `↑ ${bytes(numbers.bytesPerSecondUp ?? 0)}/s  ↓ ${bytes(numbers.bytesPerSecondDown ?? 0)}/s`);
+  setText(element.querySelector('.v-total'), `↑ ${bytes(numbers.bytesUp)}  ↓ ${bytes(numbers.bytesDown)}`);
+  const failures = Object.entries(numbers.failures ?? {}).map(([reason, count]) => `${count} ${reason}`).join(', ');
+  const connections = element.querySelector('.v-connections');
+  setText(connections, `${numbers.open} open, ${numbers.connections} in all${numbers.lastConnectMilliseconds !== undefined ? `, connected in ${duration(numbers.lastConnectMilliseconds)}` : ''}${failures ? ` · failed: ${failures}` : ''}`);
+}
+
+function drawGraph(element) {
+  const samples = history.get(element.dataset.id);
+  if (!samples) return;
+  const most = Math.max(1000, ...samples.flat());
+  // The root keeps small rates visible beside large ones.
+  const points = index => samples.map((pair, at) => `${SAMPLES - samples.length + at},${(23 - 21 * Math.sqrt(pair[index] / most)).toFixed(1)}`).join(' ');
+  const [down, up] = element.querySelectorAll('polyline');
+  down.setAttribute('points', points(1));
+  up.setAttribute('points', points(0));
+}
+
+function deviceLink({udid, port}) {
+  const device = store.devices.get(udid);
+  return h('a', {href: `#/d/${encodeURIComponent(udid)}`}, icon('phone'), ' ', foreign(device ? deviceName(device) : udid), h('span', {class: 'v-sub'}, `port ${port}`));
+}
+
+/** Opens the form for a tunnel to an app or to a port of a phone. */
+export function tunnelDialog(wanted) {
+  const targets = [...store.endpoints.values()].filter(endpoint => !endpoint.sources?.includes('debuglink') && endpoint.state !== 'blocked').sort((one, other) => titleOf(one).localeCompare(titleOf(other)));
+  const target = h('select', {onchange: show},
+    h('optgroup', {label: 'Apps'}, targets.map(({id}) => h('option', {value: `e ${id}`}, id))),
+    h('optgroup', {label: 'Phones'}, [...store.devices.values()].map(device => h('option', {value: `d ${device.udid}`}, `${deviceName(device)} (${device.udid})`.slice(0, 80)))));
+  if (wanted) target.value = `e ${wanted}`;
+  const port = h('input', {type: 'number', min: '1', max: '65535', placeholder: '9876'});
+  const portField = field('Port of the phone', port);
+  const local = h('input', {type: 'text', autocomplete: 'off', spellcheck: 'false', placeholder: 'any free port'});
+  const anyUser = h('input', {type: 'checkbox'});
+  const browsers = h('input', {type: 'checkbox'});
+  const problem = h('p', {class: 'v-error', role: 'alert'});
+  const form = h('form', {class: 'v-form-body', onsubmit: create}, field('Leads to', target), portField, field('Local port', local, 'A port, an address such as 127.0.0.1:7777, or the path of a socket.'),
+    h('label', {class: 'v-check'}, anyUser, h('span', null, h('b', null, 'Any user of this machine'), h('span', {class: 'v-sub'}, 'Otherwise only programs of your user may connect.'))),
+    h('label', {class: 'v-check'}, browsers, h('span', null, h('b', null, 'Web pages'), h('span', {class: 'v-sub'}, 'Also accepts HTTP requests that a web page could have sent.'))),
+    problem, h('div', {class: 'v-actions'}, h('button', {type: 'submit', class: 'primary'}, 'Create the tunnel')));
+  function show() { portField.hidden = !target.value.startsWith('d '); port.required = !portField.hidden; }
+  async function create(event) {
+    event.preventDefault();
+    const [kind, id] = target.value.split(' ');
+    const text = local.value.trim();
+    const button = form.querySelector('[type=submit]');
+    button.disabled = true;
+    try {
+      const tunnel = await api('POST', '/v1/tunnels', {local: !text ? 'tcp:0' : text.startsWith('/') ? `unix:${text}` : /^(tcp|unix):/.test(text) ? text : `tcp:${text}`,
+        target: kind === 'e' ? {endpoint: id} : {device: {udid: id, port: Number(port.value)}}, noRebind: true, persistent: true, allowAnyUser: anyUser.checked, allowBrowsers: browsers.checked});
+      opened.close();
+      const [address] = addressesOf(tunnel);
+      dialog({title: 'The tunnel is open', body: h('div', {class: 'v-row'}, h('code', {class: 'v-address'}, foreign(address)), copyButton(address, 'Copy the address'))});
+      refresh('tunnels').catch(noticeProblem);
+    } catch (error) { setText(problem, `${error.message} ${error.hint ?? ''}`); }
+    button.disabled = false;
+  }
+  const opened = dialog({title: 'New tunnel', body: form});
+  show();
+}
