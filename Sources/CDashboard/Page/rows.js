@@ -10,20 +10,20 @@ export const deviceLink = (udid) => `#/d/${encodeURIComponent(udid)}`;
 export const routesOf = (endpoint) =>
   [...(endpoint.hostRoutes ?? endpoint.routes ?? []), ...(endpoint.combinedWith ?? []).flatMap((other) => other.hostRoutes ?? other.routes ?? [])];
 /** Returns the address of a route as text. */
-export const routeText = (route) => (route.via === 'usb' ? `cable :${route.port}`
+export const routeText = (route) => (route.via === 'usb' ? `:${route.port}`
   : `${route.address.includes(':') ? `[${route.address}]` : route.address}:${route.port}`);
 
 const approvalTexts = {approved: 'approved', pending: 'waits for an approval', changed: 'another app answers: approve again'};
 /** Returns a sentence about a route, for a tooltip and a screen reader. */
 export function routeTitle(route, isPreferred) {
-  const way = route.via === 'usb' ? 'Cable' : `Network${route.interface ? ` (${printable(route.interface, 20)})` : ''}`;
-  return `${way}, ${printable(routeText(route), 80)}, ${approvalTexts[route.approval] ?? route.approval}${isPreferred ? ', preferred' : ''}`;
+  const way = route.via === 'usb' ? 'Cable, port' : `Network${route.interface ? ` (${printable(route.interface, 20)})` : ''}`;
+  return `${way} ${printable(routeText(route).replace(/^:/, ''), 80)}, ${approvalTexts[route.approval] ?? route.approval}${isPreferred ? ', preferred' : ''}`;
 }
 
 /** Builds the line of a route: strong if it is preferred, dashed without an approval. */
 export function wire(route, isPreferred) {
   return h('span', {class: ['wire', `wire-${route.via === 'usb' ? 'cable' : 'wifi'}`, isPreferred && 'preferred', route.approval !== 'approved' && 'unapproved'],
-    title: routeTitle(route, isPreferred)}, icon(route.via === 'usb' ? 'cable' : 'wifi'));
+    title: routeTitle(route, isPreferred)});
 }
 
 /** Builds the lease of an endpoint or a phone. */
@@ -134,7 +134,7 @@ function showRoutes(row, routes) {
   row.parts.wires.replaceChildren(...(shown.length ? shown.map((route, at) => wire(route, at === preferred)) : [h('span', {class: 'wire none', title: 'No route'})]));
   row.parts.routes.replaceChildren(...shown.map((route, at) =>
     h('span', {class: ['route-text', 'cut', at === preferred && 'preferred', route.approval !== 'approved' && 'unapproved'], title: routeTitle(route, at === preferred)},
-      printable(routeText(route), 60))), ...(routes.length > shown.length ? [h('small', null, `+${routes.length - shown.length} more`)] : []));
+      icon(route.via === 'usb' ? 'cable' : 'wifi'), h('span', {class: 'sr'}, route.via === 'usb' ? 'cable ' : 'Wi-Fi '), printable(routeText(route), 60))), ...(routes.length > shown.length ? [h('small', null, `+${routes.length - shown.length} more`)] : []));
 }
 
 /** Shows tunnels, calls and the lease, which change without their endpoint. */

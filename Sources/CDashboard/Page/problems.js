@@ -1,0 +1,47 @@
+// The problems that `patchbay doctor` finds, on top of the bench: one line, which opens to all of them.
+import {codeLine, fill, foreign, h, icon, list, printable, stateBadge} from './dom.js';
+import {store, subscribe} from './store.js';
+
+const ORDER = ['problem', 'warning', 'information'];
+const KEY = 'patchbay.problems';
+/** Returns the problems, the most severe first. */
+export const sortedProblems = () => [...store.problems.values()].sort((a, b) => ORDER.indexOf(a.severity) - ORDER.indexOf(b.severity));
+
+function item(problem) {
+  return h('li', {class: 'problem'}, stateBadge(problem.severity, {label: false}),
+    h('div', {class: 'problem-text'}, h('p', null, h('strong', null, foreign(problem.subject, null, 80)), ' ', foreign(problem.text)),
+      problem.hint ? h('p', {class: 'dim'}, foreign(problem.hint)) : null, problem.command ? codeLine(problem.command, 'Copy the command') : null));
+}
+
+/** Shows the problems in an element of a fixed height, so that a new problem moves nothing. Returns its cleanup. */
+export function mountProblems(root) {
+  const summary = h('span', {class: 'cut grow'});
+  const badge = stateBadge('ok', {label: false});
+  const toggle = h('button', {type: 'button', class: 'quiet', 'aria-controls': 'problem-list'}, 'Show all', icon('chevron'));
+  const items = h('ul', {class: 'problem-list', id: 'problem-list'});
+  let isOpen = sessionStorage.getItem(KEY) === '1';
+  toggle.addEventListener('click', () => {
+    isOpen = !isOpen;
+    sessionStorage.setItem(KEY, isOpen ? '1' : '');
+    update();
+  });
+  const bar = h('section', {class: 'problems', 'aria-label': 'Problems'}, h('div', {class: 'problem-bar'}, badge, summary, toggle), items);
+  root.append(bar);
+  function update() {
+    const problems = sortedProblems();
+    const count = problems.filter(({severity}) => severity !== 'information').length;
+    const [first] = problems;
+    badge.className = `state state-${!first || first.severity === 'information' ? 'online' : first.severity === 'problem' ? 'blocked' : 'pending'}`;
+    badge.lastChild.textContent = first?.severity ?? 'ok';
+    bar.dataset.severity = count ? first.severity : 'none';
+    if (count) fill(summary, h('strong', null, `${count} ${count === 1 ? 'problem' : 'problems'}: `), h('bdi', null, printable(first.text, 200)));
+    else fill(summary, 'No problems');
+    toggle.hidden = problems.length === 0;
+    toggle.setAttribute('aria-expanded', String(isOpen));
+    toggle.firstChild.textContent = isOpen ? 'Hide' : 'Show';
+    items.hidden = !isOpen || problems.length === 0;
+    list(items, problems, (problem) => problem.id, item, (element, problem) => element.replaceChildren(...item(problem).childNodes));
+  }
+  update();
+  return subscribe('problems', update);
+}
