@@ -1,5 +1,6 @@
 // The agents of the bench in one line: who is connected, and which call runs.
 import {foreign, h, icon, list, printable, setText, setTime, stateBadge, time} from './dom.js';
+import {who} from './session.js';
 import {store, subscribe} from './store.js';
 
 function card(agent) {
@@ -27,8 +28,10 @@ function update(element, agent) {
 export function mountAgents(root) {
   const items = h('ul', {class: 'agent-list', tabindex: '0', 'aria-label': 'Agents'});
   const none = h('span', {class: 'dim'}, 'No agent is connected. The page of an app shows how to connect one.');
-  root.append(h('section', {class: 'agents', 'aria-label': 'Agents and their calls'}, items, none));
+  const section = h('section', {class: 'agents', 'aria-label': 'Agents and their calls'}, items, none);
+  root.append(section);
   const show = () => {
+    section.hidden = !who?.isOwner && store.agents.size === 0;
     none.hidden = store.agents.size > 0;
     items.hidden = store.agents.size === 0;
     list(items, [...store.agents.values()], (agent) => agent.id, card, update);

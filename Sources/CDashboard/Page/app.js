@@ -3,7 +3,7 @@
 // A view module exports `title` and `render(root, params, ctx)`, which returns its cleanup. `params` has `id` or `udid`
 // of the route, and `query` (URLSearchParams). `ctx` has `navigate(hash)`, `setTitle(text)` and `setQuery(changes)`,
 // which replaces the query of the address without rendering again.
-import {clockText, dialog, fill, h, icon, notice, noticeProblem} from './dom.js';
+import {clockText, codeLine, dialog, fill, h, icon, notice, noticeProblem} from './dom.js';
 import {exchange, may, onSession, restore, signOut, useToken, who} from './session.js';
 import {store, subscribe} from './store.js';
 
@@ -165,7 +165,7 @@ function showSignIn(problem) {
   }}, h('label', {htmlFor: 'token'}, 'Or paste the token of a grant'), h('div', {class: 'joined'}, field, button),
   h('small', {id: 'token-help'}, 'It stays in this tab and is sent to this broker only.'));
   fill(main, h('section', {class: 'sign-in'}, h('h1', null, 'Patchbay'), h('p', null, 'Run this command on the machine of the broker. It opens this page signed in.'),
-    h('div', {class: 'code-line'}, h('code', null, 'patchbay dashboard')), message, form));
+    codeLine('patchbay dashboard', 'Copy the command'), message, form));
   main.className = '';
   field.focus();
 }
@@ -254,6 +254,8 @@ async function signedIn() {
   } catch (error) {
     reportError(error);
   }
+  // A view that is loaded already also opens while the broker is away.
+  setTimeout(() => { for (const [, load] of ROUTES) load().catch(() => {}); }, 2000);
 }
 
 applyTheme(localStorage.getItem('patchbay.theme'));

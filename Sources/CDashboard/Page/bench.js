@@ -1,5 +1,5 @@
 // The bench: hosts, phones on their cables, machines, and their apps, live.
-import {codeLine, confirmDialog, fill, foreign, h, icon, list, notice, noticeProblem, setText, setForeign, time} from './dom.js';
+import {codeLine, confirmDialog, fill, foreign, h, icon, list, notice, noticeProblem, printable, setText, setForeign, time} from './dom.js';
 import {mountAgents} from './agents.js';
 import {groupsOf, matcher, needsApproval, placeOf} from './filter.js';
 import {mountProblems} from './problems.js';
@@ -93,7 +93,7 @@ export function render(root, {query}, ctx) {
     const key = options.map(([value, label]) => `${value}=${label}`).join('\n');
     if (select.key !== key && document.activeElement !== select) {
       select.key = key;
-      fill(select, h('option', {value: ''}, all), options.map(([value, label]) => h('option', {value}, String(label).slice(0, 60))));
+      fill(select, h('option', {value: ''}, all), options.map(([value, label]) => h('option', {value}, printable(label, 60))));
     }
     if (select.value !== filter[name]) select.value = filter[name];
     select.hidden = options.length < 2 && !filter[name];
@@ -188,7 +188,7 @@ export function render(root, {query}, ctx) {
   }
   function updateSection(element, item) {
     const isSame = element.item && element.item.endpoints.length === item.endpoints.length && element.isDone && item.endpoints.every((endpoint, at) => endpoint === element.item.endpoints[at]);
-    const isSameHead = element.item?.device === item.device && element.item?.machine === item.machine && element.item.endpoints.length === item.endpoints.length;
+    const isSameHead = element.item && element.item.device === item.device && element.item.machine === item.machine && element.item.endpoints.length === item.endpoints.length;
     element.item = item;
     if (!isSameHead) showSectionHead(element, item);
     if (isSame) return;

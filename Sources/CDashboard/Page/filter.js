@@ -68,7 +68,7 @@ export function groupsOf(endpoints, by, {showsEmptyDevices}) {
       group.sections[0].endpoints.push(endpoint);
       groups.set(title, group);
     }
-    return [...groups.values()].sort((a, b) => compare(a.title, b.title));
+    return [...groups.values()].sort((a, b) => compare(a.title.toLowerCase(), b.title.toLowerCase()));
   }
   const own = store.status?.host ?? '';
   const groups = new Map();

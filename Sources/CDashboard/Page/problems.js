@@ -1,5 +1,6 @@
 // The problems that `patchbay doctor` finds, on top of the bench: one line, which opens to all of them.
 import {codeLine, fill, foreign, h, icon, list, printable, stateBadge} from './dom.js';
+import {who} from './session.js';
 import {store, subscribe} from './store.js';
 
 const ORDER = ['problem', 'warning', 'information'];
@@ -33,6 +34,8 @@ export function mountProblems(root) {
     const [first] = problems;
     badge.className = `state state-${!first || first.severity === 'information' ? 'online' : first.severity === 'problem' ? 'blocked' : 'pending'}`;
     badge.lastChild.textContent = first?.severity ?? 'ok';
+    // Only an owner gets problems, so nobody else is told that there are none.
+    bar.hidden = !who?.isOwner && problems.length === 0;
     bar.dataset.severity = count ? first.severity : 'none';
     if (count) fill(summary, h('strong', null, `${count} ${count === 1 ? 'problem' : 'problems'}: `), h('bdi', null, printable(first.text, 200)));
     else fill(summary, 'No problems');

@@ -134,7 +134,7 @@ function showRoutes(row, routes) {
   row.parts.wires.replaceChildren(...(shown.length ? shown.map((route, at) => wire(route, at === preferred)) : [h('span', {class: 'wire none', title: 'No route'})]));
   row.parts.routes.replaceChildren(...shown.map((route, at) =>
     h('span', {class: ['route-text', 'cut', at === preferred && 'preferred', route.approval !== 'approved' && 'unapproved'], title: routeTitle(route, at === preferred)},
-      icon(route.via === 'usb' ? 'cable' : 'wifi'), h('span', {class: 'sr'}, route.via === 'usb' ? 'cable ' : 'Wi-Fi '), printable(routeText(route), 60))), ...(routes.length > shown.length ? [h('small', null, `+${routes.length - shown.length} more`)] : []));
+      icon(route.via === 'usb' ? 'cable' : 'wifi'), h('span', {class: 'sr'}, route.via === 'usb' ? 'cable ' : 'network '), printable(routeText(route), 60))), ...(routes.length > shown.length ? [h('small', null, `+${routes.length - shown.length} more`)] : []));
 }
 
 /** Shows tunnels, calls and the lease, which change without their endpoint. */

@@ -1,0 +1,76 @@
+"""Sign-in and the event stream: codes, sessions of several tabs, and a broker that goes away and returns."""
+from page import open_page
+
+
+def code_leaves_the_address(page, base, code, used_code):
+    """The code is exchanged, the view that was asked for stays, and the history has no code."""
+    open_page(page, base, code, "/d/some-phone")
+    assert page.url.endswith("#/d/some-phone"), page.url
+    assert page.evaluate("sessionStorage.length") > 0
+    assert page.evaluate("document.cookie") == ""
+    assert page.evaluate("history.length") <= 2
+    other = page.context.browser.new_context().new_page()
+    other.goto(f"{base}/#code={used_code}")
+    other.wait_for_selector(".sign-in")
+    assert "code" in other.locator(".form-problem").inner_text()
+    assert "code=" not in other.url
+    other.close()
+
+
+def session_of_another_tab(page, base, code):
+    """A new tab gets the session of the first one, and its address survives."""
+    open_page(page, base, code)
+    other = page.context.new_page()
+    other.goto(f"{base}/#/d/some-phone")
+    other.wait_for_selector("#top:not([hidden])")
+    assert other.url.endswith("#/d/some-phone")
+    other.close()
+
+
+def many_tabs_share_one_stream(page, base, code, count=9):
+    """The ninth tab loads, although a browser opens six connections to an origin."""
+    open_page(page, base, code)
+    tabs = [page.context.new_page() for _ in range(count)]
+    for tab in tabs:
+        tab.goto(f"{base}/#/")
+        tab.wait_for_selector(".row", timeout=10000)
+    for tab in tabs:
+        tab.close()
+
+
+def disconnected_and_back(page, base, code, stop, start):
+    """The page says which time it shows, keeps its rows, and returns without a reload."""
+    open_page(page, base, code)
+    page.wait_for_selector(".row")
+    before = page.locator(".row").count()
+    stop()
+    page.wait_for_selector("#connection >> text=Disconnected, showing the state of", timeout=15000)
+    assert page.locator(".row").count() == before
+    start()
+    page.wait_for_selector("#connection >> text=Disconnected", state="detached", timeout=15000)
+    assert page.locator(".row").count() >= before - 1
+
+
+def sign_out_everywhere(page, base, code):
+    """Signing out ends the session in every tab that shares it, and nothing of the bench stays."""
+    open_page(page, base, code)
+    other = page.context.new_page()
+    other.goto(f"{base}/#/")
+    other.wait_for_selector(".row")
+    page.click("text=Sign out")
+    for tab in (page, other):
+        tab.wait_for_selector(".sign-in")
+        assert tab.locator(".row").count() == 0
+        assert tab.evaluate("sessionStorage.getItem('patchbay.session')") is None
+    other.close()
+
+
+def waiting_tab_signs_in(page, base, code):
+    """A tab that shows the sign-in for an app's address signs in when another tab does."""
+    page.goto(f"{base}/#/d/some-phone")
+    page.wait_for_selector(".sign-in")
+    other = page.context.new_page()
+    open_page(other, base, code)
+    page.wait_for_selector("#top:not([hidden])")
+    assert page.url.endswith("#/d/some-phone")
+    other.close()
