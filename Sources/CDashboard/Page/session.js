@@ -79,6 +79,11 @@ export async function useToken(candidate) {
     token = previous;
     throw error;
   }
+  // Another session may see less, so nothing of the previous one stays.
+  if (previous && previous !== token) {
+    who = null;
+    for (const listener of [...listeners]) listener(false);
+  }
   const grant = answer.grant ?? answer;
   const scopes = new Set(grant.permissions?.scopes ?? []);
   who = {grant, scopes, name: grant.name ?? '', remote: Boolean(grant.remote),

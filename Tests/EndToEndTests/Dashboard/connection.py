@@ -74,3 +74,14 @@ def waiting_tab_signs_in(page, base, code):
     page.wait_for_selector("#top:not([hidden])")
     assert page.url.endswith("#/d/some-phone")
     other.close()
+
+
+def another_session_in_the_same_tab(page, base, code, limited_code):
+    """A session with fewer rights shows nothing of the session before it."""
+    open_page(page, base, code)
+    page.wait_for_selector(".agent")
+    open_page(page, base, limited_code)
+    page.wait_for_selector(".account-name >> text=limited")
+    page.wait_for_selector(".row")
+    assert page.locator(".agent").count() == 0
+    assert page.locator("#nav >> text=Access").count() == 0
