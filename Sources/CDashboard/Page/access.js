@@ -39,7 +39,7 @@ export function render(root, params, ctx) {
     if (items.length) { if (content.parentNode !== part) fill(part, content); } else fill(part, none);
   }
   function show() {
-    const open = [...store.requests.values()];
+    const open = [...store.requests.values()].filter(request => Date.parse(request.expiresAt) > Date.now());
     place(parts.requests, requests, open, h('p', {class: 'v-hint'}, 'No client asks for access. An agent asks with ', h('code', null, 'patchbay join --request'), '.'));
     list(requests, open, request => request.userCode, requestCard);
     const apps = waiting();
@@ -48,7 +48,7 @@ export function render(root, params, ctx) {
     const all = [...store.invites.values()].filter(invite => !invite.endReason || ended.checked);
     place(parts.invites, invites, all, h('p', {class: 'v-hint'}, 'No invite is open. An invite lets one client join with a code.'));
     list(invites, all, invite => invite.id, inviteRow, (element, invite) => { fill(element, [...inviteRow(invite).childNodes]); });
-    const held = [...store.grants.values()].filter(grant => !grant.endReason || ended.checked).sort((one, other) => (one.lastUsedAt < other.lastUsedAt ? 1 : -1));
+    const held = [...store.grants.values()].filter(grant => !grant.endReason || ended.checked).sort((one, other) => (one.createdAt < other.createdAt ? 1 : -1));
     place(parts.grants, grantTable, held, emptyView('No grants', 'Invite a client, or approve its request.'));
     list(grants, held, grant => grant.id, grantRow, (element, grant) => fill(element, [...grantRow(grant).childNodes]));
   }
@@ -79,7 +79,7 @@ function setApproval(element, endpoint) {
   const key = JSON.stringify([endpoint.approval, titleOf(endpoint), routes]);
   if (element.dataset.key === key) return;
   element.dataset.key = key;
-  fill(element, h('div', null, h('h3', null, endpointLink(endpoint.id)), h('p', {class: 'v-sub'}, foreign(endpoint.kind), ', announced by ', foreign(routes[0].host ?? 'an unknown host'), ', first seen ', time(endpoint.firstSeenAt, {relative: true})),
+  fill(element, h('div', null, h('h3', null, endpointLink(endpoint.id)), h('p', {class: 'v-sub'}, foreign(endpoint.kind), ', announced by ', foreign(routes[0].host ?? 'an unknown host', {}, 80), ', first seen ', time(endpoint.firstSeenAt, {relative: true})),
     endpoint.approval === 'changed' && h('p', {class: 'v-warning'}, icon('warning'), 'Another app answers at the approved address.')),
   h('ul', {class: 'v-plain v-addresses'}, routes.map(route => h('li', null, h('code', {class: 'v-address'}, foreign(addressOf(route))),
     h('button', {type: 'button', onclick: ({currentTarget}) => act(currentTarget, () => approve(endpoint.id, route), `${addressOf(route)} is approved.`)}, 'Approve', h('span', {class: 'sr'}, ` ${addressOf(route)} for ${endpoint.id}`))))));

@@ -11,6 +11,13 @@ export function mountOverview({onSelect}) {
   let last = null;
   let axis = [0, 1];
   let drag = null;
+  let colours = {};
+
+  // A canvas does not know light-dark(), so the style of an element resolves it.
+  function resolved(name) {
+    canvas.style.setProperty('color', `var(${name})`);
+    return getComputedStyle(canvas).color;
+  }
 
   function draw(entries, from, to, isLimited) {
     last = [entries, from, to, isLimited];
@@ -20,7 +27,7 @@ export function mountOverview({onSelect}) {
     const scale = devicePixelRatio;
     if (canvas.width !== Math.round(width * scale)) { canvas.width = Math.round(width * scale); canvas.height = Math.round(HEIGHT * scale); }
     const context = canvas.getContext('2d');
-    const style = getComputedStyle(canvas);
+    const colour = name => colours[name] ??= resolved(name);
     context.setTransform(scale, 0, 0, scale, 0, 0);
     context.clearRect(0, 0, width, HEIGHT);
     if (!entries.length) return;
@@ -35,19 +42,20 @@ export function mountOverview({onSelect}) {
     for (const entry of entries) {
       const left = x(Date.parse(entry.at));
       const top = 4 + (lanes.get(entry.endpoint) % rows) * (HEIGHT - 8) / rows;
-      context.fillStyle = style.getPropertyValue(entry.kind === 'call' ? COLOURS[entry.outcome] ?? '--v-idle' : '--v-line');
+      context.fillStyle = colour(entry.kind === 'call' ? COLOURS[entry.outcome] ?? '--v-idle' : '--v-line');
       if (entry.kind === 'change') context.fillRect(left, 0, 1, HEIGHT);
       else context.fillRect(left, top, Math.max(2, x(Date.parse(entry.at) + (entry.waitMilliseconds ?? 0) + (entry.durationMilliseconds ?? 0)) - left), height);
     }
     const [a, b] = drag ? [Math.min(drag.x, drag.to), Math.max(drag.x, drag.to)] : isLimited ? [x(from), x(to)] : [0, 0];
     if (b > a) {
-      context.fillStyle = style.getPropertyValue('--v-shade');
+      context.fillStyle = colour('--v-shade');
       context.fillRect(0, 0, a, HEIGHT);
       context.fillRect(b, 0, width - b, HEIGHT);
     }
   }
 
-  const redraw = () => last && draw(...last);
+  const redraw = () => { if (last) draw(...last); };
+  const repaint = () => { colours = {}; redraw(); };
   canvas.addEventListener('pointerdown', event => {
     if (event.button !== 0) return;
     drag = {x: event.offsetX, to: event.offsetX};
@@ -66,8 +74,8 @@ export function mountOverview({onSelect}) {
   const observer = new ResizeObserver(redraw);
   observer.observe(canvas);
   const scheme = matchMedia('(prefers-color-scheme: dark)');
-  scheme.addEventListener('change', redraw);
-  const theme = new MutationObserver(redraw);
+  scheme.addEventListener('change', repaint);
+  const theme = new MutationObserver(repaint);
   theme.observe(document.documentElement, {attributeFilter: ['data-theme']});
-  return {element, draw, cleanup() { observer.disconnect(); theme.disconnect(); scheme.removeEventListener('change', redraw); }};
+  return {element, draw, cleanup() { observer.disconnect(); theme.disconnect(); scheme.removeEventListener('change', repaint); }};
 }

@@ -8,7 +8,7 @@ import {mountOverview} from './activity-overview.js';
 export const title = 'Activity';
 
 const OUTCOMES = ['running', 'ok', 'error', 'refused', 'cancelled', 'unknown'];
-const SPANS = [['', 'All'], ['60', '1 minute'], ['600', '10 minutes'], ['3600', '1 hour'], ['86400', '1 day']];
+const SPANS = [['', 'All times'], ['60', '1 minute'], ['600', '10 minutes'], ['3600', '1 hour'], ['86400', '1 day']];
 // Times in CSS are seconds from here, because a float has too few digits for milliseconds since 1970.
 const base = Date.now();
 const seconds = at => (Date.parse(at) - base) / 1000;
@@ -78,7 +78,7 @@ export function mountActivity(root, {isPage = false, id = null, ...wanted}, ctx)
     rows.style.setProperty('--span', String(Math.max(1, to - from) / 1000));
     list(rows, shown, entry => entry.id, row, updateRow);
     overview.draw(found, from, to, isLimited);
-    fill(head.lastChild, axis(from, to));
+    fill(head.lastChild, axis(from, to, head.lastChild.clientWidth));
     showOptions();
     setText(count, shown.length === store.activity.length ? `${shown.length} entries` : `${shown.length} of ${store.activity.length} entries`);
     const isEmpty = !shown.length;
@@ -240,7 +240,8 @@ export function mountActivity(root, {isPage = false, id = null, ...wanted}, ctx)
   const timer = setInterval(() => {
     if (document.hidden) return;
     const now = Date.now();
-    rows.style.setProperty('--now', String((now - base) / 1000));
+    // Only on the running bars: an inherited property of the list would restyle all its rows.
+    for (const bar of rows.querySelectorAll('.v-bar.is-running')) bar.style.setProperty('--now', String((now - base) / 1000));
     if (state.span && state.from === null) rows.style.setProperty('--from', String((now - Number(state.span) * 1000 - base) / 1000));
   }, 250);
   setFollowing(state.isFollowing);
@@ -254,10 +255,12 @@ export const clientKey = client => client?.agent ?? client?.grant ?? client?.nam
 export const clientName = client => client?.name ?? 'unknown';
 
 /** Builds labels at round times of the axis. */
-function axis(from, to) {
-  const step = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 600, 1800, 3600, 10800, 21600, 86400].find(one => (to - from) / 1000 / one <= 4) ?? 86400;
+function axis(from, to, width) {
+  const step = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 600, 1800, 3600, 10800, 21600, 86400].find(one => (to - from) / 1000 / one <= width / 80) ?? 86400;
   const marks = [];
-  for (let at = Math.ceil(from / step / 1000) * step * 1000; at < to && marks.length < 6; at += step * 1000) {
+  for (let at = Math.ceil(from / step / 1000) * step * 1000; at < to && marks.length < 12; at += step * 1000) {
+    // A label at the end would be cut.
+    if ((to - at) / (to - from) * width < 64) break;
     const text = new Date(at).toLocaleTimeString(undefined, {hour: '2-digit', minute: '2-digit', ...step < 60 && {second: '2-digit'}, ...step < 1 && {fractionalSecondDigits: 1}});
     marks.push(h('span', {class: 'v-axis-mark', style: {'--x': `${100 * (at - from) / (to - from)}%`}}, text));
   }

@@ -113,8 +113,16 @@ export function mountScreen(root, id) {
     showLease();
   }
 
+  function flushText() {
+    clearTimeout(bufferTimer);
+    const text = buffer;
+    buffer = '';
+    if (text) send({type: {text}});
+  }
   let last = Promise.resolve(true);
   function send(input) {
+    // What was typed before a tap reaches the app before it.
+    if (!input.type) flushText();
     // One at a time: the app must see taps in their order.
     last = last.then(async () => {
       try {
@@ -178,7 +186,7 @@ export function mountScreen(root, id) {
     } else if (canSend('type') && (event.key.length === 1 || event.key === 'Enter')) {
       buffer += event.key === 'Enter' ? '\n' : event.key;
       clearTimeout(bufferTimer);
-      bufferTimer = setTimeout(() => { const text = buffer; buffer = ''; send({type: {text}}); }, 300);
+      bufferTimer = setTimeout(flushText, 300);
     } else return;
     event.preventDefault();
     event.stopPropagation();

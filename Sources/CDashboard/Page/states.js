@@ -174,7 +174,7 @@ export function mountStates(root, id) {
     fill(compare,
       h('div', {class: 'v-pair'}, picture(before, 'Before'), picture(state, 'After')),
       h('div', {class: 'v-diff'},
-        h('header', {class: 'v-section-head'}, h('h3', {}, before ? `State ${before.number} → ${state.number}` : `State ${state.number}`), h('div', {class: 'v-actions'}, replay)),
+        h('header', {class: 'v-section-head'}, h('h2', {}, before ? `State ${before.number} → ${state.number}` : `State ${state.number}`), h('div', {class: 'v-actions'}, replay)),
         changes,
         h('details', {class: 'v-details', ontoggle: event => { if (event.target.open && !json.firstChild) showJSON(); }}, h('summary', {}, `The whole state ${state.number}`),
           h('form', {class: 'v-row', onsubmit: event => { event.preventDefault(); showJSON(); }}, pointer, h('button', {type: 'submit'}, 'Show')), json)));

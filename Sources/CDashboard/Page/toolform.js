@@ -13,7 +13,7 @@ export function schemaForm(schema) {
   const root = isObject(schema) ? schema : {};
   const top = node(resolve(root, root), root, {required: true, depth: 0});
   const raw = jsonField({description: 'The arguments as a JSON object.'}, {required: true, label: 'Arguments'});
-  const empty = !Object.keys(root.properties ?? {}).length && top.kind !== 'json';
+  const empty = !Object.keys(resolve(root, root).properties ?? {}).length && top.kind === 'json' && !root.additionalProperties && !root.anyOf && !root.oneOf;
   const message = h('p', {class: 'v-hint', role: 'status'});
   const modes = ['Form', 'JSON'].map(text => h('button', {type: 'button', class: 'v-tab', 'aria-pressed': text === 'Form' ? 'true' : 'false',
     onclick: () => show(text === 'JSON')}, text));
@@ -165,7 +165,7 @@ function objectField(schema, root, {label, required, depth}) {
   const optional = !required && depth > 0;
   const toggle = optional && h('input', {type: 'checkbox', onchange: () => show()});
   const body = h('div', {class: 'v-fields'}, fields.map(([, field]) => field.element));
-  const name = [toggle, foreign(label ?? ''), required && h('span', {class: 'v-required'}, ' *'), h('span', {class: 'v-type'}, 'object')];
+  const name = [toggle, foreign(label ?? ''), required && label !== undefined && h('span', {class: 'v-required'}, ' *'), h('span', {class: 'v-type'}, 'object')];
   const element = depth === 0 ? body : h('fieldset', {class: 'v-group'}, h('legend', {}, optional ? h('label', {}, name) : name),
     schema.description && h('p', {class: 'v-field-note'}, schema.description), body);
   const show = () => { body.hidden = optional && !toggle.checked; };

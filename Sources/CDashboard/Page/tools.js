@@ -123,7 +123,7 @@ function toolPane(id, tool, onCall) {
 
   const effect = effectOf(tool);
   const element = h('form', {onsubmit: submit, onkeydown: event => { if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) submit(event); }},
-    h('header', {class: 'v-tool-head'}, h('h3', {}, foreign(tool.name)), effect && h('span', {class: ['v-tag', effect === 'destructive' && 'is-strong']}, effect)),
+    h('header', {class: 'v-tool-head'}, h('h2', {}, foreign(tool.name)), effect && h('span', {class: ['v-tag', effect === 'destructive' && 'is-strong']}, effect)),
     tool.description && h('p', {class: 'v-tool-description'}, foreign(tool.description, {}, 4000)),
     form.element,
     h('div', {class: 'v-row v-call-row'}, call, cancel, h('label', {class: 'v-inline'}, 'Timeout ', timeout, ' s'), status),

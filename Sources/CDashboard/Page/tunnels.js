@@ -47,7 +47,6 @@ export function render(root, params, ctx) {
 }
 
 const addressesOf = ({listenAddresses, spec}) => (listenAddresses?.length ? listenAddresses : [spec.local]).map(address => address.replace(/^tcp:/, ''));
-const portOf = address => /^127\.0\.0\.1:(\d+)$/.exec(address)?.[1];
 
 function row(tunnel) {
   const addresses = addressesOf(tunnel);
@@ -60,7 +59,7 @@ function row(tunnel) {
     h('td', null, stateBadge(tunnel.state.name), h('span', {class: 'v-sub v-tunnel-reason'})),
     h('td', null, svg('svg', {class: 'v-graph', viewBox: `0 0 ${SAMPLES - 1} 24`, preserveAspectRatio: 'none', 'aria-hidden': 'true'}, svg('polyline', {class: 'v-graph-down'}), svg('polyline', {class: 'v-graph-up'})), h('span', {class: 'v-sub v-rate'})),
     h('td', null, h('span', {class: 'v-total'}), h('span', {class: 'v-sub v-connections'})),
-    h('td', {class: 'v-actions'}, portOf(addresses[0]) && copyButton(`http://127.0.0.1:${portOf(addresses[0])}/`, 'Copy as a URL'),
+    h('td', {class: 'v-actions'},
       dangerButton('Remove', () => { const open = store.tunnels.get(tunnel.id)?.statistics.open ?? 0; return {title: 'Remove this tunnel?', text: `${name} stops listening.${open ? ` Its ${open} open connections are closed.` : ''} Tools that use this address no longer reach the app.`, action: 'Remove'}; },
         async () => { await api('DELETE', `/v1/tunnels/${encodeURIComponent(tunnel.id)}`); await refresh('tunnels'); }, `${tunnel.id} is removed.`)));
   update(element, tunnel);
