@@ -35,14 +35,15 @@ import Testing
 
         #expect(
             Set(open) == [
-                "/health", "/openapi.json", "/v1/invites/redeem", "/v1/endpoints/{id}/secret", "/v1/team/members",
+                "/", "/dashboard/{hash}/{name}", "/health", "/openapi.json", "/v1/invites/redeem", "/v1/dashboard/sessions",
+                "/v1/endpoints/{id}/secret", "/v1/team/members",
             ],
-            "the handlers of the last two check a grant or an invite"
+            "the handlers of the last four check an invite, a code or a grant"
         )
         #expect(throws: AccessError.refused) { try RoutePermission.owner.authorize(anonymous) }
     }
 
-    @Test(arguments: [GrantBinding.bearer, .user(0)])
+    @Test(arguments: [GrantBinding.bearer, .user(0), .dashboard(0), .dashboard(1_000)])
     func `a remote client is never an owner, and never gets admin or secret_read`(binding: GrantBinding) {
         let scopes = Set(Scope.allCases)
         let remote = principal(scopes, binding, from: .remote(address: "192.168.1.7"))
@@ -110,6 +111,9 @@ import Testing
         #expect(!isAuthorized(principal([.admin], .bearer, from: .unix(uid: 1_000)), .owner))
         #expect(!isAuthorized(principal([.admin], .user(1_000), from: .unix(uid: 1_001)), .owner))
         #expect(!isAuthorized(principal([.admin], .user(1_000)), .owner))
+        // A session of a browser becomes an owner only through `Principal.init(session:…)`.
+        #expect(!isAuthorized(principal([.admin], .dashboard(1_000)), .owner))
+        #expect(!isAuthorized(principal([.admin], .dashboard(1_000), from: .unix(uid: 1_000)), .owner))
     }
 
     @Test func `a tunnel to OpenAgents needs the scope shell, and other tunnels do not`() throws {
