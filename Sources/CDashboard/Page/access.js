@@ -1,5 +1,5 @@
 // Decisions of an owner: requests for access, approvals of addresses, invites and grants.
-import {fill, foreign, h, icon, list, setText, stateBadge, time} from './dom.js';
+import {fill, foreign, h, icon, list, printable, setText, stateBadge, time} from './dom.js';
 import {api, may, who} from './session.js';
 import {refresh, store, subscribe, titleOf} from './store.js';
 import {act, actorText, dangerButton, emptyView, endpointLink, permissionsView, section} from './parts.js';
@@ -124,7 +124,7 @@ export function mountNotices(ctx) {
     const items = [...open.slice(0, 2).map(request => ({key: request.userCode, request})), ...isQuiet ? [] : fresh.slice(0, 1).map(endpoint => ({key: endpoint.id, endpoint, more: fresh.length - 1}))];
     const before = region.childElementCount;
     list(region, items, item => item.key, card, (element, item) => fill(element, [...card(item).childNodes]));
-    if (region.childElementCount > before) setText(spoken, items.at(-1).request ? `${items.at(-1).request.name} asks for access.` : 'An app waits for an approval.');
+    if (region.childElementCount > before) setText(spoken, items.at(-1).request ? `${printable(items.at(-1).request.name)} asks for access.` : 'An app waits for an approval.');
   }
   function card({request, endpoint, more}) {
     const hide = () => { if (request) hidden.add(request.userCode); else waiting().forEach(one => known.add(one.id)); show(); };

@@ -211,7 +211,7 @@ export function mountActivity(root, {isPage = false, id = null, ...wanted}, ctx)
   function step(move) {
     if (!shown.length) return;
     const at = shown.findIndex(entry => entry.id === state.selected);
-    const next = shown[at < 0 ? (move > 0 ? 0 : shown.length - 1) : Math.min(shown.length - 1, Math.max(0, at + move))];
+    const next = shown[at < 0 ? shown.length - 1 : Math.min(shown.length - 1, Math.max(0, at + move))];
     if (next) choose(next.id);
   }
   function setFollowing(isFollowing) {

@@ -1,5 +1,5 @@
 // One app: its state, routes, identity, approval and token; its live screen, tools, states and activity.
-import {fill, foreign, h, icon, setForeign, setState, setText, setTime, stateBadge, time} from './dom.js';
+import {fill, foreign, h, icon, setForeign, setState, setTime, stateBadge, time} from './dom.js';
 import {api, may} from './session.js';
 import {leaseOf, store, subscribe, titleOf} from './store.js';
 import {act, dangerButton, emptyView, isTyping} from './parts.js';
@@ -8,6 +8,9 @@ import {mountScreen} from './screen.js';
 import {mountTools} from './tools.js';
 import {hasStates, mountStates} from './states.js';
 import {mountActivity} from './activity.js';
+import {connectCard} from './connect.js';
+import {tunnelDialog} from './tunnels.js';
+import {leaseDialog} from './leases.js';
 
 export const title = 'App';
 
@@ -85,7 +88,7 @@ export function render(root, params, ctx) {
       endpoint.state !== 'online' && endpoint.lastSeenAt && h('span', {}, 'last seen ', seen),
       h('code', {}, foreign(endpoint.id)));
     const next = cardKey(endpoint);
-    setText(reason, endpoint.reason ?? '');
+    setForeign(reason, endpoint.reason ?? '', 500);
     if (next === key) return showLease();
     key = next;
     fill(actions, actionsOf(endpoint));
@@ -105,6 +108,8 @@ export function render(root, params, ctx) {
   function actionsOf({id: own, state, sources, approval}) {
     const path = `/v1/endpoints/${encodeURIComponent(own)}`;
     return [
+      may('tunnel.open') && state !== 'blocked' && !hasStates(endpoint) && h('button', {type: 'button', onclick: () => tunnelDialog(own)}, 'Tunnel…'),
+      may('endpoint.call') && state !== 'blocked' && h('button', {type: 'button', onclick: () => leaseDialog(own)}, 'Lease…'),
       may('registry.read') && state !== 'blocked' && approval === 'approved' && h('button', {type: 'button', onclick: ({currentTarget}) => act(currentTarget, () => api('POST', `${path}/probe`), 'The app was checked.')}, 'Check now'),
       may('admin') && (state === 'offline' || (sources ?? []).includes('config')) && dangerButton('Remove', () => ({title: 'Remove this app?',
         text: `${titleOf(endpoint)} leaves the list. Its approval and its token are deleted, and its tunnels end. It returns when it is seen again.`, action: 'Remove'}),
@@ -161,7 +166,7 @@ export function render(root, params, ctx) {
       cards.forEach(card => card.update(endpoint));
       const events = eventsCard();
       endTab = events.cleanup;
-      fill(panel, h('div', {class: 'v-cards'}, cards.map(card => card.element), events.element));
+      fill(panel, h('div', {class: 'v-cards'}, cards.map(card => card.element), connectCard({endpoint}), events.element));
     }
   }
 

@@ -1,5 +1,5 @@
 // Parts that several views share: problems, empty states, links to apps, clients and permissions in words.
-import {confirmDialog, foreign, h, notice, noticeProblem} from './dom.js';
+import {confirmDialog, foreign, h, notice, noticeProblem, printable} from './dom.js';
 import {store, titleOf} from './store.js';
 
 /** Shows a failed request with its next step. */
@@ -27,7 +27,8 @@ export async function act(button, run, done) {
   if (button) button.disabled = true;
   try {
     await run();
-    if (done) notice(done);
+    // Names in these texts are foreign.
+    if (done) notice(printable(done));
     return true;
   } catch (error) {
     noticeProblem(error);
@@ -40,7 +41,8 @@ export async function act(button, run, done) {
 /** A button that asks once, and then acts. `question` is `{title, text, action}`, or a function that returns it. */
 export function dangerButton(label, question, run, done) {
   return h('button', {type: 'button', class: 'v-danger', onclick: async ({currentTarget}) => {
-    if (await confirmDialog({...typeof question === 'function' ? question() : question, danger: true})) await act(currentTarget, run, done);
+    const asked = typeof question === 'function' ? question() : question;
+    if (await confirmDialog({...asked, text: printable(asked.text, 1000), danger: true})) await act(currentTarget, run, done);
   }}, label);
 }
 

@@ -1,5 +1,5 @@
 // The live screen of an app. Looking takes no lease; the first tap, swipe or text takes one and shows it.
-import {duration, fill, foreign, h, noticeProblem, confirmDialog, setText, time} from './dom.js';
+import {confirmDialog, duration, fill, foreign, h, noticeProblem, printable, setText, time} from './dom.js';
 import {api, may} from './session.js';
 import {leaseOf, store, subscribe} from './store.js';
 import {act, isTyping, problemView} from './parts.js';
@@ -79,7 +79,7 @@ export function mountScreen(root, id) {
     } catch (error) {
       if (signal.aborted) return;
       delay = Math.min(Math.max(delay * 2, 1000), 8000);
-      setText(status, `No picture: ${error.message}`);
+      setText(status, printable(`No picture: ${error.message}`));
       surface.classList.add('is-stale');
       if (error.status === 404) details = null;
     }
@@ -212,7 +212,7 @@ export function mountScreen(root, id) {
     }
     fill(lease, h('span', {}, foreign(held.holder, {class: 'v-strong'}), ' has the lease', held.expiresAt && [' for ', time(held.expiresAt, {left: true})], '. You can look, and not tap.'),
       may('admin') && h('button', {type: 'button', class: 'v-danger', onclick: async ({currentTarget}) => {
-        if (await confirmDialog({title: 'End this lease?', text: `The lease of ${held.holder} ends now. Its running calls may fail.`, action: 'End the lease', danger: true})) await act(currentTarget, () => release(held));
+        if (await confirmDialog({title: 'End this lease?', text: `The lease of ${printable(held.holder)} ends now. Its running calls may fail.`, action: 'End the lease', danger: true})) await act(currentTarget, () => release(held));
       }}, 'End it'));
   }
   async function release(held) {
@@ -251,6 +251,8 @@ export function mountScreen(root, id) {
   document.addEventListener('visibilitychange', () => { if (!document.hidden) soon(); }, {signal});
   document.addEventListener('keydown', event => { if (event.key === 's' && !isTyping(event) && details) surface.focus(); }, {signal});
   const unsubscribe = subscribe(['leases', 'endpoints'], showLease);
+  surface.classList.add('is-empty');
+  fill(root, bar, surface);
   start();
 
   return () => {

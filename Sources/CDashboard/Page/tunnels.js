@@ -1,5 +1,5 @@
 // Tunnels: create, copy the address, watch the bytes, remove.
-import {bytes, copyButton, dialog, duration, fill, foreign, h, icon, list, noticeProblem, setState, setText, stateBadge, svg} from './dom.js';
+import {bytes, copyButton, dialog, duration, fill, foreign, h, icon, list, noticeProblem, printable, setForeign, setState, setText, stateBadge, svg} from './dom.js';
 import {api, may} from './session.js';
 import {deviceName, refresh, store, subscribe, titleOf} from './store.js';
 import {dangerButton, emptyView, endpointLink, field, select} from './parts.js';
@@ -69,7 +69,7 @@ function row(tunnel) {
 function update(element, tunnel) {
   const {statistics: numbers, state} = tunnel;
   setState(element.querySelector('.state'), state.name);
-  setText(element.querySelector('.v-tunnel-reason'), state.reason ?? '');
+  setForeign(element.querySelector('.v-tunnel-reason'), state.reason ?? '');
   setText(element.querySelector('.v-rate'), `↑ ${bytes(numbers.bytesPerSecondUp ?? 0)}/s  ↓ ${bytes(numbers.bytesPerSecondDown ?? 0)}/s`);
   setText(element.querySelector('.v-total'), `↑ ${bytes(numbers.bytesUp)}  ↓ ${bytes(numbers.bytesDown)}`);
   const failures = Object.entries(numbers.failures ?? {}).map(([reason, count]) => `${count} ${reason}`).join(', ');
@@ -98,7 +98,7 @@ export function tunnelDialog(wanted) {
   const targets = [...store.endpoints.values()].filter(endpoint => !endpoint.sources?.includes('debuglink') && endpoint.state !== 'blocked').sort((one, other) => titleOf(one).localeCompare(titleOf(other)));
   const target = h('select', {onchange: show},
     h('optgroup', {label: 'Apps'}, targets.map(({id}) => h('option', {value: `e ${id}`}, id))),
-    h('optgroup', {label: 'Phones'}, [...store.devices.values()].map(device => h('option', {value: `d ${device.udid}`}, `${deviceName(device)} (${device.udid})`.slice(0, 80)))));
+    h('optgroup', {label: 'Phones'}, [...store.devices.values()].map(device => h('option', {value: `d ${device.udid}`}, printable(`${deviceName(device)} (${device.udid})`, 80)))));
   if (wanted) target.value = `e ${wanted}`;
   const port = h('input', {type: 'number', min: '1', max: '65535', placeholder: '9876'});
   const portField = field('Port of the phone', port);

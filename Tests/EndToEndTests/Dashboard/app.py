@@ -1,0 +1,93 @@
+"""An app: the form of a tool, its live screen, its states, and its approval."""
+import json
+
+from page import open_page
+
+
+def sent(page, method, part):
+    """Returns a list that receives the bodies of requests with a method whose path contains a part."""
+    bodies = []
+    page.on("request", lambda request: bodies.append(json.loads(request.post_data or "null"))
+            if request.method == method and part in request.url else None)
+    return bodies
+
+
+def form_of_a_tool(page, base, code, id, tool, values, expected):
+    """A required field is named, and the form sends what a person fills in. `values` maps labels to texts."""
+    calls = sent(page, "POST", "/call")
+    open_page(page, base, code, f"/e/{id}?tab=tools")
+    page.locator(".v-tool", has=page.locator(f".v-tool-name:text-is('{tool}')")).click()
+    page.click("button:text-is('Call')")
+    assert page.locator("[aria-invalid=true]").first.evaluate("element => element === document.activeElement")
+    assert not calls
+    for label, text in values.items():
+        page.locator(".v-field", has=page.locator(f"label bdi:text-is('{label}')")).first.locator("input,select,textarea").fill(text)
+    page.click("button:text-is('Call')")
+    page.wait_for_selector(".v-output > *")
+    assert calls[-1]["arguments"] == expected, calls
+    # The JSON view shows the same arguments.
+    page.click("button:text-is('JSON')")
+    assert json.loads(page.locator(".v-form textarea").input_value()) == expected
+
+
+def tap_is_exact(page, base, code, id, width, height):
+    """A click is a tap at the same fraction of the picture, within a tenth of a CSS pixel, and takes a lease."""
+    taps, leases = sent(page, "POST", "/screen/input"), sent(page, "POST", "/v1/leases")
+    page.set_viewport_size({"width": width, "height": height})
+    open_page(page, base, code, f"/e/{id}")
+    page.wait_for_selector(".v-surface:not(.is-empty)")
+    picture = page.locator(".v-screen-picture")
+    picture.scroll_into_view_if_needed()
+    box = picture.bounding_box()
+    for number, (x, y) in enumerate([(0.5, 0.5), (0.03, 0.4), (0.9, 0.61)], 1):
+        page.mouse.click(box["x"] + x * box["width"], box["y"] + y * box["height"])
+        deadline = 50
+        while len(taps) < number and deadline:
+            page.wait_for_timeout(50)
+            deadline -= 1
+        tap = taps[number - 1]["tap"]
+        assert abs(tap["x"] - x) * box["width"] < 0.1 and abs(tap["y"] - y) * box["height"] < 0.1, (tap, x, y)
+    assert len(leases) == 1, leases
+    page.wait_for_selector(".v-screen-lease >> text=You have the lease")
+
+
+def looking_takes_no_lease(page, base, code, id):
+    """The picture is refreshed, at most twice a second, without a lease, and not while the page is hidden."""
+    leases, pictures = sent(page, "POST", "/v1/leases"), []
+    page.on("request", lambda request: pictures.append(request.url) if "/screen/picture" in request.url else None)
+    open_page(page, base, code, f"/e/{id}")
+    page.wait_for_selector(".v-surface:not(.is-empty)")
+    before = len(pictures)
+    page.wait_for_timeout(5000)
+    assert 1 <= len(pictures) - before <= 11, len(pictures) - before
+    assert not leases
+
+
+def leased_by_another(page, base, code, id, holder):
+    """The screen of a leased phone shows, says who has it, and a tap explains itself."""
+    open_page(page, base, code, f"/e/{id}")
+    page.wait_for_selector(f".v-screen-lease.is-other >> text={holder}")
+    page.wait_for_selector(".v-surface:not(.is-empty)")
+    page.locator(".v-surface").click()
+    page.wait_for_selector(".notice-problem")
+
+
+def states(page, base, code, id, action):
+    """States have pictures, two of them are compared, and the keys step through them."""
+    open_page(page, base, code, f"/e/{id}?tab=states")
+    page.wait_for_selector(".v-state[data-role=newer] .v-thumb img")
+    state = page.locator(".v-state", has=page.locator(f"text={action}")).first
+    state.click()
+    page.wait_for_selector(".v-diff-table tbody tr")
+    number = page.locator(".v-diff h2").inner_text()
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_function("before => document.querySelector('.v-diff h2').textContent !== before", arg=number)
+
+
+def approve(page, base, code, id, address):
+    """The button names the address that is approved."""
+    approvals = sent(page, "PUT", "/approval")
+    open_page(page, base, code, f"/e/{id}")
+    page.click(f"text=Approve {address}")
+    page.wait_for_selector(f"text=Approved: {address}")
+    assert approvals == [{"address": address.split("%")[0]}], approvals

@@ -1,0 +1,66 @@
+"""What a person decides: requests, invites, grants, tunnels and leases. Each destructive act asks once."""
+from page import open_page
+
+
+def answer_a_request(page, base, code, name, verb="Approve"):
+    """A request shows as a notice on any page, and is answered there."""
+    open_page(page, base, code, "/tunnels")
+    notice = page.locator(".v-notice", has_text=name)
+    notice.wait_for()
+    notice.get_by_role("button", name=verb, exact=True).click()
+    notice.wait_for(state="detached")
+
+
+def invite_and_join(page, base, code, client):
+    """An invite has a QR code and a countdown, and the client that joins appears in it."""
+    open_page(page, base, code, "/access")
+    page.click("text=Invite…")
+    page.click("text=Create the invite")
+    page.wait_for_selector(".v-qr")
+    page.wait_for_selector(".v-joined >> text=Waiting for the client…")
+    page.wait_for_selector(f".v-join >> text={client}", timeout=20000)
+    page.keyboard.press("Escape")
+    page.wait_for_selector("dialog", state="detached")
+
+
+def revoke(page, base, code, grant):
+    """Cancel keeps the grant. The question names it, and the button of the question ends it."""
+    open_page(page, base, code, "/access")
+    row = page.locator(".v-grants tbody tr", has=page.locator(f"bdi:text-is('{grant}')")).first
+    row.get_by_role("button", name="Revoke").click()
+    assert grant in page.locator("dialog").inner_text()
+    page.click("dialog >> text=Cancel")
+    before = page.locator(".v-grants tbody tr").count()
+    row.get_by_role("button", name="Revoke").click()
+    page.locator("dialog").get_by_role("button", name="Revoke").click()
+    page.wait_for_function("n => document.querySelectorAll('.v-grants tbody tr').length < n", arg=before)
+
+
+def tunnel(page, base, code, endpoint):
+    """A tunnel is created, shows its address, and is removed after one question."""
+    open_page(page, base, code, "/tunnels")
+    page.wait_for_selector(".v-tunnels tbody tr, .v-empty")
+    before = page.locator(".v-tunnels tbody tr").count()
+    page.click("text=New tunnel…")
+    page.select_option("dialog select", f"e {endpoint}")
+    page.click("text=Create the tunnel")
+    page.wait_for_selector("dialog >> text=The tunnel is open")
+    page.keyboard.press("Escape")
+    page.wait_for_function("n => document.querySelectorAll('.v-tunnels tbody tr').length === n", arg=before + 1)
+    page.locator(".v-tunnels tbody tr").last.get_by_role("button", name="Remove").click()
+    page.locator("dialog").get_by_role("button", name="Remove").click()
+    page.wait_for_function("n => document.querySelectorAll('.v-tunnels tbody tr').length === n", arg=before)
+
+
+def lease(page, base, code, endpoint):
+    """A lease is taken with a note, and ended."""
+    open_page(page, base, code, "/leases")
+    page.click("text=Take a lease…")
+    page.select_option("dialog select >> nth=0", endpoint)
+    page.fill("dialog input[type=text]", "a look by hand")
+    page.click("text=Take the lease")
+    own = page.locator(".v-lease.is-own", has_text=endpoint)
+    own.wait_for()
+    assert "a look by hand" in own.inner_text()
+    own.get_by_role("button", name="End", exact=True).click()
+    own.wait_for(state="detached")
