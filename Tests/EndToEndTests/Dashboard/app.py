@@ -47,7 +47,8 @@ def tap_is_exact(page, base, code, id, width, height):
             deadline -= 1
         tap = taps[number - 1]["tap"]
         assert abs(tap["x"] - x) * box["width"] < 0.1 and abs(tap["y"] - y) * box["height"] < 0.1, (tap, x, y)
-    assert len(leases) == 1, leases
+    # An own lease that still runs is used further.
+    assert len(leases) <= 1, leases
     page.wait_for_selector(".v-screen-lease >> text=You have the lease")
 
 
