@@ -35,8 +35,8 @@ import Testing
 
         #expect(
             Set(open) == [
-                "/", "/dashboard/{hash}/{name}", "/health", "/openapi.json", "/v1/invites/redeem", "/v1/dashboard/sessions",
-                "/v1/endpoints/{id}/secret", "/v1/team/members",
+                "/", "/dashboard/{hash}/{name}", "/health", "/openapi.json", "/v1/invites/redeem",
+                "/v1/dashboard/sessions", "/v1/endpoints/{id}/secret", "/v1/team/members",
             ],
             "the handlers of the last four check an invite, a code or a grant"
         )

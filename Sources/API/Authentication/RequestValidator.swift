@@ -97,7 +97,8 @@ struct RequestValidator: Sendable {
     /// Returns whether an origin is the listener's own one, which MCP clients send too. It is foreign to no one: a page can
     /// only have it if the broker itself served the page.
     private func isOwnOrigin(_ origin: String, of request: HTTPRequest) -> Bool {
-        guard let scheme = pageScheme ?? (hostHeaderRule.port == nil ? nil : "http"), let host = request.authority else {
+        guard let scheme = pageScheme ?? (hostHeaderRule.port == nil ? nil : "http"), let host = request.authority
+        else {
             return false
         }
         return namesPort(request) && origin == "\(scheme)://\(host.lowercased())"
