@@ -28,6 +28,15 @@ package struct Sighting: Hashable, Sendable {
 
         /// True if any machine on the network can cause sightings of this source.
         package var isNetwork: Bool { self == .bonjour || self == .debuglink }
+
+        /// True if the owner or the holder of a grant chose the addresses of this source. `ApprovalPolicy` approves such
+        /// a network route, because it has no host. The default of a new source is false: an owner approves each address.
+        fileprivate var choosesAddresses: Bool {
+            switch self {
+            case .config, .registration: true
+            case .bonjour, .usbmuxd, .debuglink: false
+            }
+        }
     }
 
     /// The state of the endpoint as the source itself knows it.
@@ -56,7 +65,8 @@ package struct Sighting: Hashable, Sendable {
     package let role: SanitizedText
     package let version: SanitizedText?
     package let txt: TXTRecord
-    /// The routes that this sighting knows, best first.
+    /// The routes that this sighting knows, best first. A network route without a host is dropped, unless the source's
+    /// addresses are chosen, because a route without a host needs no approval.
     package let routes: [Route]
     /// The port of the server, or 0 if the source does not know one. Known before any address is resolved.
     package let port: UInt16
@@ -99,8 +109,9 @@ package struct Sighting: Hashable, Sendable {
         self.role = role
         self.version = version
         self.txt = txt
-        self.routes = routes
-        self.port = port ?? routes.first?.port ?? 0
+        self.routes =
+            id.source.choosesAddresses ? routes : routes.filter { !$0.isNetwork || $0.isInbound || $0.host != nil }
+        self.port = port ?? self.routes.first?.port ?? 0
         self.launchID = launchID
         self.blocked = blocked
         self.authCode = authCode
