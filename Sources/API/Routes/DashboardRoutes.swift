@@ -9,18 +9,18 @@ import NIOCore
 enum DashboardRoutes {
     /// Serves the document. Its address stays the same, so caches ask for each use.
     @Sendable static func index(_ request: APIRequest) async throws -> APIResponse {
-        try request.requirePageListener()
-        return request.page(DashboardPage.shared.index, caching: "no-cache")
+        try requirePageListener(request)
+        return page(DashboardPage.shared.index, caching: "no-cache", for: request)
     }
 
     /// Serves another file. Its path contains the hash of all files, so it never changes.
     @Sendable static func file(_ request: APIRequest) async throws -> APIResponse {
-        try request.requirePageListener()
+        try requirePageListener(request)
         let (hash, name) = (try request.parameter("hash"), try request.parameter("name"))
         guard let file = DashboardPage.shared.file(name, hash: hash) else {
             throw Problem(.notFound, "the page has no such file in this version of the broker", hint: "reload the page")
         }
-        return request.page(file, caching: "public, max-age=31536000, immutable")
+        return page(file, caching: "public, max-age=31536000, immutable", for: request)
     }
 
     /// Creates a one-time code with which the browser of this user signs in.
@@ -87,26 +87,27 @@ enum DashboardRoutes {
             )
         }
     }
-}
 
-extension APIRequest {
     /// Throws unless the listener is one for browsers: on loopback, or for remote clients.
-    fileprivate func requirePageListener() throws(Problem) {
-        switch principal.source {
+    private static func requirePageListener(_ request: APIRequest) throws(Problem) {
+        switch request.principal.source {
         case .tcp: return
-        case .remote where principal.member == nil: return
+        case .remote where request.principal.member == nil: return
         case .remote, .unix, .socket, .broker:
             throw Problem(.notFound, "the dashboard is on the TCP listener only", hint: "patchbay dashboard")
         }
     }
 
-    fileprivate func page(_ file: DashboardPage.File, caching: String) -> APIResponse {
+    /// Returns a file, compressed for a client that accepts gzip, or the word that the client has it already.
+    private static func page(_ file: DashboardPage.File, caching: String, for request: APIRequest) -> APIResponse {
         var headers: HTTPFields = [.eTag: file.entityTag, .cacheControl: caching, .vary: "Accept-Encoding"]
         if let name = HTTPField.Name("Content-Security-Policy") {
             headers[name] = DashboardPage.contentSecurityPolicy
         }
-        if knows(entityTag: file.entityTag) { return .response(Response(status: .notModified, headers: headers)) }
-        let codings = RequestValidator.values(of: "Accept-Encoding", in: httpRequest.head).flatMap {
+        if request.knows(entityTag: file.entityTag) {
+            return .response(Response(status: .notModified, headers: headers))
+        }
+        let codings = RequestValidator.values(of: "Accept-Encoding", in: request.httpRequest.head).flatMap {
             $0.split(separator: ",")
         }
         let isCompressed = codings.contains { $0.filter { $0 != " " } == "gzip" }

@@ -26,7 +26,7 @@ import Testing
         let (broker, port, remote) = try await startBroker("remote")
         let folder = try scratch.makeFolder("agent")
         let socket = "\(folder)/patchbay.sock"
-        _ = try await broker.ask("pair", "--socket", socket, "--name", "agent")
+        _ = try await broker.ask("pair", "--socket", socket)
         let lines = try await run("attacks", broker.socket, port, remote, socket)
 
         #expect(
