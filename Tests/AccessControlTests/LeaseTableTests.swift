@@ -130,7 +130,7 @@ import Testing
         let ended = table.end(1, at: .seconds(3))
 
         #expect(ended?.holder == Self.anna)
-        #expect(table.takeEffects().ended == [1])
+        #expect(table.takeEffects().ended.map(\.number) == [1])
         #expect(table.beginCall(on: Self.phone, by: Self.anna, at: .seconds(3)) == false)
         table.endCall(on: Self.phone, by: Self.anna, at: .seconds(4))
         #expect(table.takeEffects().granted == [2])

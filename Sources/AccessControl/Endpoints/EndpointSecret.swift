@@ -26,7 +26,7 @@ package struct EndpointSecret: Sendable {
     }
 
     /// Returns the secret. Allowed uses: the header of a request to the endpoint, and redaction of the
-    /// endpoint's responses.
+    /// endpoint's responses and of the activity.
     package func reveal() -> String { text }
 
     /// Returns whether both secrets are the same text.

@@ -6,6 +6,13 @@ extension LeaseService {
     /// The number of held leases.
     package var count: Int { current.leases.count }
 
+    /// The use of this host's leases in the last 24 hours, with those that are held now.
+    package var uses: [LeaseUse] {
+        let time = time
+        let held = current.leases.map(\.lease).filter { !$0.isPending }.map { $0.use(until: time.elapsed, at: time) }
+        return history.uses + held
+    }
+
     /// False if no lease is held, also by other hosts. Fast enough for each connection; true also for a lease that ends at
     /// this moment.
     package var mayHaveLeases: Bool { hasEntries || !(claims?.foreignClaims.isEmpty ?? true) }

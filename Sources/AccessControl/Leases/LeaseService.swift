@@ -18,6 +18,7 @@ package final class LeaseService: Service {
         var neededClaims: [LeaseTarget: LeaseClaim] = [:]
         /// The sessions under grants by the number of their lease.
         var sessions: [UInt64: GrantSession] = [:]
+        var history = LeaseHistory()
         /// Wakes `run()`, because the next deadline may have moved forward.
         var wakeUp: AsyncStream<Void>.Continuation?
     }
@@ -118,13 +119,15 @@ package final class LeaseService: Service {
                 result = .success(try change(&state.table, elapsed))
             } catch { result = .failure(error) }
             let effects = state.table.takeEffects()
+            if !effects.ended.isEmpty { state.history.add(effects.ended, at: LeaseTime(elapsed: elapsed, date: now())) }
             let neededClaims = state.table.neededClaims
             let changesClaims = neededClaims != state.neededClaims
             state.neededClaims = neededClaims
             let isEarlier = state.table.deadline.map { new in deadline.map { new < $0 } ?? true } ?? false
             return (
                 result, effects.granted.compactMap { state.waiting.removeValue(forKey: $0) },
-                effects.ended.compactMap { state.sessions.removeValue(forKey: $0) }, isEarlier ? state.wakeUp : nil,
+                effects.ended.compactMap { state.sessions.removeValue(forKey: $0.number) },
+                isEarlier ? state.wakeUp : nil,
                 changesClaims
             )
         }
@@ -309,6 +312,8 @@ extension LeaseService {
     private func ownLease(of request: LeaseRequest) -> LeaseEntry? {
         state.withLock { $0.table.ownLease(on: request.target, of: request.holder.key) }
     }
+
+    var history: LeaseHistory { state.withLock { $0.history } }
 
     /// The current time, for display.
     var time: LeaseTime { LeaseTime(elapsed: watch.elapsed, date: now()) }

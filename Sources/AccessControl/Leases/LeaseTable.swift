@@ -15,8 +15,8 @@ struct LeaseTable: Sendable {
     struct Effects: Sendable {
         /// The tickets of requests that were granted.
         var granted: [UInt64] = []
-        /// The numbers of leases that ended.
-        var ended: [UInt64] = []
+        /// The leases that ended.
+        var ended: [LeaseEntry] = []
     }
 
     /// The maximum number of clients that wait for one lease.
@@ -248,7 +248,7 @@ extension LeaseTable {
     private mutating func remove(_ lease: LeaseEntry) {
         entries[lease.number] = nil
         for target in lease.targets { owners[target] = nil }
-        effects.ended.append(lease.number)
+        effects.ended.append(lease)
     }
 
     private mutating func extend(_ lease: LeaseEntry, at now: Duration) {
