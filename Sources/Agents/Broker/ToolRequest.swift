@@ -5,6 +5,8 @@ import Model
 struct ToolRequest: Sendable {
     /// Forwards notifications of an app to the client while the tool runs; nil if the client asked for none.
     let notify: (@Sendable (RPCNotification) -> Void)?
+    /// The program of the client, as it calls itself; nil if it gives no name.
+    let agent: SanitizedText?
     private let arguments: JSONObject
 
     /// Parses the arguments. An argument under another name with the same meaning is accepted, and one of another type that
@@ -19,6 +21,7 @@ struct ToolRequest: Sendable {
         let resolved = try ArgumentNames.resolved(arguments, for: tool)
         self.arguments = tool.schema.converted(.object(resolved)).value.object ?? resolved
         notify = request.notify
+        agent = request.agent
     }
 
     /// The argument of a parameter; nil if it is absent or null.

@@ -16,6 +16,11 @@ package struct MCPRequest: Sendable {
     /// True if the client accepts an `input_required` result and repeats its request with the response (MCP
     /// 2026-07-28).
     package let supportsInputRequired: Bool
+    /// The program of the client, as it calls itself; nil if it gives no name.
+    package var agent: SanitizedText?
+    /// True for the broker's own look at a screen, which changes nothing: it needs no lease, and is not audited, because
+    /// the live screen would fill the log.
+    var isObservation = false
     /// The maximum total duration; nil for the default.
     package private(set) var timeout: Duration?
     /// Forwards `notifications/progress` and `notifications/message` to the client while the request runs; nil if the

@@ -37,7 +37,7 @@ package struct AppMCPServer: MCPServer {
 
     private func handle(_ request: MCPRequest, _ principal: Principal) async throws -> JSONObject {
         switch request.method {
-        case "tools/call": return try await call(request, principal)
+        case "tools/call": return try await recordedCall(request, principal)
         case let method where MCPRequest.listMembers[method] != nil:
             // The pages of the app's list are returned as one page.
             try request.rejectCursor()
@@ -75,6 +75,16 @@ package struct AppMCPServer: MCPServer {
 
     package func changedLists(for principal: Principal) async -> Set<ServerChange> {
         await proxy.catalog.changedLists(of: id)
+    }
+
+    /// Calls a tool, and records the call in the activity.
+    private func recordedCall(_ request: MCPRequest, _ principal: Principal) async throws -> JSONObject {
+        guard let log = proxy.context.activity, let tool = request.tool else {
+            return try await call(request, principal)
+        }
+        let arguments = request.withArgumentsAsObject.params["arguments"]?.object ?? [:]
+        let running = log.begin(tool, arguments, at: id, for: principal, agent: request.agent)
+        return try await log.record(running) { try await call(request, principal) }
     }
 
     /// Calls a tool. A failure is returned in the tool result, because models read results and not protocol errors.

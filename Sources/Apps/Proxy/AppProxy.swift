@@ -33,6 +33,7 @@ package final class AppProxy: AppCaller, Service {
     ///   - timeouts: The timeouts.
     ///   - clock: The clock of all timeouts.
     ///   - logger: The operator's log.
+    ///   - activity: The history of calls; nil for none.
     package init(
         registry: EndpointRegistry,
         dialer: any Dialer,
@@ -45,7 +46,8 @@ package final class AppProxy: AppCaller, Service {
         resourceLinks: ResourceLinkFilter = ResourceLinkFilter(),
         timeouts: UpstreamTimeouts = UpstreamTimeouts(),
         clock: any Clock<Duration> = PollerClock(),
-        logger: Logger
+        logger: Logger,
+        activity: ActivityLog? = nil
     ) {
         context = ProxyContext(
             registry: registry,
@@ -53,7 +55,8 @@ package final class AppProxy: AppCaller, Service {
             cache: AppCache(storage),
             timeouts: timeouts,
             clock: clock,
-            logger: logger
+            logger: logger,
+            activity: activity
         )
         pool = UpstreamSessionPool(
             context,
@@ -171,6 +174,20 @@ extension AppProxy {
 /// Calls to apps' tools.
 extension AppProxy {
     package func call(_ call: ToolCall, of principal: Principal) async throws(AppError) -> JSONObject {
+        guard let log = context.activity else { return try await send(call, of: principal) }
+        let id = call.endpoint.id
+        let running = log.begin(call.tool, call.arguments, at: id, for: principal, agent: call.agent, wait: call.waited)
+        do throws(AppError) {
+            let result = try await send(call, of: principal)
+            log.end(running, .success(result))
+            return result
+        } catch {
+            log.end(running, .failure(Task.isCancelled ? CancellationError() : error))
+            throw error
+        }
+    }
+
+    private func send(_ call: ToolCall, of principal: Principal) async throws(AppError) -> JSONObject {
         let params: JSONObject = ["name": .string(call.tool), "arguments": .object(call.arguments)]
         let request = MCPRequest("tools/call", params, timeout: call.timeout, notify: call.notify)
         let (id, watch) = (call.endpoint.id, ElapsedTimer(context.clock))

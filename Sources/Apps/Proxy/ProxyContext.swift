@@ -11,6 +11,8 @@ final class ProxyContext: Sendable {
     let timeouts: UpstreamTimeouts
     let clock: any Clock<Duration>
     let logger: Logger
+    /// The history of calls; nil if it is turned off.
+    let activity: ActivityLog?
     let tasks = BackgroundTasks()
     /// Notifies of changes of an endpoint's routes, state, approval or token.
     let stateNotifier = EndpointNotifier<Void>()
@@ -25,7 +27,8 @@ final class ProxyContext: Sendable {
         cache: AppCache,
         timeouts: UpstreamTimeouts,
         clock: any Clock<Duration>,
-        logger: Logger
+        logger: Logger,
+        activity: ActivityLog?
     ) {
         self.registry = registry
         self.authorizer = authorizer
@@ -33,6 +36,7 @@ final class ProxyContext: Sendable {
         self.timeouts = timeouts
         self.clock = clock
         self.logger = logger
+        self.activity = activity
     }
 
     /// Reports a change that an app announced.

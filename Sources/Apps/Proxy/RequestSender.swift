@@ -198,7 +198,9 @@ struct RequestSender: Sendable {
         _ annotations: ToolAnnotations,
         _ body: () async throws -> UpstreamResponse
     ) async throws -> UpstreamResponse {
-        guard ToolEffect(of: request, annotations, on: endpoint.kind) == .changing else { return try await body() }
+        guard !request.isObservation, ToolEffect(of: request, annotations, on: endpoint.kind) == .changing else {
+            return try await body()
+        }
         let holder = principal.leaseHolder
         let call: UInt64
         do { call = try leases.beginCall(of: endpoint, by: holder) } catch AccessError.leased(let conflict) {
@@ -222,7 +224,7 @@ struct RequestSender: Sendable {
     private func audit(_ request: MCPRequest, at id: EndpointID, for principal: Principal, size: Int, outcome: String)
         async
     {
-        guard Self.auditedMethods.contains(request.method) else { return }
+        guard Self.auditedMethods.contains(request.method), !request.isObservation else { return }
         var outcome = outcome
         if !request.conversions.isEmpty {
             // Each kind once, because a list may have many elements.

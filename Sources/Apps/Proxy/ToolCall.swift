@@ -16,6 +16,10 @@ package struct ToolCall: Sendable {
     /// The format of the images in the result; nil for any.
     package let imageFormat: ImageFormat?
     package let notify: (@Sendable (RPCNotification) -> Void)?
+    /// The program of the client, as it calls itself, for the activity.
+    package let agent: SanitizedText?
+    /// The time for which the client waited for a lease before the call.
+    package let waited: Duration
 
     package init(
         _ tool: String,
@@ -25,7 +29,9 @@ package struct ToolCall: Sendable {
         timeout: Duration? = nil,
         maxPixels: Int = 1_568,
         imageFormat: ImageFormat? = nil,
-        notify: (@Sendable (RPCNotification) -> Void)? = nil
+        notify: (@Sendable (RPCNotification) -> Void)? = nil,
+        agent: SanitizedText? = nil,
+        waited: Duration = .zero
     ) {
         self.endpoint = endpoint
         self.tool = tool
@@ -35,6 +41,8 @@ package struct ToolCall: Sendable {
         self.maxPixels = maxPixels
         self.imageFormat = imageFormat
         self.notify = notify
+        self.agent = agent
+        self.waited = waited
     }
 }
 

@@ -79,7 +79,8 @@ struct TokenRedactor: Sendable {
         }
     }
 
-    private static func find(_ token: [UInt8], in bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Int? {
+    /// Returns the position of a token at or after a start; nil without one.
+    static func find(_ token: [UInt8], in bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Int? {
         guard let base = bytes.baseAddress, let first = token.first else { return nil }
         // The end of the positions at which the token fits.
         let end = bytes.count - token.count + 1

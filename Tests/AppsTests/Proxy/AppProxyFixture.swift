@@ -13,6 +13,7 @@ final class AppProxyFixture: Sendable {
     let authorizer: PermissiveAuthorizer
     let storage: FakeCacheStorage
     let leases = LeaseService()
+    let activity: ActivityLog
     let proxy: AppProxy
     let owner = Principal.sampleOwner
 
@@ -27,6 +28,7 @@ final class AppProxyFixture: Sendable {
         adjust(&timeouts)
         authorizer = PermissiveAuthorizer()
         self.storage = storage
+        activity = ActivityLog(limit: 100, pictureLimit: 1_000_000, registry: registry)
         proxy = AppProxy(
             registry: registry,
             dialer: dialer,
@@ -36,7 +38,8 @@ final class AppProxyFixture: Sendable {
             storage: storage,
             sizeLimiter: sizeLimiter,
             timeouts: timeouts,
-            logger: .quiet
+            logger: .quiet,
+            activity: activity
         )
     }
 

@@ -50,12 +50,15 @@ struct EndpointCallTool: BrokerTool {
         let lease = try request[Self.lease]
         var timeout: Duration? = try request[Self.timeout].map { .seconds($0) }
         timeout = await listIfUnknown(endpoint, principal, within: timeout)
+        let watch = ElapsedTimer(clock)
+        var waited = Duration.zero
         if let lease, lease > 0 {
             timeout = try await take(for: lease, endpoint, principal, within: timeout)
+            waited = watch.elapsed
         }
         let result: Result<ToolResult, ToolError>
         do throws(ToolError) {
-            result = .success(try await self.call(name, of: endpoint, request, for: principal, within: timeout))
+            result = .success(try await self.call(name, of: endpoint, request, for: principal, within: timeout, waited))
         } catch { result = .failure(error) }
         // Also after a failed call: the agent asked for the end.
         if lease == 0 { await leases.release(endpoint, by: principal) }
@@ -67,7 +70,8 @@ struct EndpointCallTool: BrokerTool {
         of endpoint: Endpoint,
         _ request: ToolRequest,
         for principal: Principal,
-        within timeout: Duration?
+        within timeout: Duration?,
+        _ waited: Duration
     ) async throws(ToolError) -> ToolResult {
         let call = ToolCall(
             name,
@@ -76,7 +80,9 @@ struct EndpointCallTool: BrokerTool {
             wait: .seconds(try request[Self.wait] ?? 10),
             timeout: timeout,
             maxPixels: try request[Self.maxPixels] ?? 1_568,
-            notify: request.notify
+            notify: request.notify,
+            agent: request.agent,
+            waited: waited
         )
         do { return ToolResult(forwarding: try await apps.call(call, of: principal)) } catch {
             return ToolResult(forwarding: error.result(for: .brokerAgent, at: endpoint.id))

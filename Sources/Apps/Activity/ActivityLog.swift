@@ -1,0 +1,295 @@
+package import AccessControl
+package import FoundationEssentials
+package import Model
+package import Registry
+import ServiceLifecycle
+import Synchronization
+import SystemIO
+
+/// The bounded history of the calls of apps' tools, and of the changes of endpoints between them. It is in memory only.
+///
+/// A call takes one lock at its beginning and one at its end, for a constant time. Images are kept as they were delivered,
+/// in base64, and decoded when a client asks for them.
+package final class ActivityLog: Service {
+    /// A call in progress, for `end`.
+    package struct RunningCall: Sendable {
+        fileprivate let number: Int
+        fileprivate let start: ContinuousClock.Instant
+        fileprivate let device: UDID?
+        fileprivate let grant: String?
+        fileprivate let redactor: SecretRedactor
+    }
+
+    fileprivate struct App {
+        let name: SanitizedText
+        let device: UDID?
+        let approvedApp: SanitizedText?
+        let launchID: SanitizedText?
+        let state: Endpoint.State
+    }
+
+    fileprivate struct State {
+        var calls: ActivityRing<ActivityRecord>
+        var changes: ActivityRing<ActivityRecord>
+        var newest: UInt64 = 0
+        var revision: UInt64 = 0
+        /// The size of the kept pictures in memory.
+        var pictureBytes = 0
+        /// The calls before this one have no picture.
+        var firstPicture = 1
+        var apps: [EndpointID: App] = [:]
+        var usage: UsageCounter
+        var subscribers: [Int: AsyncStream<Void>.Continuation] = [:]
+        var lastSubscriber = 0
+    }
+
+    /// The number of kept calls. Changes of endpoints do not take their places.
+    package let limit: Int
+    private let pictureLimit: Int
+    private let secrets: @Sendable () -> [[UInt8]]
+    private let registry: EndpointRegistry
+    private let now: @Sendable () -> Date
+    private let state: Mutex<State>
+
+    /// Creates an empty log.
+    ///
+    /// - Parameters:
+    ///   - limit: The number of kept calls, at least 1.
+    ///   - pictureLimit: The memory for pictures in bytes.
+    ///   - registry: The endpoints of this host.
+    ///   - secrets: Returns the secrets that the log must not contain.
+    ///   - now: Returns the time of the wall clock.
+    package init(
+        limit: Int,
+        pictureLimit: Int,
+        registry: EndpointRegistry,
+        secrets: @escaping @Sendable () -> [[UInt8]] = { [] },
+        now: @escaping @Sendable () -> Date = { Date() }
+    ) {
+        self.limit = limit
+        self.pictureLimit = pictureLimit
+        self.registry = registry
+        self.secrets = secrets
+        self.now = now
+        state = Mutex(
+            State(
+                calls: ActivityRing(capacity: limit),
+                changes: ActivityRing(capacity: limit),
+                usage: UsageCounter(startingAt: now())
+            )
+        )
+    }
+}
+
+/// The calls.
+extension ActivityLog {
+    /// Records the beginning of a call.
+    ///
+    /// - Parameters:
+    ///   - tool: The tool.
+    ///   - arguments: The arguments as the client sent them.
+    ///   - id: The endpoint.
+    ///   - principal: The client.
+    ///   - agent: The program of the client, as it calls itself.
+    ///   - wait: The time for which the client waited for a lease before.
+    /// - Returns: The call, to pass to `end`.
+    package func begin(
+        _ tool: String,
+        _ arguments: JSONObject,
+        at id: EndpointID,
+        for principal: Principal,
+        agent: SanitizedText? = nil,
+        wait: Duration = .zero
+    ) -> RunningCall {
+        let redactor = SecretRedactor(known: secrets())
+        let (kept, client, date) = (redactor.arguments(arguments), ActivityEntry.Client(principal, agent), now())
+        let name = SanitizedText(redactor.text(tool, limit: 128), limit: 128)
+        let (number, device) = state.withLock { state in
+            let app = state.apps[id]
+            let call = ActivityEntry.Call(
+                device: app?.device,
+                client: client,
+                tool: name,
+                arguments: kept,
+                waitMilliseconds: wait.milliseconds
+            )
+            state.append(\.calls, call: .call(call), at: id, app?.name ?? SanitizedText(id.text), date)
+            return (state.calls.newest, app?.device)
+        }
+        return RunningCall(number: number, start: .now, device: device, grant: client.grant, redactor: redactor)
+    }
+
+    /// Records the end of a call.
+    ///
+    /// - Parameters:
+    ///   - call: The call.
+    ///   - result: The result that the client gets, or the error.
+    package func end(_ call: RunningCall, _ result: Result<JSONObject, any Error>) {
+        let outcome = ActivityEntry.Outcome(result)
+        let text = ActivityResult.text(of: result, call.redactor)
+        let picture = (try? result.get()).flatMap(ActivityPicture.init)
+        let (milliseconds, date) = (call.start.duration(to: .now).milliseconds, now())
+        state.withLock { state in
+            state.usage.record(isFailure: outcome.isFailure, device: call.device, grant: call.grant, at: date)
+            state.revision += 1
+            let revision = state.revision
+            let isKept: Void? = state.calls.update(call.number) { record in
+                record.end(outcome, text, picture, after: milliseconds, revision: revision)
+            }
+            guard isKept != nil else { return }
+            if let picture { state.keptPicture(of: call.number, growth: picture.size, limit: pictureLimit) }
+            for subscriber in state.subscribers.values { subscriber.yield() }
+        }
+    }
+
+    /// Runs a call and records it.
+    package func record(
+        _ call: RunningCall,
+        _ body: () async throws -> JSONObject
+    ) async throws -> JSONObject {
+        let result: Result<JSONObject, any Error>
+        do { result = .success(try await body()) } catch { result = .failure(error) }
+        end(call, result)
+        return try result.get()
+    }
+}
+
+extension ActivityLog.State {
+    fileprivate mutating func append(
+        _ ring: WritableKeyPath<Self, ActivityRing<ActivityRecord>>,
+        call content: ActivityEntry.Content,
+        at id: EndpointID,
+        _ app: SanitizedText,
+        _ date: Date
+    ) {
+        newest += 1
+        revision += 1
+        let entry = ActivityEntry(id: newest, at: date, endpoint: id, app: app, content: content)
+        let record = ActivityRecord(
+            entry: entry,
+            approvedApp: apps[id]?.approvedApp,
+            revision: revision,
+            number: self[keyPath: ring].newest + 1
+        )
+        let oldest = self[keyPath: ring].append(record)
+        pictureBytes -= oldest?.picture?.size ?? 0
+        for subscriber in subscribers.values { subscriber.yield() }
+    }
+
+    /// Records the growth of a call's picture, and drops the oldest pictures until the rest fits.
+    fileprivate mutating func keptPicture(of number: Int, growth: Int, limit: Int) {
+        pictureBytes += growth
+        // A call may end after many newer ones.
+        firstPicture = max(min(firstPicture, number), calls.numbers?.lowerBound ?? 1)
+        while pictureBytes > limit, firstPicture <= calls.newest {
+            pictureBytes -= calls.update(firstPicture) { $0.dropPicture() } ?? 0
+            firstPicture += 1
+        }
+    }
+}
+
+/// The changes of endpoints.
+extension ActivityLog {
+    package func run() async throws {
+        await cancelWhenGracefulShutdown { [self] in
+            // The registry drops a slow subscriber; the loop then subscribes again.
+            while !Task.isCancelled {
+                let (endpoints, changes) = await registry.changes()
+                state.withLock { state in
+                    for endpoint in endpoints { state.apps[endpoint.id] = App(endpoint) }
+                }
+                for await change in changes { record(change) }
+            }
+        }
+    }
+
+    private func record(_ change: EndpointChange) {
+        let (endpoint, date) = (change.endpoint, now())
+        state.withLock { state in
+            let before = state.apps[endpoint.id]
+            state.apps[endpoint.id] = change.kind == .removed ? nil : App(endpoint)
+            // Any machine of the network can announce apps, so only approved ones are a part of the history.
+            guard endpoint.approval == .approved, let text = Self.text(of: change, before) else { return }
+            let name = change.kind == .removed ? "removed" : endpoint.state.rawValue
+            let content = ActivityEntry.Content.change(text: text, state: name)
+            state.append(\.changes, call: content, at: endpoint.id, endpoint.activityName, date)
+        }
+    }
+
+    private static func text(of change: EndpointChange, _ before: App?) -> String? {
+        let state = change.endpoint.state
+        if change.kind == .removed { return "\(before?.state.rawValue ?? state.rawValue) -> removed" }
+        guard let before else { return "new -> \(state.rawValue)" }
+        if before.state != state { return "\(before.state.rawValue) -> \(state.rawValue)" }
+        let isRelaunch = before.launchID != nil && change.endpoint.launchID != before.launchID
+        return isRelaunch && change.endpoint.launchID != nil ? "\(state.rawValue), launched again" : nil
+    }
+}
+
+extension ActivityLog.App {
+    fileprivate init(_ endpoint: Endpoint) {
+        self.init(
+            name: endpoint.activityName,
+            device: endpoint.location.udid,
+            approvedApp: endpoint.approvedApp,
+            launchID: endpoint.launchID,
+            state: endpoint.state
+        )
+    }
+}
+
+extension Endpoint {
+    fileprivate var activityName: SanitizedText { app.isEmpty ? name : app }
+}
+
+/// Reading.
+extension ActivityLog {
+    /// Returns the kept entries, oldest first, as a client may see them: all for an owner, otherwise the calls with the
+    /// client's own grant and the changes of the endpoints that it may see.
+    ///
+    /// - Returns: The entries, and the number of the last change of any entry.
+    package func entries(for principal: Principal) async -> (entries: [ActivityRecord], revision: UInt64) {
+        let (calls, changes, revision) = state.withLock { ($0.calls.elements, $0.changes.elements, $0.revision) }
+        let visible = (calls + changes).filter { $0.isVisible(to: principal) }.sorted { $0.entry.id < $1.entry.id }
+        return (visible, revision)
+    }
+
+    /// Returns the call of an entry with its picture; nil if there is none that the client may see.
+    package func record(_ id: UInt64, for principal: Principal) -> ActivityRecord? {
+        let record = state.withLock { state in state.calls.elements.first { $0.entry.id == id } }
+        return record.flatMap { $0.isVisible(to: principal) ? $0 : nil }
+    }
+
+    /// Keeps what was computed of a picture, unless the picture was dropped meanwhile.
+    func keep(_ picture: ActivityPicture, of record: ActivityRecord) {
+        state.withLock { state in
+            let growth = state.calls.update(record.number) { kept -> Int in
+                guard kept.entry.id == record.entry.id, let before = kept.picture else { return 0 }
+                kept.picture = picture
+                return picture.size - before.size
+            }
+            state.keptPicture(of: record.number, growth: growth ?? 0, limit: pictureLimit)
+        }
+    }
+
+    /// Streams a signal now and after changes of entries. Several changes may cause one signal.
+    package func changes() -> AsyncStream<Void> {
+        let (stream, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let number = state.withLock { state in
+            state.lastSubscriber += 1
+            state.subscribers[state.lastSubscriber] = signal
+            return state.lastSubscriber
+        }
+        signal.onTermination = { [weak self] _ in self?.state.withLock { $0.subscribers[number] = nil } }
+        signal.yield()
+        return stream
+    }
+
+    /// The calls of the last 24 hours.
+    package var usage: UsageCounter { state.withLock { $0.usage } }
+}
+
+extension Duration {
+    /// The whole milliseconds, rounded down.
+    var milliseconds: Int { Int(components.seconds) * 1_000 + Int(components.attoseconds / 1_000_000_000_000_000) }
+}

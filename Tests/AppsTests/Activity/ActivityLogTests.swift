@@ -1,0 +1,174 @@
+import AccessControl
+import FoundationEssentials
+import Model
+import Registry
+import Samples
+import Testing
+
+@testable import Apps
+
+@Suite struct ActivityLogTests {
+    private static let owner = Principal.sampleOwner
+    private static let picture = Data(repeating: 7, count: 300).base64EncodedString()
+
+    private static func log(limit: Int = 3, pictureLimit: Int = 1_000_000) -> ActivityLog {
+        ActivityLog(limit: limit, pictureLimit: pictureLimit, registry: EndpointRegistry())
+    }
+
+    @discardableResult
+    private static func call(
+        _ log: ActivityLog,
+        _ tool: String,
+        of principal: Principal = Self.owner,
+        _ result: Result<JSONObject, any Error> = .success(["content": []])
+    ) -> ActivityLog.RunningCall {
+        let call = log.begin(tool, [:], at: "shop-iphone", for: principal)
+        log.end(call, result)
+        return call
+    }
+
+    private static func image(_ base64: String = picture) -> Result<JSONObject, any Error> {
+        .success(["content": [["type": "image", "data": .string(base64), "mimeType": "image/png"]]])
+    }
+
+    private static func tools(_ log: ActivityLog, for principal: Principal = Self.owner) async -> [String] {
+        await log.entries(for: principal).entries.compactMap { $0.entry.call?.tool.text }
+    }
+
+    @Test func `only the newest calls are kept, and their numbers rise`() async {
+        let log = Self.log()
+
+        for tool in ["a", "b", "c", "d", "e"] { Self.call(log, tool) }
+
+        #expect(await Self.tools(log) == ["c", "d", "e"])
+        #expect(await log.entries(for: Self.owner).entries.map(\.entry.id) == [3, 4, 5])
+    }
+
+    @Test func `a call is listed while it runs, and changes when it ends`() async throws {
+        let log = Self.log()
+        let call = log.begin("tap", ["x": 1], at: "shop-iphone", for: Self.owner, wait: .seconds(2))
+        let (running, revision) = await log.entries(for: Self.owner)
+
+        log.end(call, .success(["content": [["type": "text", "text": "tapped"]]]))
+
+        #expect(running.map(\.entry.call?.outcome) == [.running] && running[0].entry.call?.waitMilliseconds == 2_000)
+        let ended = try #require(await log.entries(for: Self.owner).entries.first)
+        #expect(ended.revision > revision && ended.entry.id == running[0].entry.id)
+        #expect(ended.entry.call?.outcome == .ok && ended.entry.call?.result?.text == "tapped")
+        #expect(ended.entry.call?.durationMilliseconds != nil)
+    }
+
+    @Test func `a call that ends after its entry was dropped changes no other entry`() async {
+        let log = Self.log(limit: 1)
+        let call = log.begin("slow", [:], at: "shop-iphone", for: Self.owner)
+        _ = log.begin("fast", [:], at: "shop-iphone", for: Self.owner)
+
+        log.end(call, Self.image())
+
+        #expect(await log.entries(for: Self.owner).entries.map(\.entry.call?.outcome) == [.running])
+    }
+
+    @Test func `the oldest pictures are dropped first, also that of a call that ended late`() async {
+        let log = Self.log(limit: 10, pictureLimit: 2 * Self.picture.utf8.count)
+        let late = log.begin("late", [:], at: "shop-iphone", for: Self.owner)
+        for tool in ["a", "b", "c"] { Self.call(log, tool, Self.image()) }
+        log.end(late, Self.image())
+
+        let kept = await log.entries(for: Self.owner).entries.filter { $0.picture != nil }
+
+        #expect(kept.map(\.entry.call?.tool.text) == ["b", "c"])
+        Self.call(log, "large", Self.image(String(repeating: "A", count: 10_000)))
+        #expect(await log.entries(for: Self.owner).entries.allSatisfy { $0.picture == nil })
+    }
+
+    @Test func `a grant sees its own calls, and an owner all`() async {
+        let log = Self.log(limit: 10)
+        let (one, other) = (
+            Principal.holder(of: "g1", [.endpointCall]), Principal.holder(of: "g2", [.endpointCall])
+        )
+        Self.call(log, "a", of: one)
+        Self.call(log, "b", of: other)
+        Self.call(log, "c")
+
+        #expect(await Self.tools(log, for: one) == ["a"])
+        #expect(await Self.tools(log, for: other) == ["b"])
+        #expect(await Self.tools(log) == ["a", "b", "c"])
+        #expect(log.record(2, for: one) == nil && log.record(2, for: other) != nil)
+        #expect(await Self.tools(log, for: Principal(.anonymous, source: .unix(uid: 1), actor: .anonymous)).isEmpty)
+    }
+
+    @Test(
+        arguments: [
+            (.success([:]), .ok), (.success(["isError": true]), .error),
+            (.success(.toolFailure("…", code: "leased")), .refused),
+            (.success(.toolFailure("…", code: "timeout")), .unknown),
+            (.failure(AppError.notApproved), .refused), (.failure(AppError.responseLost), .unknown),
+            (.failure(CancellationError()), .cancelled), (.failure(AppError.notMCP), .error),
+        ] as [(Result<JSONObject, any Error>, ActivityEntry.Outcome)]
+    )
+    func `the outcome tells what happened to the call`(
+        result: Result<JSONObject, any Error>,
+        outcome: ActivityEntry.Outcome
+    ) {
+        #expect(ActivityEntry.Outcome(result) == outcome)
+    }
+
+    @Test func `calls are counted by phone, grant and hour, for a day`() {
+        let start = Date(timeIntervalSince1970: 1_000_000_800)
+        var counter = UsageCounter(startingAt: start)
+        counter.record(isFailure: false, device: nil, grant: "g1", at: start)
+        counter.record(isFailure: true, device: nil, grant: "g1", at: start + 3_600)
+        counter.record(isFailure: true, device: nil, grant: "g2", at: start + 3_601)
+
+        let now = start + 3_700
+        #expect(counter.hours(ofGrant: nil, until: now).map(\.calls) == [1, 2])
+        #expect(counter.hours(ofGrant: "g1", until: now).map(\.failures) == [0, 1])
+        #expect(
+            counter.grants(until: now) == [
+                "g1": Usage.Counts(calls: 2, failures: 1), "g2": Usage.Counts(calls: 1, failures: 1),
+            ]
+        )
+        #expect(
+            counter.grants(until: start + 90_000) == [
+                "g1": Usage.Counts(calls: 1, failures: 1), "g2": Usage.Counts(calls: 1, failures: 1),
+            ]
+        )
+        #expect(counter.hours(ofGrant: nil, until: start + 200_000).count == 24)
+    }
+
+    @Test func `an entry survives its JSON`() async throws {
+        let log = Self.log()
+        let running = log.begin(
+            "tap",
+            ["password": "x", "n": 1],
+            at: "shop-iphone",
+            for: Self.owner,
+            agent: SanitizedText("probe 1")
+        )
+        log.end(running, Self.image(Data(SampleImages.header(width: 120, height: 80)).base64EncodedString()))
+        let reader = ActivityReader(log, images: ImageResizer())
+        let entry = try #require(reader.described(await log.entries(for: Self.owner).entries).first)
+
+        #expect(ActivityEntry(entry.json)?.json == entry.json)
+        #expect(entry.call?.picture?.width == 120 && entry.call?.picture?.height == 80)
+        #expect(entry.call?.client.agent?.text == "probe 1")
+        let page = ActivityPage(limit: 3, oldest: 1, newest: 1, revision: 2, entries: [entry])
+        #expect(ActivityPage(page.json)?.json == page.json)
+    }
+
+    @Test func `calls of both ways to an app are recorded, with the error of a refused one`() async throws {
+        let app = ScriptedApp.appReveal { _ in .result(["content": [["type": "text", "text": "done"]]]) }
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear())
+        _ = await fixture.call(ToolCall("tap", of: shop, arguments: ["token": "abc"]), of: fixture.owner)
+        let server = AppMCPServer(shop.id, proxy: fixture.proxy)
+        _ = try await server.answer(MCPRequest("tools/call", ["name": "tap"]), of: fixture.owner)
+        _ = try await fixture.leases.take(shop, for: .holder(of: "g", [.endpointCall]), seconds: 60)
+        _ = await fixture.call(ToolCall("tap", of: shop), of: fixture.owner)
+
+        let calls = await fixture.activity.entries(for: fixture.owner).entries.compactMap(\.entry.call)
+
+        #expect(calls.map(\.outcome) == [.ok, .ok, .refused])
+        #expect(calls.first?.arguments == ["token": "[removed]"] && calls.first?.result?.text == "done")
+    }
+}
