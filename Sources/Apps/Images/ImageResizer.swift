@@ -34,6 +34,13 @@ package actor ImageResizer {
         let original = try ImageFile(reading: Array(data), within: limits)
         return (original, try original.fitted(to: max(1, edge), as: format, within: limits), isStandard)
     }
+
+    /// Scales an image down if necessary.
+    ///
+    /// - Throws: `ImageError`.
+    func fitted(_ file: ImageFile, to edge: Int, as format: ImageFormat?) throws(ImageError) -> ImageFile {
+        try file.fitted(to: max(1, edge), as: format, within: limits)
+    }
 }
 
 /// The limits of images before and after resizing.
