@@ -139,6 +139,9 @@ package struct MCPServers: Sendable {
     package let sessions: SessionStore
     package let keepAliveTimer: KeepAliveTimer
     package let artifacts: any ArtifactReader
+    /// The history of calls; nil if it is turned off.
+    package let activity: ActivityReader?
+    package let screens: ScreenService
 
     package init(
         broker: any MCPServer,
@@ -147,7 +150,9 @@ package struct MCPServers: Sendable {
         apps: any AppCaller,
         sessions: SessionStore,
         keepAliveTimer: KeepAliveTimer,
-        artifacts: any ArtifactReader
+        artifacts: any ArtifactReader,
+        activity: ActivityReader?,
+        screens: ScreenService
     ) {
         self.broker = broker
         self.app = app
@@ -156,5 +161,7 @@ package struct MCPServers: Sendable {
         self.sessions = sessions
         self.keepAliveTimer = keepAliveTimer
         self.artifacts = artifacts
+        self.activity = activity
+        self.screens = screens
     }
 }

@@ -22,8 +22,10 @@ struct HostResponseHeaders {
     private static let allowed: Set = [
         "content-type", "content-length", "mcp-session-id", "mcp-protocol-version", "retry-after",
     ]
-    /// The media types of answers of the API, of MCP servers, and of event streams.
-    private static let mediaTypes: Set = ["application/json", "application/problem+json", "text/event-stream"]
+    /// The media types of answers of the API, of MCP servers, of event streams, and of pictures of screens.
+    private static let mediaTypes: Set = [
+        "application/json", "application/problem+json", "text/event-stream", "image/png", "image/jpeg",
+    ]
     /// The media type in place of any other one. No browser displays it.
     private static let unknownType = "application/octet-stream"
 

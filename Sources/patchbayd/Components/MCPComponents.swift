@@ -27,6 +27,8 @@ struct MCPComponents: Sendable {
         let (registry, dialer) = (state.registry, sources.dialer)
         let artifacts = ArtifactStore(in: "\(state.directory)/artifacts", logger: logger)
         let probe = Self.identityProbe(dialer)
+        let images = ImageResizer()
+        let activity = Self.activity(configuration.activity, state)
         let proxy = AppProxy(
             registry: registry,
             dialer: dialer,
@@ -35,9 +37,10 @@ struct MCPComponents: Sendable {
             authorizer: AccessStoreAuthorizer(state.accessStore),
             leases: state.leases,
             storage: FileAppCacheStorage(in: state.directory, logger: logger),
-            sizeLimiter: ResultSizeLimiter(images: ImageResizer(), artifacts: artifacts),
+            sizeLimiter: ResultSizeLimiter(images: images, artifacts: artifacts),
             resourceLinks: ResourceLinkFilter(ownPort: configuration.api.port),
-            logger: logger
+            logger: logger,
+            activity: activity
         )
         let apps: any AppCaller = teamProxy.map { TeamAppCaller(proxy, proxy: $0) } ?? proxy
         let broker = BrokerMCPServer(
@@ -59,7 +62,9 @@ struct MCPComponents: Sendable {
             apps: apps,
             sessions: sessions,
             keepAliveTimer: keepAliveTimer,
-            artifacts: teamProxy.map { TeamArtifacts(artifacts, proxy: $0) } ?? artifacts
+            artifacts: teamProxy.map { TeamArtifacts(artifacts, proxy: $0) } ?? artifacts,
+            activity: activity.map { ActivityReader($0, images: images) },
+            screens: ScreenService(proxy, images: images)
         )
         let sameLaunches = SameLaunchVerifier(registry: registry, accessStore: state.accessStore, probe: probe)
         let launchEvents = LaunchFollower(
@@ -72,7 +77,21 @@ struct MCPComponents: Sendable {
             ),
             endLaunch: { await proxy.endLaunch(of: $0) }
         )
-        services = [artifacts, sessions, proxy, broker, keepAliveTimer, sameLaunches, launchEvents]
+        services =
+            [artifacts, sessions, proxy, broker, keepAliveTimer, sameLaunches, launchEvents]
+            + (activity.map { [$0] } ?? [])
+    }
+
+    /// Creates the history of calls; nil if it is turned off.
+    private static func activity(_ settings: Configuration.Activity, _ state: StateComponents) -> ActivityLog? {
+        guard settings.calls > 0 else { return nil }
+        let secrets = KnownSecrets(state.accessStore)
+        return ActivityLog(
+            limit: settings.calls,
+            pictureLimit: settings.picturesMB * 1_000_000,
+            registry: state.registry,
+            secrets: { secrets.all }
+        )
     }
 
     private static func identityProbe(_ dialer: any Dialer) -> IdentityProbe {

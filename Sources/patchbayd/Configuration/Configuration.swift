@@ -76,6 +76,12 @@ struct Configuration: Equatable, Sendable {
         var all = false
     }
 
+    /// The history of calls, in memory.
+    struct Activity: Equatable, Sendable {
+        var calls = 500
+        var picturesMB = 64
+    }
+
     /// The state debugger that apps connect to.
     struct DebugLink: Equatable, Sendable {
         var enabled = false
@@ -91,6 +97,7 @@ struct Configuration: Equatable, Sendable {
     var devices = Devices()
     var tunnels = Tunnels()
     var mcp = MCP()
+    var activity = Activity()
     var debugLink = DebugLink()
     var team = TeamConfiguration()
     /// The static endpoints.

@@ -20,6 +20,8 @@ extension ConfigurationKey {
     private static let auditAges = 86_400...3_153_600_000
     /// Two segments of 8 MiB to 1 TB.
     private static let auditSizes = 17_000_000...1_000_000_000_000
+    private static let activityCalls = 0...10_000
+    private static let activityPictures = 0...1_024
 
     // swift-format-ignore
     private static let broker: [ConfigurationKey] = [
@@ -182,7 +184,7 @@ extension ConfigurationKey {
             """),
     ]
 
-    /// The tables `[tunnels]`, `[mcp]` and `[debuglink]`.
+    /// The tables `[tunnels]`, `[mcp]`, `[activity]` and `[debuglink]`.
     // swift-format-ignore
     private static let servers: [ConfigurationKey] = [
         .init("tunnels.max_connections", \.tunnels.maxConnections, .number(in: connectionLimits), """
@@ -190,6 +192,13 @@ extension ConfigurationKey {
             """),
         .init("mcp.all", \.mcp.all, .flag, """
             The broker's own tools are at /mcp, and each app is at /e/ID/mcp. With true, all apps' tools are at /all/mcp too.
+            """),
+        .init("activity.calls", \.activity.calls, .number(in: activityCalls), """
+            The number of calls of apps' tools that the broker remembers for `patchbay activity` and the page: in memory
+            only, without secrets. 0 turns the history off.
+            """),
+        .init("activity.pictures_mb", \.activity.picturesMB, .number(in: activityPictures), """
+            The memory for the pictures in these calls, in MB. The oldest are dropped first.
             """),
         .init("debuglink.enabled", \.debugLink.enabled, .flag, """
             A state debugger (_debug._tcp) that apps connect to. Any machine that reaches the port can pose as an app.

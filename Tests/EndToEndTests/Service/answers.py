@@ -63,11 +63,16 @@ expect(400, "PUT", f"/v1/devices/{udid}/note", {"label": "x" * 61})
 expect(404, "PUT", "/v1/devices/none/note", {"label": "x"})
 
 # MCP endpoints: the broker's own, and that of a small app with MCP 2025-06-18.
+PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
 class App(http.server.BaseHTTPRequestHandler):
     results = {
         "initialize": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
                        "serverInfo": {"name": "app", "version": "1"}},
-        "tools/list": {"tools": [{"name": "tap", "inputSchema": {"type": "object"}}]},
+        "tools/list": {"tools": [
+            {"name": "tap", "inputSchema": {"type": "object"}}, {"name": "take_screenshot", "inputSchema": {"type": "object"}},
+            {"name": "type_text", "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}}}]},
         "tools/call": {"content": [{"type": "text", "text": "tapped"},
                                    {"type": "image", "mimeType": "image/png", "data": "aGFsbG8="}]},
     }
@@ -75,6 +80,8 @@ class App(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         result = self.results.get(request["method"])
+        if request.get("params", {}).get("name") == "take_screenshot":
+            result = {"content": [{"type": "image", "mimeType": "image/png", "data": PICTURE}]}
         said = {"result": result} if result else {"error": {"code": -32601, "message": "no such method"}}
         body = json.dumps({"jsonrpc": "2.0", "id": request.get("id")} | said).encode() if "id" in request else b""
         self.send_response(200 if body else 202)
@@ -144,13 +151,32 @@ catalog = expect(200, "GET", "/.well-known/ai-catalog.json")
 names = [entry["identifier"].removeprefix("urn:air:patchbay.local:mcp:") for entry in catalog["entries"]]
 assert names[0] == "broker" and shop in names and set(catalog["entries"][0]) == {"identifier", "type", "url"}, catalog
 expect(304, "GET", "/mcp/server-card", more={"If-None-Match": "*"})
-assert expect(200, "GET", f"/v1/endpoints/{shop}/tools")["tools"][0]["name"] == "tap"
+assert expect(200, "GET", f"/v1/endpoints/{shop}/tools")["tools"][1]["name"] == "tap"
 assert expect(200, "POST", f"/v1/endpoints/{shop}/call", {"tool": "tap"})["result"]["content"][0]["text"] == "tapped"
 linked = expect(200, "POST", f"/v1/endpoints/{shop}/call", {"tool": "tap", "maxPixels": 0})["result"]["content"][1]["uri"]
 assert expect(200, "GET", "/v1/artifacts/" + linked.removeprefix("patchbay://artifact/")) == b"hallo"
 expect(404, "GET", "/v1/artifacts/none")
 for body in (b"{", {}, {"tool": "tap", "arguments": []}, {"tool": "tap", "waitSeconds": 61}):
     expect(400, "POST", f"/v1/endpoints/{shop}/call", body)
+# The activity and the live screen.
+activity = expect(200, "GET", "/v1/activity?endpoint=" + shop)
+assert {entry["outcome"] for entry in activity["entries"] if entry["kind"] == "call"} == {"ok"}, activity
+assert not expect(200, "GET", f"/v1/activity?since={activity['revision']}&outcome=failed")["entries"]
+expect(200, "POST", f"/v1/endpoints/{shop}/call", {"tool": "take_screenshot", "arguments": {"token": "abc"}})
+newest = expect(200, "GET", "/v1/activity?limit=1&waitSeconds=1")["entries"][0]
+assert newest["picture"]["width"] == 1 and newest["arguments"] == {"token": "[removed]"}, newest
+assert expect(200, "GET", f"/v1/activity/{newest['id']}/picture?width=400").startswith(b"\x89PNG")
+expect(404, "GET", "/v1/activity/99999/picture")
+assert expect(200, "GET", "/v1/usage")["hours"][-1]["calls"] > 0
+screen = expect(200, "GET", f"/v1/endpoints/{shop}/screen")
+assert screen["tool"] == "take_screenshot" and screen["input"] == ["type"] and len(screen["limits"]) == 2, screen
+assert expect(200, "GET", f"/v1/endpoints/{shop}/screen/picture?width=400").startswith(b"\x89PNG")
+expect(204, "POST", f"/v1/endpoints/{shop}/screen/input", {"type": {"text": "hallo"}})
+expect(409, "POST", f"/v1/endpoints/{shop}/screen/input", {"tap": {"x": 0.5, "y": 0.5}})
+for body in ({}, {"tap": {"x": 2, "y": 0}}, {"type": {"text": ""}}, {"tap": {"x": 0, "y": 0}, "type": {"text": "a"}}):
+    expect(400, "POST", f"/v1/endpoints/{shop}/screen/input", body)
+for target in ("/v1/activity?outcome=good", f"/v1/endpoints/{shop}/screen/picture?width=1"):
+    expect(400, "GET", target)
 expect(413, "POST", "/mcp", b"[" + b" " * (4 << 20) + b"]")
 expect(415, "POST", "/mcp", b"{}", "text/plain")
 
