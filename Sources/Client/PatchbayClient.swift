@@ -55,6 +55,7 @@ package struct PatchbayClient: APIClient {
         self.timeout = timeout
     }
 
+    package var activity: ActivityClient { ActivityClient(client: self) }
     package var advertisements: AdvertisementClient { AdvertisementClient(client: self) }
     package var approvals: ApprovalClient { ApprovalClient(client: self) }
     package var audit: AuditClient { AuditClient(client: self) }

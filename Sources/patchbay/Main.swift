@@ -125,7 +125,8 @@ struct Patchbay: AsyncParsableCommand {
             CommandGroup(
                 name: "Agents",
                 subcommands: [
-                    ToolsCommand.self, CallCommand.self, LeaseCommand.self, LeasesCommand.self, UnleaseCommand.self,
+                    ToolsCommand.self, CallCommand.self, ActivityCommand.self, LeaseCommand.self, LeasesCommand.self,
+                    UnleaseCommand.self,
                     DebugCommand.self, MCPCommand.self,
                 ]
             ),
