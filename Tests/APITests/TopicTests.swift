@@ -18,6 +18,9 @@ import Testing
     @Test func `topics are named in the query`() throws {
         #expect(try Topic.topics(named: "all") == Set(Topic.allCases))
         #expect(try Topic.topics(named: "tunnels,access-requests") == [.tunnels, .accessRequests])
+        #expect(try Topic.topics(named: "activity").isEmpty)
+        #expect(Topic.includesActivity("all") && Topic.includesActivity("tunnels,activity"))
+        #expect(!Topic.includesActivity("tunnels"))
         for wrong in ["", "weather", "tunnels,", "Tunnels", "all,tunnels"] {
             #expect(throws: Problem.self) { try Topic.topics(named: wrong) }
         }

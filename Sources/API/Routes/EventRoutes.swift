@@ -12,7 +12,8 @@ enum EventRoutes {
     static let query: [APIRoute.Query] = [
         .string(
             "topics",
-            "all, or names separated by commas: \(Topic.allCases.map(\.rawValue).joined(separator: ", "))"
+            "all, or names separated by commas: "
+                + (Topic.allCases.map(\.rawValue) + [Topic.activity]).joined(separator: ", ")
         )
     ]
 
@@ -21,6 +22,7 @@ enum EventRoutes {
         let last = HTTPField.Name("Last-Event-ID").flatMap { request.httpRequest.headers[$0] }.flatMap { UInt64($0) }
         let services = request.services
         let topics = try request.query("topics").map(Topic.topics) ?? []
+        let hasActivity = request.query("topics").map(Topic.includesActivity) ?? false
         return ServerSentEventStream.response(to: request.httpRequest) { events in
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await streamEndpoints(request, after: last, events) }
@@ -37,6 +39,11 @@ enum EventRoutes {
                 }
                 for topic in Topic.allCases where topics.contains(topic) && topic.isVisible(to: request) {
                     group.addTask { try await stream(topic, request, events) }
+                }
+                if hasActivity {
+                    group.addTask {
+                        try await ActivityRoutes.stream(request) { events.send(Topic.activity, encoded: $0) }
+                    }
                 }
                 // The registry drops a reader that is too slow. That ends the whole stream.
                 try await group.next()

@@ -19,18 +19,26 @@ enum Topic: String, CaseIterable, Sendable {
     /// The value of the query for every topic that the caller may see.
     static let all = "all"
 
+    /// The name of the topic that streams single entries.
+    static let activity = "activity"
+
+    /// Returns whether a query names the topic `activity`.
+    static func includesActivity(_ text: String) -> Bool {
+        text == all || text.split(separator: ",").contains(activity[...])
+    }
+
     /// Parses the names in a query, separated by commas.
     ///
     /// - Throws: `Problem` for an unknown name.
     static func topics(named text: String) throws(Problem) -> Set<Topic> {
         if text == all { return Set(allCases) }
         var topics: Set<Topic> = []
-        for name in text.split(separator: ",", omittingEmptySubsequences: false) {
+        for name in text.split(separator: ",", omittingEmptySubsequences: false) where name != activity {
             guard let topic = Topic(rawValue: String(name)) else {
                 throw Problem(
                     .badRequest,
                     "there is no topic \"\(SanitizedText(name))\"",
-                    hint: "topics=\(all), or some of \(allCases.map(\.rawValue).joined(separator: ","))"
+                    hint: "topics=\(all), or some of \((allCases.map(\.rawValue) + [activity]).joined(separator: ","))"
                 )
             }
             topics.insert(topic)

@@ -68,6 +68,9 @@ struct AgentTable: Sendable {
         return lastCall
     }
 
+    /// The program of an agent; nil if it has not named itself.
+    func client(of key: Key) -> AgentSession.Client? { entries[key]?.client }
+
     mutating func endCall(_ number: Int, of key: Key) { entries[key]?.inFlight[number] = nil }
 
     /// Removes an agent that has ended its session.

@@ -8,6 +8,8 @@ extension SessionStore {
     struct AgentCall: Sendable {
         fileprivate let agent: AgentTable.Key
         fileprivate let number: Int
+        /// The program and its version, as it names itself; nil without a name.
+        let program: SanitizedText?
     }
 
     /// The agents, those with the newest calls first.
@@ -37,7 +39,10 @@ extension SessionStore {
             endpoint: endpoint ?? arguments?["endpoint"]?.string.flatMap { EndpointID($0) },
             startedAt: now()
         )
-        return AgentCall(agent: key, number: agentTable.beginCall(call, of: key))
+        let program = agentTable.client(of: key).map { client in
+            SanitizedText(client.version.map { "\(client.name) \($0)" } ?? client.name.text, limit: 128)
+        }
+        return AgentCall(agent: key, number: agentTable.beginCall(call, of: key), program: program)
     }
 
     func end(_ call: AgentCall) { agentTable.endCall(call.number, of: call.agent) }

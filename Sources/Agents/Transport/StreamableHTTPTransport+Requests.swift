@@ -25,7 +25,7 @@ extension StreamableHTTPTransport {
         }
         let inFlight = InFlightRequest(keepAliveTimer)
         let acceptsEvents = httpRequest.headers.acceptsEvents
-        let connected = acceptsEvents ? await connect(parsed, to: inFlight) : parsed
+        var connected = acceptsEvents ? await connect(parsed, to: inFlight) : parsed
         if let session = parsed.session {
             let send: (@Sendable (RPCMessage) -> Bool)? = acceptsEvents ? { @Sendable in inFlight.send($0) } : nil
             await sessions.begin(request: parsed.id, of: session, send: send) {
@@ -33,10 +33,11 @@ extension StreamableHTTPTransport {
             }
         }
         let call = await sessions.beginCall(parsed, of: principal, at: endpoint)
+        connected.request.agent = call?.program
         let end: Result<Void, any Error>
         do {
             let opening = Self.opening(of: parsed, in: httpRequest.headers)
-            try await inFlight.run(for: httpRequest, to: &writer, opening: opening) {
+            try await inFlight.run(for: httpRequest, to: &writer, opening: opening) { [connected] in
                 await answer(connected, of: principal)
             }
             end = .success(())

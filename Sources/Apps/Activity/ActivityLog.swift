@@ -102,7 +102,9 @@ extension ActivityLog {
         wait: Duration = .zero
     ) -> RunningCall {
         let redactor = SecretRedactor(known: secrets())
-        let (kept, client, date) = (redactor.arguments(arguments), ActivityEntry.Client(principal, agent), now())
+        let (kept, client, date) = (
+            redactor.arguments(arguments), ActivityEntry.Client(principal, agent), now() - wait / .seconds(1)
+        )
         let name = SanitizedText(redactor.text(tool, limit: 128), limit: 128)
         let (number, device) = state.withLock { state in
             let app = state.apps[id]

@@ -174,7 +174,9 @@ extension AppProxy {
 /// Calls to apps' tools.
 extension AppProxy {
     package func call(_ call: ToolCall, of principal: Principal) async throws(AppError) -> JSONObject {
-        guard let log = context.activity else { return try await send(call, of: principal) }
+        guard let log = context.activity, !Self.isReadByPage(call, of: principal) else {
+            return try await send(call, of: principal)
+        }
         let id = call.endpoint.id
         let running = log.begin(call.tool, call.arguments, at: id, for: principal, agent: call.agent, wait: call.waited)
         do throws(AppError) {
@@ -185,6 +187,12 @@ extension AppProxy {
             log.end(running, .failure(Task.isCancelled ? CancellationError() : error))
             throw error
         }
+    }
+
+    /// Returns whether the page reads the states of an app, which would fill the activity of the person who looks.
+    private static func isReadByPage(_ call: ToolCall, of principal: Principal) -> Bool {
+        guard case .dashboard = principal.actor else { return false }
+        return call.endpoint.kind == .debug && ["states", "state", "diff", "shot"].contains(call.tool)
     }
 
     private func send(_ call: ToolCall, of principal: Principal) async throws(AppError) -> JSONObject {
