@@ -35,6 +35,24 @@ import Testing
         #expect(devices.first { $0.udid.text == Phones.two }.map { $0.name == nil } == true)
     }
 
+    @Test func `a note of a phone is in the list, also after a restart, until it is removed`() async throws {
+        let rig = try await UsbmuxdFixture([Phones.two], in: scratch)
+        let broker = try await RunningBroker(in: scratch, phones: rig)
+        try await eventually("the phone is listed") { try await broker.devices().count == 1 }
+        _ = try await broker.ask("devices", "note", Phones.two, "--label", "drawer 3")
+        _ = try await broker.ask("devices", "note", Phones.two, "--note", "cracked screen")
+        #expect(try await broker.ask("devices").last?.contains("drawer 3") == true)
+
+        try await broker.restart(isKilled: true)
+        try await eventually("the phone is listed with its note") {
+            let device = try await broker.devices().first
+            return device?.label?.text == "drawer 3" && device?.note?.text == "cracked screen"
+        }
+        _ = try await broker.ask("devices", "note", Phones.two, "--label", "", "--note", "")
+        #expect(try await broker.devices().first?.label == nil)
+        #expect(try await broker.ask("devices").first?.contains("LABEL") == false)
+    }
+
     @Test(.needs(.python)) func `an app on the cable is named after its phone, and keeps that ID`() async throws {
         let lockdown = try LockdownServer(name: Self.name, in: scratch)
         let app = try await SampleApp(address: PhoneOptions.loopback, in: scratch)

@@ -55,6 +55,19 @@ import Testing
         try await team.waitUntil { try await team.lab1.devices().isEmpty }
     }
 
+    @Test func `a note of a phone is shown at the other host, and only its own host changes it`() async throws {
+        let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
+        let team = try await RunningTeam(in: scratch, phones: rig)
+        try await team.waitUntil { try await Self.hosts(of: Phones.one, at: team.lab1) == ["lab2"] }
+        _ = try await team.lab2.ask("devices", "note", Phones.one, "--label", "drawer 3")
+
+        try await team.waitUntil { try await team.lab1.devices().first?.label?.text == "drawer 3" }
+        let refusal = await #expect(throws: (any Error).self) {
+            try await team.lab1.ask("devices", "note", Phones.one, "--label", "drawer 4")
+        }
+        #expect("\(refusal as Any)".contains("attached to the host lab2"))
+    }
+
     @Test func `a phone at two hosts is one device with two routes, and each host uses its own cable first`()
         async throws
     {
