@@ -53,6 +53,32 @@ import Testing
         #expect(try await run("late", broker.socket, port, within: .seconds(90)) == ["late: 401"])
     }
 
+    @Test func `a member of the owners' group is an owner in a browser until it leaves the group`() async throws {
+        chmod(scratch.path, 0o711)
+        let port = try FreePorts.take()[0]
+        let (group, accounts) = (scratch.file("group"), scratch.file("passwd"))
+        try scratch.write("root:x:0:\npatchbay:x:4300:anna\n", to: "group")
+        try scratch.write(
+            "root:x:0:0::/root:/bin/sh\nanna:x:4242:4242::/:/bin/sh\nbert:x:4243:4243::/:/bin/sh\n",
+            to: "passwd"
+        )
+        // The broker has a user database of its own.
+        let mounts = #"mount --bind "$1" /etc/group && mount --bind "$2" /etc/passwd && shift 2 && exec "$@""#
+        let broker = try await RunningBroker(
+            in: scratch,
+            commandPrefix: ["unshare", "--mount", "sh", "-c", mounts, "sh", group, accounts],
+            configuration: "[api]\nport = \(port)\nallow_any_user = true\n"
+        )
+        let lines = try await run("member", broker.socket, "\(port)", group, "4300", within: .seconds(90))
+
+        #expect(
+            lines == [
+                "no member: [200, 403]", "root with its code: 401",
+                "member: Dashboard of anna {'dashboard': 4242}", "own: 200", "others: 401 401", "after the group: 401",
+            ]
+        )
+    }
+
     @Test(.needs(.browser)) func `a page of another origin gets no session, and the dashboard opens`() async throws {
         let (broker, port, page) = try await startBroker()
         let lines = try await run(

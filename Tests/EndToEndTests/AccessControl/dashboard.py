@@ -2,6 +2,7 @@
 
   attacks SOCKET PORT REMOTE_PORT GRANT_SOCKET   uses codes and sessions as other users, pages and listeners
   late SOCKET PORT                               uses a code after 60 s
+  member SOCKET PORT GROUP_FILE GID              signs in as a member of the owners' group, and leaves the group
   browser SOCKET PORT PAGE_PORT FOLDER           opens a page of another origin in Chromium, and then the dashboard
 """
 
@@ -62,11 +63,11 @@ def remote(port, *request, **more):
     return send(http.client.HTTPSConnection("127.0.0.1", int(port), context=context, timeout=20), *request, **more)
 
 
-def as_user(uid, work):
-    """Runs work as another user and returns its result."""
+def as_user(uid, work, groups=()):
+    """Runs work as another user, in these groups, and returns its result."""
     reader, writer = os.pipe()
     if os.fork() == 0:
-        os.setgroups([])
+        os.setgroups(list(groups))
         os.setgid(NOBODY)
         os.setuid(uid)
         try:
@@ -179,6 +180,31 @@ def late(path, port):
     show("late", sign_in(port, code).status)
 
 
+def member(path, port, group_file, gid):
+    user, other, groups = 4242, 4243, [int(gid)]
+    # By the groups of its process an owner on the control socket, but no member in the user database.
+    show("no member", as_user(other, lambda: [control(path, "GET", "/v1/audit").status,
+                                              control(path, "POST", "/v1/dashboard/codes").status], groups))
+    code = as_user(user, lambda: new_code(path), groups)
+    show("root with its code", sign_in(port, code).status)
+    # The process of the browser needs no groups: the user database decides.
+    session = as_user(user, lambda: json.loads(sign_in(port, code).body))
+    token = session["token"]
+    show("member", session["grant"]["name"], session["grant"]["binding"])
+    show("own", as_user(user, lambda: tcp(port, "GET", "/v1/audit", token=token).status))
+    show("others", tcp(port, "GET", "/v1/audit", token=token).status,
+         as_user(other, lambda: tcp(port, "GET", "/v1/audit", token=token).status))
+    with open(group_file, "w") as file:
+        file.write(f"root:x:0:\npatchbay:x:{gid}:\n")
+    deadline = time.monotonic() + 40
+    while time.monotonic() < deadline:
+        status = as_user(user, lambda: tcp(port, "GET", "/v1/audit", token=token).status)
+        if status != 200:
+            break
+        time.sleep(1)
+    show("after the group", status)
+
+
 ATTACK = """<!doctype html><iframe src="http://127.0.0.1:BROKER/"></iframe>
 <script src="http://127.0.0.1:BROKER/dashboard/HASH/app.js"></script><script>
 (async () => {
@@ -239,4 +265,4 @@ def browser(path, port, page_port, folder):
     show("dashboard", b"<title>Patchbay" in dump.stdout)
 
 
-{"attacks": attacks, "late": late, "browser": browser}[sys.argv[1]](*sys.argv[2:])
+{"attacks": attacks, "late": late, "member": member, "browser": browser}[sys.argv[1]](*sys.argv[2:])
