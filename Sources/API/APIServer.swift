@@ -120,7 +120,7 @@ package final class APIServer: Service {
         let http = HTTP1Channel(
             responder: { [self] request, writer, channel in try await respond(to: request, writer, on: channel) },
             configuration: HTTP1Channel.Configuration(
-                additionalChannelHandlers: [QuiesceGraceHandler(), DisconnectHandler()],
+                additionalChannelHandlers: [FirstRequestGraceHandler(), DisconnectHandler()],
                 idleTimeout: Self.idleTimeout
             )
         )

@@ -42,7 +42,7 @@ package struct UsbmuxPlanner: ConnectPlanner {
 
     /// Converts a failure to the error that tunnels and probes report.
     private func reason(
-        _ failure: ConnectPlan.Failure,
+        _ failure: ConnectPlan.AttemptFailure,
         at route: USBRoute,
         in session: UsbmuxdInstance
     ) async -> DialError {
@@ -87,7 +87,7 @@ package struct UsbmuxPlanner: ConnectPlanner {
     }
 }
 
-extension ConnectPlan.Failure {
+extension ConnectPlan.AttemptFailure {
     fileprivate var isRetried: Bool { self == .closed || self == .rejected(code: UsbmuxResult.badDevice.code) }
 }
 

@@ -79,13 +79,13 @@ final class TunnelListener: Sendable {
         do {
             let isConnected: Void? = try await withCancellation(when: request.waitForAbandonment) { [self] in
                 let target = try await connectedTarget(for: request)
-                dependencies.relay.fallbackEnded(request.token, .success(target))
+                dependencies.relay.fallbackEnded(request.handle, .success(target))
             }
             if isConnected == nil { throw CancellationError() }
         } catch {
             // After a cancellation too: nothing happens if the client is gone.
             let failure = error as? DialError ?? DialError(.failed, "\(error)")
-            dependencies.relay.fallbackEnded(request.token, .failure(failure))
+            dependencies.relay.fallbackEnded(request.handle, .failure(failure))
             throw error
         }
     }

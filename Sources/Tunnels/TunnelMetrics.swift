@@ -159,11 +159,11 @@ struct RateMeter {
 /// Limits the connections of all tunnels together.
 struct TunnelConnectionLimiter: Sendable {
     let limit: Int
-    private let limiter: SharedLimiter<String?>
+    private let limiter: FairLimiter<String?>
 
     init(limit: Int) {
         self.limit = limit
-        limiter = SharedLimiter(limit: limit)
+        limiter = FairLimiter(limit: limit)
     }
 
     /// The error for a connection above the limit.

@@ -39,7 +39,7 @@ import Testing
         let fake = try FakeUsbmuxd(in: scratch) { client in
             client.behave(phones: [(1, Phones.one)], connect: code.withLock { $0 })
         }
-        let connectionLimit = SharedLimiter<UDID>(limit: 1)
+        let connectionLimit = FairLimiter<UDID>(limit: 1)
         let client = NativeUsbmuxClient(
             address: fake.address,
             connectionLimit: connectionLimit,
@@ -70,7 +70,7 @@ import Testing
 
     @Test func `a stream holds a permit until the stream is closed`() async throws {
         let fake = try FakeUsbmuxd(in: scratch) { $0.behave(phones: [(1, Phones.one)]) }
-        let connectionLimit = SharedLimiter<UDID>(limit: 1)
+        let connectionLimit = FairLimiter<UDID>(limit: 1)
         let client = NativeUsbmuxClient(
             address: fake.address,
             connectionLimit: connectionLimit,

@@ -25,7 +25,7 @@ package final class InterruptedUsbmuxClient: UsbmuxClient {
     package var lastDeviceID: UInt32 { state.withLock { $0.lastDeviceID } }
 
     package var connectTimeout: Duration { client.connectTimeout }
-    package var connectionLimit: SharedLimiter<UDID> { client.connectionLimit }
+    package var connectionLimit: FairLimiter<UDID> { client.connectionLimit }
 
     package func method(for route: USBRoute, to handle: DeviceMonitor.Handle) -> ConnectPlan.Method {
         let method = client.method(for: route, to: handle)
@@ -47,9 +47,9 @@ package final class InterruptedUsbmuxClient: UsbmuxClient {
         }
     }
 
-    /// Opens a stream. Throws `ConnectPlan.Failure`, so that the plan of the stream recovers.
+    /// Opens a stream. Throws `ConnectPlan.AttemptFailure`, so that the plan of the stream recovers.
     private func dial(_ route: Route, by method: ConnectPlan.Method) async throws -> Connection {
-        let failure = Mutex<ConnectPlan.Failure?>(nil)
+        let failure = Mutex<ConnectPlan.AttemptFailure?>(nil)
         let plan = ConnectPlan(
             route: route,
             method: method,

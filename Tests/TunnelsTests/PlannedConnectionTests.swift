@@ -16,7 +16,7 @@ struct PlannedConnectionTests {
 
     /// Plans streams to a unix socket. The request is "R", and the replies are "OK" and "NO".
     private final class FakePlanner: ConnectPlanner {
-        let failures = Mutex<[ConnectPlan.Failure]>([])
+        let failures = Mutex<[ConnectPlan.AttemptFailure]>([])
         /// The open permits, and the most of them at one time.
         let permits = Mutex((open: 0, most: 0))
         /// False if no permit is free.
@@ -122,7 +122,9 @@ struct PlannedConnectionTests {
     }
 
     @Test func `a rejection and another peer are failures, whose reason is counted after one attempt`() async throws {
-        let cases: [(String, Bool, ConnectPlan.Failure)] = [("NO", true, .rejected(code: 7)), ("OK", false, .closed)]
+        let cases: [(String, Bool, ConnectPlan.AttemptFailure)] = [
+            ("NO", true, .rejected(code: 7)), ("OK", false, .closed),
+        ]
         for (reply, isVerified, failure) in cases {
             try await withTunnel(verify: { isVerified }, serve: Self.answer(reply)) { table, tunnel, planner in
                 let address = try fixture.address(tunnel)

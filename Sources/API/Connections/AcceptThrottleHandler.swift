@@ -133,7 +133,7 @@ final class AcceptThrottleHandler: ChannelDuplexHandler {
 ///
 /// The request may still be on the network or in the kernel. If the connection closed at once, the client would get no
 /// response.
-final class QuiesceGraceHandler: ChannelInboundHandler, RemovableChannelHandler {
+final class FirstRequestGraceHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = NIOAny
     typealias InboundOut = NIOAny
 

@@ -50,10 +50,10 @@ package actor RegistrationService {
         let grant = try Self.grant(of: principal)
         try Self.checkSelector(of: grant, for: spec)
         let secret = try spec.secret.map { try EndpointSecret($0) }
-        let sender = try sender(of: principal, grant, scope: scope)
-        try Self.checkPort(spec.port, at: sender.address)
+        let registrant = try registrant(of: principal, grant, scope: scope)
+        try Self.checkPort(spec.port, at: registrant.address)
         try beginSession(of: grant.id)
-        let entry = try await source.register(spec, from: sender)
+        let entry = try await source.register(spec, from: registrant)
         guard let endpoint = await registry.endpoint(seenAs: entry.sighting.id) else {
             let limit = await registry.refusals.limit(of: entry.sighting.id)
             try? await source.end(entry.id, of: grant.id)
@@ -96,7 +96,7 @@ package actor RegistrationService {
     /// - Throws: `RegistrationError`, `Problem`.
     func heartbeat(_ id: String, by principal: Principal, scope: (name: String, index: UInt32)?) async throws {
         let grant = try Self.grant(of: principal)
-        let entry = try await source.heartbeat(id, from: try sender(of: principal, grant, scope: scope))
+        let entry = try await source.heartbeat(id, from: try registrant(of: principal, grant, scope: scope))
         do {
             for route in entry.sighting.routes { try Self.checkPort(route.port, at: route.address ?? "") }
         } catch {
@@ -174,13 +174,13 @@ package actor RegistrationService {
         throw .ownPort(port)
     }
 
-    private func sender(
+    private func registrant(
         of principal: Principal,
         _ grant: Grant,
         scope: (name: String, index: UInt32)?
-    ) throws(RegistrationError) -> RegistrationTable.Sender {
+    ) throws(RegistrationError) -> RegistrationTable.Registrant {
         if let address = principal.localAddress {
-            return RegistrationTable.Sender(grant: grant.id, name: grant.name, address: address)
+            return RegistrationTable.Registrant(grant: grant.id, name: grant.name, address: address)
         }
         guard case .remote(let address) = principal.source else {
             throw .address("over this listener, only an app on this machine registers: patchbay remote on")
@@ -188,7 +188,7 @@ package actor RegistrationService {
         // A dual-stack listener shows IPv4 clients as IPv4-mapped addresses (RFC 4291, section 2.5.5.2).
         let plain = address.lowercased().hasPrefix("::ffff:") ? String(address.dropFirst(7)) : address
         if let refusal = addressRefusal(plain) { throw .address(refusal) }
-        return RegistrationTable.Sender(
+        return RegistrationTable.Registrant(
             grant: grant.id,
             name: grant.name,
             address: plain,

@@ -104,7 +104,7 @@ package struct EndpointSecretService: Sendable {
     ///
     /// - Throws: `AccessError.notSaved` if the audit log cannot record the access.
     package func read(of endpoint: Endpoint, by caller: AuditActor, from source: RequestSource) async throws
-        -> EndpointAccess
+        -> AuthorizedRoutes
     {
         let access = access(to: endpoint)
         guard access.hasSecret else { return access }
@@ -116,7 +116,7 @@ package struct EndpointSecretService: Sendable {
     }
 
     /// Returns the approved routes to an endpoint, with the secret for each.
-    package func access(to endpoint: Endpoint) -> EndpointAccess {
+    package func access(to endpoint: Endpoint) -> AuthorizedRoutes {
         let (approval, record) = stored(for: endpoint)
         let routes = ApprovalPolicy.approvedRoutes(of: endpoint, approval)
         // A stored secret that must not be sent is an error. Only callers that set secrets need its reason.
@@ -127,7 +127,7 @@ package struct EndpointSecretService: Sendable {
                 observation: store.launches?[$0.route]
             )
         }
-        return EndpointAccess(
+        return AuthorizedRoutes(
             authorized,
             isUnapproved: routes.isEmpty && !endpoint.routes.isEmpty,
             isSecretOutdated: record != nil && authorized.allSatisfy { $0.secret == nil }

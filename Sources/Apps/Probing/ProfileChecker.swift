@@ -74,7 +74,7 @@ package struct ProfileChecker: Sendable {
         }
         guard !profile.authentication.requiresSecret else { return result(.skipped, nil, "it needs the app's token") }
         guard !tool.needsSession else { return result(.skipped, nil, "it needs a session") }
-        let authentication = ProfileAuthentication(profile, newToken: ProfileToken(""))
+        let authentication = ProfileAuthentication(profile, newToken: ExchangeToken(""))
         let arguments: JSONObject = [:]
         guard let request = try? profile.request(for: tool, arguments: arguments, with: authentication) else {
             return result(.skipped, nil, "it needs arguments")

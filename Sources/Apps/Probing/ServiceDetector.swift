@@ -80,7 +80,7 @@ package struct ServiceDetector: Sendable {
     }
 
     /// The answer of a server that is asked for its launch, without a secret.
-    enum LaunchAnswer: Hashable, Sendable {
+    enum HealthAnswer: Hashable, Sendable {
         /// The server serves this connection beside others. It may report a launch ID.
         case served(SanitizedText?)
         /// The server does not answer, for example because it serves one connection at a time.
@@ -90,7 +90,7 @@ package struct ServiceDetector: Sendable {
     }
 
     /// Asks a server for its launch with `GET /health`, which needs no secret and changes nothing.
-    func launch(behind route: Route) async -> LaunchAnswer {
+    func launch(behind route: Route) async -> HealthAnswer {
         guard let reply = try? await sender.send(ServiceProbe.health, to: route), !reply.isSilence else {
             return .silent
         }

@@ -71,7 +71,7 @@ final class UpstreamSessionPool: Sendable {
     /// Returns the session with an endpoint and the routes that the principal may use.
     ///
     /// - Throws: `AppError`.
-    func authorize(_ principal: Principal, to endpoint: Endpoint) async throws -> (UpstreamSession, EndpointAccess) {
+    func authorize(_ principal: Principal, to endpoint: Endpoint) async throws -> (UpstreamSession, AuthorizedRoutes) {
         guard principal.may(.endpointCall, on: endpoint) else { throw AppError.forbidden(.endpointCall) }
         guard mayHaveTools(endpoint) else { throw AppError.notMCP }
         guard !endpoint.routes.isEmpty, endpoint.state != .blocked else {

@@ -24,7 +24,7 @@ package struct ApprovedRouteResolver: RouteResolver {
     package func resolve(_ target: TunnelTarget) async throws(DialError) -> ResolvedTarget {
         switch target {
         case .device(let udid, let port):
-            guard let requireDevice else { throw CompositePlanner.devicesDisabled }
+            guard let requireDevice else { throw TransportPlanner.devicesDisabled }
             // The dial uses the same list of devices.
             try await requireDevice(udid)
             return ResolvedTarget([.usb(USBRoute(udid: udid, port: port))])

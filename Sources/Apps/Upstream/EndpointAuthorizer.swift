@@ -10,7 +10,7 @@ package protocol EndpointAuthorizer: Sendable {
     func recordAcceptance(of secret: EndpointSecret, by endpoint: Endpoint, over routes: [AuthorizedRoute])
 
     /// Returns the routes to an endpoint that the principal may use now.
-    func access(to endpoint: Endpoint, for principal: Principal) async -> EndpointAccess
+    func access(to endpoint: Endpoint, for principal: Principal) async -> AuthorizedRoutes
 
     /// The generation of all permissions. Read the value before `access(to:for:)` and pass it to `deliver`.
     var generation: UInt64 { get }
@@ -61,7 +61,7 @@ package struct AccessStoreAuthorizer: EndpointAuthorizer {
         store.secrets.recordAcceptance(of: secret, by: endpoint, over: routes)
     }
 
-    package func access(to endpoint: Endpoint, for principal: Principal) async -> EndpointAccess {
+    package func access(to endpoint: Endpoint, for principal: Principal) async -> AuthorizedRoutes {
         if store.secrets.isStored(for: endpoint) { await store.secrets.observe(endpoint) }
         let access = store.secrets.access(to: endpoint)
         return principal.may(.secretUse, on: endpoint) ? access : access.withoutSecrets

@@ -20,14 +20,14 @@ package final class LibusbmuxdClient: UsbmuxClient {
     private static let thread = IsolatedLibraryThread(named: "patchbay-libmux")
     private static let queueFull = SocketError.message(for: EAGAIN)
 
-    package let connectionLimit: SharedLimiter<UDID>
+    package let connectionLimit: FairLimiter<UDID>
     package let connectTimeout = Duration.seconds(10)
     private let address: UsbmuxAddress
 
     /// `connectionLimit` is shared by all clients of the same usbmuxd.
     package init(
         address: UsbmuxAddress,
-        connectionLimit: SharedLimiter<UDID> = SharedLimiter(limit: NativeUsbmuxClient.streamLimit)
+        connectionLimit: FairLimiter<UDID> = FairLimiter(limit: NativeUsbmuxClient.streamLimit)
     ) {
         self.address = address
         self.connectionLimit = connectionLimit
@@ -38,7 +38,7 @@ package final class LibusbmuxdClient: UsbmuxClient {
             do {
                 let connection = try await self.connect(deviceID: handle.deviceID, port: route.port)
                 guard handle.session.owns(connection: connection.descriptor.number) else {
-                    throw ConnectPlan.Failure.closed
+                    throw ConnectPlan.AttemptFailure.closed
                 }
                 return connection
             } catch let error as UsbmuxError {
@@ -106,9 +106,9 @@ extension UsbmuxError {
     /// Nil if the error is final and names its reason.
     fileprivate var connectFailure: (any Error)? {
         switch self {
-        case .result(let result, _): ConnectPlan.Failure.rejected(code: result.code)
-        case .timedOut: ConnectPlan.Failure.timedOut
-        case .closed: ConnectPlan.Failure.closed
+        case .result(let result, _): ConnectPlan.AttemptFailure.rejected(code: result.code)
+        case .timedOut: ConnectPlan.AttemptFailure.timedOut
+        case .closed: ConnectPlan.AttemptFailure.closed
         default: nil
         }
     }

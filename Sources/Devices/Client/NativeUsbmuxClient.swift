@@ -15,7 +15,7 @@ package final class NativeUsbmuxClient: UsbmuxClient {
 
     private static let requestsInFlight = 4
 
-    package let connectionLimit: SharedLimiter<UDID>
+    package let connectionLimit: FairLimiter<UDID>
     package let connectTimeout: Duration
     private let address: UsbmuxAddress
     private let replyTimeout: Duration
@@ -28,7 +28,7 @@ package final class NativeUsbmuxClient: UsbmuxClient {
     ///   - replyTimeout: The maximum time for any other request.
     package init(
         address: UsbmuxAddress,
-        connectionLimit: SharedLimiter<UDID> = SharedLimiter(limit: NativeUsbmuxClient.streamLimit),
+        connectionLimit: FairLimiter<UDID> = FairLimiter(limit: NativeUsbmuxClient.streamLimit),
         connectTimeout: Duration = .seconds(10),
         replyTimeout: Duration = .seconds(5)
     ) {

@@ -14,7 +14,7 @@ package protocol UsbmuxClient: Sendable {
     var connectTimeout: Duration { get }
 
     /// The limit of open streams, of which each phone has a share. A stream has a permit from its Connect until its close.
-    var connectionLimit: SharedLimiter<UDID> { get }
+    var connectionLimit: FairLimiter<UDID> { get }
 }
 
 /// An error of a request to usbmuxd.

@@ -46,9 +46,9 @@ package actor RegistrationSource: Service {
     /// - Throws: `RegistrationError`.
     package func register(
         _ spec: RegistrationSpec,
-        from sender: RegistrationTable.Sender
+        from registrant: RegistrationTable.Registrant
     ) async throws(RegistrationError) -> RegistrationTable.Entry {
-        let entry = try table.register(spec, from: sender, as: newID(), at: timer.elapsed)
+        let entry = try table.register(spec, from: registrant, as: newID(), at: timer.elapsed)
         wakeUp?.yield()
         await reportEvents()
         return entry
@@ -60,9 +60,9 @@ package actor RegistrationSource: Service {
     @discardableResult
     package func heartbeat(
         _ id: String,
-        from sender: RegistrationTable.Sender
+        from registrant: RegistrationTable.Registrant
     ) throws(RegistrationError) -> RegistrationTable.Entry {
-        try table.heartbeat(id, from: sender, at: timer.elapsed)
+        try table.heartbeat(id, from: registrant, at: timer.elapsed)
     }
 
     /// Ends a registration. Its endpoint is offline on return.

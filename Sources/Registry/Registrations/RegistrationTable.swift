@@ -15,12 +15,12 @@ package struct RegistrationTable: Sendable {
         fileprivate var address: String? { sighting.routes.first?.location }
     }
 
-    /// The sender of a registration.
-    package struct Sender: Hashable, Sendable {
+    /// The holder of a grant that registers an app, and the address of its request.
+    package struct Registrant: Hashable, Sendable {
         package let grant: String
         /// The name of the grant, which names the device by default.
         package let name: SanitizedText
-        /// The numeric address of the sender, with its interface if the address is link-local.
+        /// The numeric address that the request comes from, with its interface if the address is link-local.
         package let address: String
         package let interface: String?
         package let interfaceIndex: UInt32
@@ -76,30 +76,30 @@ package struct RegistrationTable: Sendable {
     ///
     /// - Parameters:
     ///   - spec: The app.
-    ///   - sender: The grant, and the address of the request.
+    ///   - registrant: The grant, and the address of the request.
     ///   - id: A new random ID.
     ///   - now: The time since the start of the broker.
     /// - Returns: The registration.
     /// - Throws: `RegistrationError.invalid`, `.unknownKind`, `.tooManyPerGrant`, `.tooMany`, `.tooOften`.
     package mutating func register(
         _ spec: RegistrationSpec,
-        from sender: Sender,
+        from registrant: Registrant,
         as id: String,
         at now: Duration
     ) throws(RegistrationError) -> Entry {
         try check(spec)
-        let sighting = Self.sighting(of: spec, from: sender, as: id)
+        let sighting = Self.sighting(of: spec, from: registrant, as: id)
         let earlier = entries.values.first { $0.sighting.id == sighting.id }
         if earlier == nil {
-            guard entries.values.count(where: { $0.grant == sender.grant }) < Self.perGrant else {
+            guard entries.values.count(where: { $0.grant == registrant.grant }) < Self.perGrant else {
                 throw .tooManyPerGrant(limit: Self.perGrant)
             }
             guard entries.count < Self.limit else { throw .tooMany(limit: Self.limit) }
         }
-        try countRegistration(of: sender.grant, at: now)
+        try countRegistration(of: registrant.grant, at: now)
         // The new sighting replaces the one with the same ID.
         if let earlier { entries[earlier.id] = nil }
-        let entry = Entry(id: id, grant: sender.grant, sighting: sighting, expiresAt: now + Self.lifetime)
+        let entry = Entry(id: id, grant: registrant.grant, sighting: sighting, expiresAt: now + Self.lifetime)
         entries[id] = entry
         events.append(.seen(sighting))
         return entry
@@ -112,11 +112,11 @@ package struct RegistrationTable: Sendable {
     @discardableResult
     package mutating func heartbeat(
         _ id: String,
-        from sender: Sender,
+        from registrant: Registrant,
         at now: Duration
     ) throws(RegistrationError) -> Entry {
-        guard var entry = entries[id], entry.grant == sender.grant else { throw .notFound(id: id) }
-        guard entry.address == Self.route(of: sender, port: 0, as: id).location else { throw .moved(id: id) }
+        guard var entry = entries[id], entry.grant == registrant.grant else { throw .notFound(id: id) }
+        guard entry.address == Self.route(of: registrant, port: 0, as: id).location else { throw .moved(id: id) }
         entry.expiresAt = now + Self.lifetime
         entries[id] = entry
         return entry
@@ -181,22 +181,22 @@ package struct RegistrationTable: Sendable {
         }
     }
 
-    private static func route(of sender: Sender, port: UInt16, as id: String) -> NetworkRoute {
+    private static func route(of registrant: Registrant, port: UInt16, as id: String) -> NetworkRoute {
         NetworkRoute(
-            address: sender.address,
+            address: registrant.address,
             port: port,
-            interface: sender.interface,
-            interfaceIndex: sender.interfaceIndex,
+            interface: registrant.interface,
+            interfaceIndex: registrant.interfaceIndex,
             registration: id
         )
     }
 
-    private static func sighting(of spec: RegistrationSpec, from sender: Sender, as id: String) -> Sighting {
-        let device = spec.device ?? sender.name
+    private static func sighting(of spec: RegistrationSpec, from registrant: Registrant, as id: String) -> Sighting {
+        let device = spec.device ?? registrant.name
         return Sighting(
             id: Sighting.ID(
                 source: .registration,
-                key: "\(sender.grant)/\(spec.kind)/\(spec.app)/\(device.text.lowercased())"
+                key: "\(registrant.grant)/\(spec.kind)/\(spec.app)/\(device.text.lowercased())"
             ),
             kind: spec.kind,
             app: spec.app,
@@ -204,7 +204,7 @@ package struct RegistrationTable: Sendable {
             name: spec.app,
             host: device,
             version: spec.version,
-            routes: [.network(route(of: sender, port: spec.port, as: id))],
+            routes: [.network(route(of: registrant, port: spec.port, as: id))],
             launchID: spec.launchID
         )
     }

@@ -48,7 +48,7 @@ package final class ConnectPlan: Sendable {
         }
     }
 
-    package enum Failure: Error, Hashable, Sendable {
+    package enum AttemptFailure: Error, Hashable, Sendable {
         /// The connect failed with this errno.
         case system(CInt)
         /// The peer refused the handshake with this code.
@@ -63,7 +63,7 @@ package final class ConnectPlan: Sendable {
     }
 
     /// Decides about a failed attempt; the first attempt is number 1. Returns the plan of the next attempt.
-    package typealias Recovery = @Sendable (Failure, _ attempt: Int) async throws(DialError) -> ConnectPlan
+    package typealias Recovery = @Sendable (AttemptFailure, _ attempt: Int) async throws(DialError) -> ConnectPlan
 
     /// Nil if the planner does not know the route.
     package let route: Route?

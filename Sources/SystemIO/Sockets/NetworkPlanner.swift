@@ -48,7 +48,7 @@ package struct NetworkPlanner: ConnectPlanner {
     }
 
     /// Converts a failure to a dial error with a hint.
-    private static func reason(_ failure: ConnectPlan.Failure, _ address: SocketAddress) -> DialError {
+    private static func reason(_ failure: ConnectPlan.AttemptFailure, _ address: SocketAddress) -> DialError {
         switch failure {
         case .system(ECONNREFUSED), .system(ECONNRESET):
             return DialError(.refused, "nothing listens on \(address); start the app there, or check the port")

@@ -19,19 +19,19 @@ struct ConnectQueue {
 
     private var servers: [ObjectIdentifier: Int] = [:]
     private var devices: [ConnectLimitKey: Int] = [:]
-    private var waiting: [(token: ConnectionToken, key: ConnectLimitKey)] = []
+    private var waiting: [(handle: ConnectionHandle, key: ConnectLimitKey)] = []
 
     /// Takes a slot, or adds the connection to the queue.
-    mutating func enter(_ token: ConnectionToken, _ key: ConnectLimitKey) -> Slot? {
+    mutating func enter(_ handle: ConnectionHandle, _ key: ConnectLimitKey) -> Slot? {
         guard isFree(key), !waiting.contains(where: { $0.key == key }) else {
-            waiting.append((token, key))
+            waiting.append((handle, key))
             return nil
         }
         return take(key)
     }
 
     /// Removes a connection from the queue.
-    mutating func leave(_ token: ConnectionToken) { waiting.removeAll { $0.token == token } }
+    mutating func leave(_ handle: ConnectionHandle) { waiting.removeAll { $0.handle == handle } }
 
     /// Releases the slot of the server. The slot of the device stays.
     mutating func releaseServer(_ slot: inout Slot) {
@@ -48,10 +48,10 @@ struct ConnectQueue {
     }
 
     /// Removes and returns the first waiting connection that has a slot now.
-    mutating func next() -> (token: ConnectionToken, slot: Slot)? {
+    mutating func next() -> (handle: ConnectionHandle, slot: Slot)? {
         guard !waiting.isEmpty, let index = waiting.firstIndex(where: { isFree($0.key) }) else { return nil }
-        let (token, key) = waiting.remove(at: index)
-        return (token, take(key))
+        let (handle, key) = waiting.remove(at: index)
+        return (handle, take(key))
     }
 
     private func isFree(_ key: ConnectLimitKey) -> Bool {

@@ -5,20 +5,20 @@ import SystemIO
 /// A connect by plan for a task, which then owns the stream.
 final class ConnectRequest: Sendable {
     let plan: ConnectPlan
-    private let tokenNumber = Atomic<UInt64>(0)
+    private let handleNumber = Atomic<UInt64>(0)
     private let promise = Promise<RelayTarget>()
 
     init(_ plan: ConnectPlan) { self.plan = plan }
 
-    /// The connection in the event loop, which sets the token at the start.
-    var token: ConnectionToken {
-        get { ConnectionToken(tokenNumber.load(ordering: .relaxed)) }
-        set { tokenNumber.store(newValue.number, ordering: .relaxed) }
+    /// The connection in the event loop, which sets the handle at the start.
+    var handle: ConnectionHandle {
+        get { ConnectionHandle(handleNumber.load(ordering: .relaxed)) }
+        set { handleNumber.store(newValue.number, ordering: .relaxed) }
     }
 
     /// Waits for the stream.
     ///
-    /// - Throws: `ConnectPlan.Failure`; `CancellationError`.
+    /// - Throws: `ConnectPlan.AttemptFailure`; `CancellationError`.
     func value() async throws -> RelayTarget { try await promise.value() }
 
     /// Completes the request. Closes the stream if the task was cancelled.
@@ -30,19 +30,19 @@ final class ConnectRequest: Sendable {
 /// A request of the event loop to plan the routes again and to connect on a task, because a plan did not connect.
 final class FallbackRequest: Sendable {
     /// The connection in the event loop.
-    let token: ConnectionToken
+    let handle: ConnectionHandle
     /// The route of the plan, and the reason why it failed. Nil without a plan.
-    let attempt: (route: Route?, failure: ConnectPlan.Failure)?
+    let attempt: (route: Route?, failure: ConnectPlan.AttemptFailure)?
     /// The route of the plan's own connect, which goes on, so that only the other routes are needed; nil if it has failed.
     let racing: Route?
     private let abandoned = Promise<Void>()
 
     init(
-        token: ConnectionToken,
-        attempt: (route: Route?, failure: ConnectPlan.Failure)? = nil,
+        handle: ConnectionHandle,
+        attempt: (route: Route?, failure: ConnectPlan.AttemptFailure)? = nil,
         racing: Route? = nil
     ) {
-        (self.token, self.attempt, self.racing) = (token, attempt, racing)
+        (self.handle, self.attempt, self.racing) = (handle, attempt, racing)
     }
 
     /// Ends the request, because the client is gone or has a stream.

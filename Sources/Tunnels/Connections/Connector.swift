@@ -57,11 +57,11 @@ final class Connector {
     /// Accepts the clients of one socket.
     func accept(_ index: Int, _ now: MonotonicInstant) {
         guard let acceptor = acceptors[index] else { return }
-        let token = ConnectionToken(acceptor: index)
+        let handle = ConnectionHandle(acceptor: index)
         if !acceptor.isWatched {
             let (number, interest) = (acceptor.socket.number, EPOLLIN.rawValue | EPOLLET.rawValue)
-            guard connections.epoll.watch(number, events: interest, token: token.number) else {
-                return connections.schedule(token, at: now + acceptor.failed("epoll_ctl", code: errno))
+            guard connections.epoll.watch(number, events: interest, token: handle.number) else {
+                return connections.schedule(handle, at: now + acceptor.failed("epoll_ctl", code: errno))
             }
             acceptor.isWatched = true
         }
@@ -69,7 +69,7 @@ final class Connector {
             switch acceptor.accept() {
             case .client(let number, let peer): begin(Descriptor(owning: number), from: peer, on: acceptor, now)
             case .empty: return
-            case .failed(let delay): return connections.schedule(token, at: now + delay)
+            case .failed(let delay): return connections.schedule(handle, at: now + delay)
             }
         }
         readyAcceptors.append(index)
@@ -84,11 +84,11 @@ final class Connector {
         let metrics = acceptor.tunnel.listener.metrics
         guard metrics.connectionAccepted() else { return client.reset() }
         let number = client.number
-        let token = connections.reserve()
-        let pending = PendingConnection(client, peer: peer, on: acceptor, token: token, now: now)
-        connections[token.index] = .pending(pending)
+        let handle = connections.reserve()
+        let pending = PendingConnection(client, peer: peer, on: acceptor, handle: handle, now: now)
+        connections[handle.index] = .pending(pending)
         acceptor.inProgress += 1
-        guard connections.watch(number, of: token, isTarget: false) else {
+        guard connections.watch(number, of: handle, isTarget: false) else {
             let error = SocketError.failed(call: "epoll_ctl", on: "a client", code: errno)
             return finish(pending, DialError(.limit, "a client was rejected: \(error)"))
         }
@@ -103,11 +103,11 @@ final class Connector {
     }
 
     private func startTimer(of pending: PendingConnection) {
-        guard connections.pending(pending.token) != nil, let deadline = pending.deadline,
+        guard connections.pending(pending.handle) != nil, let deadline = pending.deadline,
             pending.timer.map({ deadline < $0 }) ?? true
         else { return }
         pending.timer = deadline
-        connections.schedule(pending.token, at: deadline)
+        connections.schedule(pending.handle, at: deadline)
     }
 
     func handleTimer(of pending: PendingConnection, _ now: MonotonicInstant) {
@@ -119,8 +119,8 @@ final class Connector {
 
     /// Starts the connects that have a slot now.
     func startConnects(_ now: MonotonicInstant) {
-        while let (token, slot) = connects.next() {
-            guard let pending = connections.pending(token) else {
+        while let (handle, slot) = connects.next() {
+            guard let pending = connections.pending(handle) else {
                 connects.release(slot)
                 continue
             }
@@ -131,20 +131,20 @@ final class Connector {
 
     /// Connects by the plan of a request.
     func connect(_ request: ConnectRequest, _ now: MonotonicInstant) {
-        let token = connections.reserve()
-        request.token = token
-        let pending = PendingConnection(request, token: token, now: now)
-        connections[token.index] = .pending(pending)
+        let handle = connections.reserve()
+        request.handle = handle
+        let pending = PendingConnection(request, handle: handle, now: now)
+        connections[handle.index] = .pending(pending)
         advance(pending, .checked(.passes), now)
     }
 
     func abandon(_ request: ConnectRequest) {
-        if let pending = connections.pending(request.token) { finish(pending) }
+        if let pending = connections.pending(request.handle) { finish(pending) }
     }
 
     /// Handles the result of the fallback.
-    func fallbackEnded(_ token: ConnectionToken, _ result: Result<RelayTarget, DialError>, _ now: MonotonicInstant) {
-        guard let pending = connections.pending(token) else {
+    func fallbackEnded(_ handle: ConnectionHandle, _ result: Result<RelayTarget, DialError>, _ now: MonotonicInstant) {
+        guard let pending = connections.pending(handle) else {
             try? result.get().reject()
             return
         }
@@ -161,7 +161,7 @@ final class Connector {
             pending.leave(&connects)
             pending.abandonPlan()
             pending.target = RelaySocket(Descriptor(owning: target.number))
-            guard connections.watch(target.number, of: token, isTarget: true) else {
+            guard connections.watch(target.number, of: handle, isTarget: true) else {
                 let error = SocketError.failed(call: "epoll_ctl", on: "a target", code: errno)
                 return finish(pending, DialError(.limit, "\(error)"))
             }
@@ -185,7 +185,7 @@ final class Connector {
         case .connect:
             pending.target = nil
             return pending.connect { number, isConnecting in
-                connections.watch(number, of: pending.token, isTarget: true, isConnecting: isConnecting)
+                connections.watch(number, of: pending.handle, isTarget: true, isConnecting: isConnecting)
             }
         case .sendRequest: return pending.sendRequest()
         case .startFallback:
@@ -196,8 +196,8 @@ final class Connector {
                 finish(pending, failure: attempt?.failure ?? .closed)
                 return nil
             }
-            start(FallbackRequest(token: pending.token, attempt: attempt), for: pending)
-        case .race: start(FallbackRequest(token: pending.token, racing: pending.plan?.route), for: pending)
+            start(FallbackRequest(handle: pending.handle, attempt: attempt), for: pending)
+        case .race: start(FallbackRequest(handle: pending.handle, racing: pending.plan?.route), for: pending)
         case .abandonPlan:
             pending.leave(&connects)
             pending.abandonPlan()
@@ -217,13 +217,13 @@ final class Connector {
     private func reject(_ pending: PendingConnection, _ refusal: BrowserGuard.Refusal, _ now: MonotonicInstant) {
         guard let listener = pending.tunnel?.listener, let client = pending.client.take() else { return }
         connections.relay(
-            pending.token,
+            pending.handle,
             RelayConnection(
                 rejecting: client,
                 refusal,
                 drainTimeout: listener.limits.inspection.drain,
                 observer: listener.metrics,
-                generation: pending.token.generation,
+                generation: pending.handle.generation,
                 now: now
             )
         )
@@ -250,7 +250,7 @@ final class Connector {
             return
         }
         connections.relay(
-            pending.token,
+            pending.handle,
             RelayConnection(
                 client: client,
                 target: target,
@@ -258,7 +258,7 @@ final class Connector {
                 addresses: pending.addresses,
                 inspector: pending.inspector,
                 observer: tunnel.listener.metrics,
-                generation: pending.token.generation,
+                generation: pending.handle.generation,
                 now: now
             )
         )
@@ -275,7 +275,7 @@ final class Connector {
     ///   - pending: The connection.
     ///   - error: The reason for the client's statistics; nil for none.
     ///   - failure: The failure of the plan of a request; nil if the request was abandoned.
-    func finish(_ pending: PendingConnection, _ error: DialError? = nil, failure: ConnectPlan.Failure? = nil) {
+    func finish(_ pending: PendingConnection, _ error: DialError? = nil, failure: ConnectPlan.AttemptFailure? = nil) {
         let metrics = pending.tunnel?.listener.metrics
         if let error { metrics?.connectionFailed(error) }
         pending.client?.makeAbortive()
@@ -289,7 +289,7 @@ final class Connector {
 
     private func remove(_ pending: PendingConnection) {
         leave(pending)
-        connections.remove(pending.token.index)
+        connections.remove(pending.handle.index)
     }
 
     /// Frees the slots of a connection that is no longer pending.

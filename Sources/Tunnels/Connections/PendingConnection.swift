@@ -6,7 +6,7 @@ import SystemIO
 /// A connection that is not relayed yet: its sockets, and the system calls of its state machine. Belongs to the loop's
 /// thread.
 final class PendingConnection {
-    let token: ConnectionToken
+    let handle: ConnectionHandle
     /// Nil for a connect request.
     let acceptor: Acceptor?
     /// Nil for an accepted client.
@@ -23,7 +23,7 @@ final class PendingConnection {
     var slotRelease: MonotonicInstant?
     var fallback: FallbackRequest?
     /// The reason why the plan failed; nil before that, and after its timeout.
-    private(set) var failure: ConnectPlan.Failure?
+    private(set) var failure: ConnectPlan.AttemptFailure?
     /// The target whose plan was selected; nil before that.
     private var selectedTarget: TargetSnapshot?
     /// The routes that were revoked since the connection began to connect.
@@ -39,10 +39,10 @@ final class PendingConnection {
         _ client: consuming Descriptor,
         peer: SocketAddress?,
         on acceptor: Acceptor,
-        token: ConnectionToken,
+        handle: ConnectionHandle,
         now: MonotonicInstant
     ) {
-        self.token = token
+        self.handle = handle
         self.acceptor = acceptor
         request = nil
         connectStart = now
@@ -59,8 +59,8 @@ final class PendingConnection {
     }
 
     /// Creates a connection without a client.
-    init(_ request: ConnectRequest, token: ConnectionToken, now: MonotonicInstant) {
-        self.token = token
+    init(_ request: ConnectRequest, handle: ConnectionHandle, now: MonotonicInstant) {
+        self.handle = handle
         self.request = request
         (acceptor, addresses) = (nil, nil)
         plan = request.plan
@@ -157,7 +157,7 @@ extension PendingConnection {
             if permit == nil { return .queueFull }
         }
         guard let key = plan?.limitKey else { return .slotFree }
-        guard let slot = queue.enter(token, key) else { return nil }
+        guard let slot = queue.enter(handle, key) else { return nil }
         take(slot, now)
         return .slotFree
     }
@@ -178,7 +178,7 @@ extension PendingConnection {
     func leave(_ queue: inout ConnectQueue) {
         guard plan?.limitKey != nil else { return }
         slotRelease = nil
-        if let slot = slot.take() { queue.release(slot) } else { queue.leave(token) }
+        if let slot = slot.take() { queue.release(slot) } else { queue.leave(handle) }
     }
 }
 
@@ -225,7 +225,7 @@ extension PendingConnection {
         return plan.isAllowed?() == false ? failed(.forbidden) : .connected(hasHandshake: false)
     }
 
-    private func failed(_ failure: ConnectPlan.Failure) -> ConnectionState.Event {
+    private func failed(_ failure: ConnectPlan.AttemptFailure) -> ConnectionState.Event {
         self.failure = failure
         return .planFailed
     }

@@ -22,7 +22,7 @@ extension Relay {
     ///   - failure: The failure of an attempt by the first plan that was made before.
     /// - Returns: The first stream that opens.
     /// - Throws: `DialError` with the reason of the best route; `CancellationError`.
-    func connect(_ plans: [ConnectPlan], after failure: ConnectPlan.Failure? = nil) async throws -> RelayTarget {
+    func connect(_ plans: [ConnectPlan], after failure: ConnectPlan.AttemptFailure? = nil) async throws -> RelayTarget {
         if plans.count == 1 { return try await connect(plans[0], after: failure) }
         return try await withThrowingTaskGroup(of: Attempt.self) { group in
             do {
@@ -36,7 +36,7 @@ extension Relay {
 
     private func race(
         _ plans: [ConnectPlan],
-        after failure: ConnectPlan.Failure?,
+        after failure: ConnectPlan.AttemptFailure?,
         in group: inout ThrowingTaskGroup<Attempt, any Error>
     ) async throws -> RelayTarget {
         var failures: [(index: Int, error: DialError)] = []
@@ -66,7 +66,7 @@ extension Relay {
     private func start(
         _ plan: ConnectPlan,
         _ index: Int,
-        after failure: ConnectPlan.Failure?,
+        after failure: ConnectPlan.AttemptFailure?,
         in group: inout ThrowingTaskGroup<Attempt, any Error>
     ) {
         group.addTask { [self] in
@@ -90,12 +90,12 @@ extension Relay {
     }
 
     /// Connects by a plan and by those that replace it after failures.
-    private func connect(_ first: ConnectPlan, after known: ConnectPlan.Failure?) async throws -> RelayTarget {
+    private func connect(_ first: ConnectPlan, after known: ConnectPlan.AttemptFailure?) async throws -> RelayTarget {
         var (plan, failure, attempts) = (first, known, known == nil ? 0 : 1)
         while true {
             if let failure { plan = try await plan.recover(failure, attempts) }
             attempts += 1
-            do { return try await open(plan) } catch let error as ConnectPlan.Failure { failure = error }
+            do { return try await open(plan) } catch let error as ConnectPlan.AttemptFailure { failure = error }
         }
     }
 
@@ -107,7 +107,7 @@ extension Relay {
             target.add(plan, permit)
             return target
         } catch {
-            if error is DialError || error is ConnectPlan.Failure || error is CancellationError { throw error }
+            if error is DialError || error is ConnectPlan.AttemptFailure || error is CancellationError { throw error }
             throw DialError(.failed, "the target could not be reached: \(error)")
         }
     }
@@ -126,7 +126,7 @@ extension Relay {
         var pause = Backoff.queueFull
         while true {
             if let permit = acquire() { return permit }
-            guard pause.total < plan.timeout else { throw ConnectPlan.Failure.noPermit }
+            guard pause.total < plan.timeout else { throw ConnectPlan.AttemptFailure.noPermit }
             try await pause.wait(clock: PollerClock())
         }
     }

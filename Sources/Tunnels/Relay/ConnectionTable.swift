@@ -3,7 +3,7 @@ import Glibc
 import SystemIO
 
 /// The identity of a connection or an acceptor in the event loop. A later connection may get the same index, never both.
-struct ConnectionToken: Hashable, Sendable {
+struct ConnectionHandle: Hashable, Sendable {
     private static let acceptorBit = 1 << 30
 
     let index: Int
@@ -27,7 +27,7 @@ struct ConnectionToken: Hashable, Sendable {
 
 /// The connections of an event loop, with their registrations, timers and memory. Belongs to the loop's thread.
 final class ConnectionTable {
-    /// A connection before and after its handover to the relay. It keeps its token.
+    /// A connection before and after its handover to the relay. It keeps its handle.
     enum Entry {
         case vacant
         case pending(PendingConnection)
@@ -52,25 +52,25 @@ final class ConnectionTable {
         set { entries[index] = newValue }
     }
 
-    /// The relayed connection with a token, if it has not ended.
-    func relayed(_ token: ConnectionToken) -> RelayConnection? {
-        guard case .relayed(let connection) = entries[token.index], connection.generation == token.generation else {
+    /// The relayed connection with a handle, if it has not ended.
+    func relayed(_ handle: ConnectionHandle) -> RelayConnection? {
+        guard case .relayed(let connection) = entries[handle.index], connection.generation == handle.generation else {
             return nil
         }
         return connection
     }
 
-    /// The pending connection with a token, if it has not ended and is not relayed yet.
-    func pending(_ token: ConnectionToken) -> PendingConnection? {
-        guard case .pending(let pending) = entries[token.index], pending.token == token else { return nil }
+    /// The pending connection with a handle, if it has not ended and is not relayed yet.
+    func pending(_ handle: ConnectionHandle) -> PendingConnection? {
+        guard case .pending(let pending) = entries[handle.index], pending.handle == handle else { return nil }
         return pending
     }
 
-    /// Changes the relayed connection with a token. The caller holds no reference to it and may close it afterwards.
+    /// Changes the relayed connection with a handle. The caller holds no reference to it and may close it afterwards.
     ///
     /// - Returns: False if the connection has ended.
-    func update(_ token: ConnectionToken, _ change: (RelayConnection) -> Void) -> Bool {
-        guard let connection = relayed(token) else { return false }
+    func update(_ handle: ConnectionHandle, _ change: (RelayConnection) -> Void) -> Bool {
+        guard let connection = relayed(handle) else { return false }
         change(connection)
         return true
     }
@@ -82,11 +82,11 @@ final class ConnectionTable {
     }
 
     /// Reserves an index for a new connection.
-    func reserve() -> ConnectionToken {
+    func reserve() -> ConnectionHandle {
         nextGeneration &+= 1
         let index = vacant.popLast() ?? entries.count
         if index == entries.count { entries.append(.vacant) }
-        return ConnectionToken(index: index, generation: nextGeneration)
+        return ConnectionHandle(index: index, generation: nextGeneration)
     }
 
     /// Removes a connection. Its sockets close with the last reference to it.
@@ -96,21 +96,21 @@ final class ConnectionTable {
     }
 
     /// Stores the relayed form of a connection, which is processed in this turn or the next one.
-    func relay(_ token: ConnectionToken, _ connection: RelayConnection) {
-        entries[token.index] = .relayed(connection)
-        queue(connection, token.index)
+    func relay(_ handle: ConnectionHandle, _ connection: RelayConnection) {
+        entries[handle.index] = .relayed(connection)
+        queue(connection, handle.index)
     }
 
     /// Registers a socket of a connection with epoll, which reports its bytes, and the end of a connect in progress.
-    func watch(_ number: CInt, of token: ConnectionToken, isTarget: Bool, isConnecting: Bool = false) -> Bool {
+    func watch(_ number: CInt, of handle: ConnectionHandle, isTarget: Bool, isConnecting: Bool = false) -> Bool {
         let events = isConnecting ? RelaySocket.readsAndWrites : RelaySocket.reads
-        return epoll.watch(number, events: events, token: token.number | (isTarget ? 1 : 0))
+        return epoll.watch(number, events: events, token: handle.number | (isTarget ? 1 : 0))
     }
 
     /// Adds writes to the reports of epoll for the full sockets of a relayed connection.
-    func watchFullSockets(of connection: RelayConnection, _ token: ConnectionToken) {
+    func watchFullSockets(of connection: RelayConnection, _ handle: ConnectionHandle) {
         connection.forEachFullSocket { number, isTarget in
-            epoll.change(number, events: RelaySocket.readsAndWrites, token: token.number | (isTarget ? 1 : 0))
+            epoll.change(number, events: RelaySocket.readsAndWrites, token: handle.number | (isTarget ? 1 : 0))
         }
     }
 
@@ -135,20 +135,20 @@ final class ConnectionTable {
     }
 
     /// Starts a timer for a connection or an acceptor.
-    func schedule(_ token: ConnectionToken, at deadline: MonotonicInstant) {
-        timers.add(token.number, until: deadline)
+    func schedule(_ handle: ConnectionHandle, at deadline: MonotonicInstant) {
+        timers.add(handle.number, until: deadline)
         guard timers.count > 2 * entries.count + 1_024 else { return }
         timers.prune(isPending)
     }
 
     /// True for the timer of an acceptor, and of a connection that waits for one.
     private func isPending(_ timer: UInt64) -> Bool {
-        let token = ConnectionToken(timer)
-        return token.acceptor != nil || pending(token) != nil || relayed(token)?.hasTimer == true
+        let handle = ConnectionHandle(timer)
+        return handle.acceptor != nil || pending(handle) != nil || relayed(handle)?.hasTimer == true
     }
 
     /// Removes and returns the next timer that is due.
-    func popDueTimer(at now: MonotonicInstant) -> ConnectionToken? {
-        timers.popDue(at: now).map { ConnectionToken($0) }
+    func popDueTimer(at now: MonotonicInstant) -> ConnectionHandle? {
+        timers.popDue(at: now).map { ConnectionHandle($0) }
     }
 }

@@ -85,7 +85,7 @@ package final class Relay: Sendable {
     func abandon(_ request: ConnectRequest) { _ = commands.enqueue(.abandon(request)) }
 
     /// Gives a connection the result of its fallback.
-    func fallbackEnded(_ connection: ConnectionToken, _ result: Result<RelayTarget, DialError>) {
+    func fallbackEnded(_ connection: ConnectionHandle, _ result: Result<RelayTarget, DialError>) {
         if !commands.enqueue(.fallbackEnded(connection, result)) { try? result.get().reject() }
     }
 
@@ -230,9 +230,9 @@ final class RelayCommandQueue: Sendable {
         /// Connect by a plan for a task, or end such a connect.
         case connect(ConnectRequest)
         case abandon(ConnectRequest)
-        case fallbackEnded(ConnectionToken, Result<RelayTarget, DialError>)
+        case fallbackEnded(ConnectionHandle, Result<RelayTarget, DialError>)
         /// The result of a link check.
-        case linkChecked(connection: ConnectionToken, isReachable: Bool)
+        case linkChecked(connection: ConnectionHandle, isReachable: Bool)
         /// Close relayed connections over these routes, and mark those that are not relayed yet.
         case closeConnections(ObjectIdentifier, over: RevokedRoutes, CheckedContinuation<Void, Never>)
         case stop(CheckedContinuation<Void, Never>)

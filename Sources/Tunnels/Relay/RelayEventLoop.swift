@@ -6,7 +6,7 @@ import SystemIO
 ///
 /// All state belongs to the thread that runs the loop.
 final class RelayEventLoop {
-    /// The epoll token of the command queue. All others are a `ConnectionToken`.
+    /// The epoll token of the command queue. All others are a `ConnectionHandle`.
     private static let wakeToken = UInt64.max
 
     private let connections = ConnectionTable()
@@ -47,7 +47,7 @@ final class RelayEventLoop {
                 // Commands also run between the connections of one iteration, because each may move its whole budget.
                 if commands.hasCommands { execute(commands.drain(), now) }
             }
-            while let token = connections.popDueTimer(at: now) { handleTimer(token, now) }
+            while let handle = connections.popDueTimer(at: now) { handleTimer(handle, now) }
             connector.startConnects(now)
         }
         let now = MonotonicInstant.now
@@ -69,23 +69,23 @@ final class RelayEventLoop {
     private func execute(_ command: RelayCommandQueue.Command, _ now: MonotonicInstant) {
         switch command {
         case .adopt(let new):
-            let token = connections.reserve()
+            let handle = connections.reserve()
             connections.relay(
-                token,
+                handle,
                 RelayConnection(
                     client: RelaySocket(Descriptor(owning: new.client)),
                     target: RelaySocket(Descriptor(owning: new.target.number)),
                     new.target,
                     inspector: new.inspector,
                     observer: new.observer,
-                    generation: token.generation,
+                    generation: handle.generation,
                     now: now
                 )
             )
             let isWatched =
-                connections.watch(new.client, of: token, isTarget: false)
-                && connections.watch(new.target.number, of: token, isTarget: true)
-            if !isWatched { close(token.index, .targetFailed(errno)) }
+                connections.watch(new.client, of: handle, isTarget: false)
+                && connections.watch(new.target.number, of: handle, isTarget: true)
+            if !isWatched { close(handle.index, .targetFailed(errno)) }
         case .listen(let listener): connector.listen(listener, now)
         case .setTarget(let id, let target):
             connector.tunnels[id]?.target = target
@@ -95,10 +95,10 @@ final class RelayEventLoop {
             continuation.resume()
         case .connect(let request): connector.connect(request, now)
         case .abandon(let request): connector.abandon(request)
-        case .fallbackEnded(let token, let result): connector.fallbackEnded(token, result, now)
-        case .linkChecked(let token, let isReachable):
-            let isOpen = connections.update(token) { $0.linkChecked(isReachable: isReachable) }
-            if isOpen { process(token.index, now) }
+        case .fallbackEnded(let handle, let result): connector.fallbackEnded(handle, result, now)
+        case .linkChecked(let handle, let isReachable):
+            let isOpen = connections.update(handle) { $0.linkChecked(isReachable: isReachable) }
+            if isOpen { process(handle.index, now) }
         case .closeConnections(let observer, let routes, let continuation):
             closeConnections(of: observer, over: routes)
             continuation.resume()
@@ -123,25 +123,25 @@ final class RelayEventLoop {
 
     private func handle(_ event: epoll_event, _ now: MonotonicInstant) {
         let number = event.data.u64
-        let token = ConnectionToken(number)
-        if let acceptor = token.acceptor { return connector.clientsWait(acceptor) }
+        let handle = ConnectionHandle(number)
+        if let acceptor = handle.acceptor { return connector.clientsWait(acceptor) }
         let isClient = number & 1 == 0
         // An earlier event of the same batch may have closed the connection or reused its index.
-        if let connection = connections.relayed(token) {
+        if let connection = connections.relayed(handle) {
             connection.handleEvents(event.events, onClient: isClient)
             // The connection is processed with the ready list, once for both sockets.
-            connections.queue(connection, token.index)
-        } else if let pending = connections.pending(token) {
+            connections.queue(connection, handle.index)
+        } else if let pending = connections.pending(handle) {
             let next =
                 isClient ? pending.handleClient(event.events) : pending.handleTarget(event.events, connections.pool)
             if let next { connector.advance(pending, next, now) }
         }
     }
 
-    private func handleTimer(_ token: ConnectionToken, _ now: MonotonicInstant) {
-        if let acceptor = token.acceptor { return connector.accept(acceptor, now) }
-        if let pending = connections.pending(token) { return connector.handleTimer(of: pending, now) }
-        if connections.update(token, { $0.hasTimer = false }) { process(token.index, now) }
+    private func handleTimer(_ handle: ConnectionHandle, _ now: MonotonicInstant) {
+        if let acceptor = handle.acceptor { return connector.accept(acceptor, now) }
+        if let pending = connections.pending(handle) { return connector.handleTimer(of: pending, now) }
+        if connections.update(handle, { $0.hasTimer = false }) { process(handle.index, now) }
     }
 
     private func process(_ index: Int, _ now: MonotonicInstant) {
@@ -156,11 +156,11 @@ final class RelayEventLoop {
         connection.isQueued = false
         let hasMore = connection.pump(through: connections.pool, now: now)
         if hasMore { connections.queue(connection, index) }
-        let token = ConnectionToken(index: index, generation: connection.generation)
-        connections.watchFullSockets(of: connection, token)
+        let handle = ConnectionHandle(index: index, generation: connection.generation)
+        connections.watchFullSockets(of: connection, handle)
         if let linkCheck = connection.pendingLinkCheck(now: now, timeout: linkCheckTimeout) {
             linkCheck { [commands] isReachable in
-                _ = commands.enqueue(.linkChecked(connection: token, isReachable: isReachable))
+                _ = commands.enqueue(.linkChecked(connection: handle, isReachable: isReachable))
             }
         }
         switch connection.checkCompletion(idle: idle, owners: owners, now: now) {
@@ -170,7 +170,7 @@ final class RelayEventLoop {
             break
         case .timed:
             connection.hasTimer = true
-            connections.schedule(token, at: now + interval)
+            connections.schedule(handle, at: now + interval)
         case .over(let reason):
             return reason
         }

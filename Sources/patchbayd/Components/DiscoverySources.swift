@@ -29,7 +29,7 @@ struct DiscoverySources: Sendable {
             return
         }
         let address = try configuration.usbmuxdAddress(environment)
-        let connectionLimit = SharedLimiter<UDID>(limit: configuration.devices.maxStreams)
+        let connectionLimit = FairLimiter<UDID>(limit: configuration.devices.maxStreams)
         let client: any UsbmuxClient =
             switch configuration.devices.client {
             case .native: NativeUsbmuxClient(address: address, connectionLimit: connectionLimit)

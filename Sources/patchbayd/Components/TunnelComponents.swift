@@ -13,7 +13,7 @@ import Tunnels
 /// The ways from this broker to apps: routes, connections and tunnels.
 struct TunnelComponents: Sendable {
     let relay = Relay()
-    let planner: CompositePlanner
+    let planner: TransportPlanner
     let resolver: ApprovedRouteResolver
     /// Connects to the addresses of sightings, and counts the uses of ports.
     let dialer: RelayDialer
@@ -40,7 +40,7 @@ struct TunnelComponents: Sendable {
             logger: startup.logger
         )
         self.debugLink = debugLink
-        planner = CompositePlanner(
+        planner = TransportPlanner(
             network: NetworkPlanner(),
             usb: sources.devices?.planner,
             debugTools: debugLink?.tools

@@ -35,7 +35,7 @@ import Testing
     init() throws {
         profile = try Profile(parsing: Self.file, file: "functions.toml")
         functions = try #require(profile.functions)
-        authentication = ProfileAuthentication(profile, newToken: ProfileToken("unused"))
+        authentication = ProfileAuthentication(profile, newToken: ExchangeToken("unused"))
     }
 
     @Test func `the list is requested with the token`() {

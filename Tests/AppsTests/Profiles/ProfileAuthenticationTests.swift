@@ -4,7 +4,7 @@ import Testing
 
 /// The exchange of DebugBridge's boot token, and the sessions of DebugBridge and WebDriverAgent.
 @Suite struct ProfileAuthenticationTests {
-    private static let newToken = ProfileToken("new-token-0123456789")
+    private static let newToken = ExchangeToken("new-token-0123456789")
     private static let acquired = AppResponse.json(#"{"session_id":"S-1","ttl_seconds":300}"#)
     private static let lost = AppResponse.json(#"{"error":"session_invalid_or_expired"}"#, status: 409)
 

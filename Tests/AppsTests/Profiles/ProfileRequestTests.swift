@@ -6,7 +6,7 @@ import Testing
 @Suite struct ProfileRequestTests {
     private static func request(_ profile: String, _ tool: String, _ arguments: JSONObject = [:]) throws -> String {
         let profile = try ShippedProfile.load(profile)
-        let authentication = ProfileAuthentication(profile, newToken: ProfileToken("new-token-0123456789"))
+        let authentication = ProfileAuthentication(profile, newToken: ExchangeToken("new-token-0123456789"))
         return try profile.request(for: profile.tool(named: tool), arguments: arguments, with: authentication)
             .text(secret: "SECRET")
     }
@@ -182,12 +182,12 @@ import Testing
 
     @Test func `a printed request shows no token`() throws {
         let profile = try ShippedProfile.load("debugbridge")
-        var authentication = ProfileAuthentication(profile, newToken: ProfileToken("new-token-0123456789"))
+        var authentication = ProfileAuthentication(profile, newToken: ExchangeToken("new-token-0123456789"))
         let step = authentication.nextStep(for: nil, hasSecret: true)
         var dumped = ""
         dump(step, to: &dumped)
 
-        #expect(!"\(step) \(dumped) \(ProfileToken("abc"))".contains("new-token"))
-        #expect("\(ProfileToken("abc"))" == "(secret)")
+        #expect(!"\(step) \(dumped) \(ExchangeToken("abc"))".contains("new-token"))
+        #expect("\(ExchangeToken("abc"))" == "(secret)")
     }
 }

@@ -119,9 +119,9 @@ final class PermissiveAuthorizer: EndpointAuthorizer {
         out.yield(id)
     }
 
-    func access(to endpoint: Endpoint, for principal: Principal) async -> EndpointAccess {
+    func access(to endpoint: Endpoint, for principal: Principal) async -> AuthorizedRoutes {
         state.withLock { state in
-            let access = EndpointAccess(
+            let access = AuthorizedRoutes(
                 state.isUnapproved ? [] : endpoint.routes.map { AuthorizedRoute($0.route, secret: state.secret) },
                 isUnapproved: state.isUnapproved
             )

@@ -132,7 +132,7 @@ private struct EarlyAuthorizer: EndpointAuthorizer {
     func register(for principal: Principal, onRevoke: @escaping @Sendable () -> Void) throws -> GrantSession? { nil }
     func unregister(_ session: GrantSession) {}
 
-    func access(to endpoint: Endpoint, for principal: Principal) async -> EndpointAccess {
+    func access(to endpoint: Endpoint, for principal: Principal) async -> AuthorizedRoutes {
         await authorizer.access(to: endpoint, for: principal)
     }
     func recordSecretResult(for endpoint: Endpoint, accepted: Bool) async {}

@@ -13,7 +13,7 @@ import Testing
     init() throws { route = .usb(USBRoute(udid: "00008030-001A2B3C4D5E6F70", port: 9_876)) }
 
     @Test func `a port is in use until its last stream is closed`() async throws {
-        let dialer = CompositePlanner(network: FakeDialer.silent(), usb: FakeDialer.connected(), debugTools: nil)
+        let dialer = TransportPlanner(network: FakeDialer.silent(), usb: FakeDialer.connected(), debugTools: nil)
         #expect(!dialer.uses.contains(route))
 
         let first = try await dialer.dial(route)
@@ -27,7 +27,7 @@ import Testing
 
     @Test func `a port is in use while it is dialled`() async throws {
         let usb = FakeDialer.silent()
-        let dialer = CompositePlanner(network: FakeDialer.silent(), usb: usb, debugTools: nil)
+        let dialer = TransportPlanner(network: FakeDialer.silent(), usb: usb, debugTools: nil)
         await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { _ = try await dialer.dial(route) }
             for await _ in usb.begun.stream { break }
@@ -41,7 +41,7 @@ import Testing
         func route(_ host: String) -> Route {
             .network(NetworkRoute(address: "192.168.1.2", port: 9_876, interface: host, host: SanitizedText(host)))
         }
-        let dialer = CompositePlanner(network: FakeDialer.connected(), usb: nil, debugTools: nil)
+        let dialer = TransportPlanner(network: FakeDialer.connected(), usb: nil, debugTools: nil)
 
         let connection = try await dialer.dial(route("one"))
         #expect(dialer.uses.contains(route("other")))
@@ -52,7 +52,7 @@ import Testing
 
     @Test func `a network port that does not answer is not in use`() async throws {
         let network = FakeDialer.silent()
-        let dialer = CompositePlanner(network: network, usb: nil, debugTools: nil)
+        let dialer = TransportPlanner(network: network, usb: nil, debugTools: nil)
         let route = Route.network(NetworkRoute(address: "192.168.1.2", port: 9_876))
         await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { _ = try await dialer.dial(route) }

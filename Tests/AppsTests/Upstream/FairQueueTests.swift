@@ -91,7 +91,7 @@ private struct EndedGrants: EndpointAuthorizer {
     let generation: UInt64 = 1
     func observe(_ endpoint: Endpoint) async {}
     func recordAcceptance(of secret: EndpointSecret, by endpoint: Endpoint, over routes: [AuthorizedRoute]) {}
-    func access(to endpoint: Endpoint, for principal: Principal) async -> EndpointAccess { EndpointAccess([]) }
+    func access(to endpoint: Endpoint, for principal: Principal) async -> AuthorizedRoutes { AuthorizedRoutes([]) }
     func isLive(_ principal: Principal) -> Bool { false }
     func deliver<Value: Sendable, Failure: Error>(
         for principal: Principal,

@@ -52,7 +52,7 @@ import Testing
     @Test func `a connect over the stream limit is refused, and usbmuxd survives`() async throws {
         let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
         let app = try EchoServer(in: scratch)
-        let connectionLimit = SharedLimiter<UDID>(limit: 3)
+        let connectionLimit = FairLimiter<UDID>(limit: 3)
         let client = NativeUsbmuxClient(
             address: .unix(path: rig.socketPath),
             connectionLimit: connectionLimit,

@@ -205,7 +205,7 @@ import Testing
                 "patchbay://artifact/1  [video/mp4, 2.5 MB; --output FILE saves it]",
             ]
         )
-        #expect(text.payload == .bytes(Data("hallo".utf8)))
+        #expect(text.savedPart == .bytes(Data("hallo".utf8)))
         #expect(text.lines(savedAs: "x.png", size: 5)[..<2] == ["tapped", "[image/png, 5 B; saved as x.png]"])
         #expect(text.isError)
         #expect(ToolResultPrinter(["structuredContent": ["a": 1]]).lines == [#"{"a":1}"#])
@@ -214,7 +214,7 @@ import Testing
     @Test(arguments: [
         (
             #"{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}"#,
-            ToolResultPrinter.Payload.bytes(Data("a\nb\n".utf8))
+            ToolResultPrinter.SavedPart.bytes(Data("a\nb\n".utf8))
         ),
         (#"{"structuredContent":{"a":1}}"#, .bytes(Data("{\"a\":1}\n".utf8))),
         (#"{"content":[{"type":"resource","resource":{"uri":"a:b","text":"x"}}]}"#, .bytes(Data("x\n".utf8))),
@@ -224,13 +224,13 @@ import Testing
         ),
         (#"{"content":[{"type":"resource_link","uri":"file:///x"}]}"#, nil), (#"{"content":[]}"#, nil),
     ])
-    func `the payload is the first image or file, else the text, else the structured content`(
+    func `the saved part is the first image or file, else the text, else the structured content`(
         result: String,
-        payload: ToolResultPrinter.Payload?
+        savedPart: ToolResultPrinter.SavedPart?
     ) throws {
         let result = try #require(try JSON(parsing: result).object)
 
-        #expect(ToolResultPrinter(result).payload == payload)
+        #expect(ToolResultPrinter(result).savedPart == savedPart)
     }
 
     @Test func `an unwritable output file is reported before and after the call`() async throws {

@@ -6,7 +6,11 @@ import Testing
 
 /// The source of registrations, with a clock that the test advances.
 @Suite struct RegistrationSourceTests {
-    private static let sender = RegistrationTable.Sender(grant: "G1", name: SanitizedText("phone"), address: "10.0.0.7")
+    private static let registrant = RegistrationTable.Registrant(
+        grant: "G1",
+        name: SanitizedText("phone"),
+        address: "10.0.0.7"
+    )
 
     private static func spec(_ number: Int) -> RegistrationSpec {
         RegistrationSpec(app: SanitizedText("app\(number)"), port: 9_000, kind: .mcp)
@@ -34,18 +38,18 @@ import Testing
         let source = RegistrationSource(kinds: [.mcp], clock: clock) { received.add($0) }
         try await withThrowingTaskGroup { group in
             group.addTask { try await source.run() }
-            let entry = try await source.register(Self.spec(1), from: Self.sender)
+            let entry = try await source.register(Self.spec(1), from: Self.registrant)
             #expect(received.all == [.seen(entry.sighting)])
             await clock.waitForSleepers()
             clock.advance(by: .seconds(60))
-            try await source.heartbeat(entry.id, from: Self.sender)
+            try await source.heartbeat(entry.id, from: Self.registrant)
             clock.advance(by: .seconds(30))
             await clock.waitForSleepers()
             #expect(received.all.count == 1)
             clock.advance(by: .seconds(60))
             await received.waitForLost()
             await #expect(throws: RegistrationError.notFound(id: entry.id)) {
-                try await source.heartbeat(entry.id, from: Self.sender)
+                try await source.heartbeat(entry.id, from: Self.registrant)
             }
             group.cancelAll()
         }
@@ -61,7 +65,7 @@ import Testing
         try await withThrowingTaskGroup { group in
             for number in 1...8 {
                 group.addTask {
-                    let entry = try await source.register(Self.spec(number), from: Self.sender)
+                    let entry = try await source.register(Self.spec(number), from: Self.registrant)
                     #expect(received.all.contains(.seen(entry.sighting)))
                     try await source.end(entry.id, of: "G1")
                     #expect(received.all.last(where: { $0.id == entry.sighting.id }) == .lost(entry.sighting.id))

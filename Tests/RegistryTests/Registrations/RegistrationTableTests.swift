@@ -4,7 +4,7 @@ import Testing
 
 /// The rules of registrations, without clock and registry.
 @Suite struct RegistrationTableTests {
-    private static let phone = RegistrationTable.Sender(
+    private static let phone = RegistrationTable.Registrant(
         grant: "G1",
         name: SanitizedText("Anna's iPhone"),
         address: "10.0.0.7"
@@ -46,7 +46,7 @@ import Testing
 
     @Test mutating func `a relaunch of an app on another port replaces its registration under the same key`() throws {
         let first = try table.register(Self.spec(), from: Self.phone, as: "r1", at: .zero)
-        let moved = RegistrationTable.Sender(grant: "G1", name: SanitizedText("Anna's iPhone"), address: "10.0.0.8")
+        let moved = RegistrationTable.Registrant(grant: "G1", name: SanitizedText("Anna's iPhone"), address: "10.0.0.8")
         let second = try table.register(Self.spec(port: 9_001, launch: "two"), from: moved, as: "r2", at: .zero)
         #expect(first.sighting.id == second.sighting.id)
         #expect(table["r1"] == nil && table["r2"] == second)
@@ -55,7 +55,7 @@ import Testing
 
     @Test mutating func `the same app of another grant or device is another endpoint`() throws {
         let first = try table.register(Self.spec(), from: Self.phone, as: "r1", at: .zero)
-        let other = RegistrationTable.Sender(grant: "G2", name: SanitizedText("Anna's iPhone"), address: "10.0.0.7")
+        let other = RegistrationTable.Registrant(grant: "G2", name: SanitizedText("Anna's iPhone"), address: "10.0.0.7")
         let second = try table.register(Self.spec(), from: other, as: "r2", at: .zero)
         let third = try table.register(Self.spec(device: "iPad"), from: Self.phone, as: "r3", at: .zero)
         #expect(Set([first, second, third].map(\.sighting.id)).count == 3)
@@ -77,8 +77,8 @@ import Testing
 
     @Test mutating func `only its grant, from its address, keeps or ends a registration`() throws {
         _ = try table.register(Self.spec(), from: Self.phone, as: "r1", at: .zero)
-        let moved = RegistrationTable.Sender(grant: "G1", name: SanitizedText("x"), address: "10.0.0.8")
-        let other = RegistrationTable.Sender(grant: "G2", name: SanitizedText("x"), address: "10.0.0.7")
+        let moved = RegistrationTable.Registrant(grant: "G1", name: SanitizedText("x"), address: "10.0.0.8")
+        let other = RegistrationTable.Registrant(grant: "G2", name: SanitizedText("x"), address: "10.0.0.7")
         #expect(throws: RegistrationError.moved(id: "r1")) { try table.heartbeat("r1", from: moved, at: .zero) }
         #expect(throws: RegistrationError.notFound(id: "r1")) { try table.heartbeat("r1", from: other, at: .zero) }
         #expect(throws: RegistrationError.notFound(id: "r1")) { try table.end("r1", of: "G2") }
@@ -88,7 +88,7 @@ import Testing
 
     @Test mutating func `the end of a grant ends its registrations and no others`() throws {
         let first = try table.register(Self.spec(), from: Self.phone, as: "r1", at: .zero)
-        let other = RegistrationTable.Sender(grant: "G2", name: SanitizedText("x"), address: "10.0.0.7")
+        let other = RegistrationTable.Registrant(grant: "G2", name: SanitizedText("x"), address: "10.0.0.7")
         _ = try table.register(Self.spec(), from: other, as: "r2", at: .zero)
         _ = Self.events(of: &table)
         table.endAll(of: "G1")
@@ -109,10 +109,10 @@ import Testing
     @Test mutating func `all grants together register at most 256 apps`() throws {
         for number in 0..<256 {
             let grant = "G\(number / 8)"
-            let sender = RegistrationTable.Sender(grant: grant, name: SanitizedText("x"), address: "10.0.0.7")
-            _ = try table.register(Self.spec("app\(number)"), from: sender, as: "r\(number)", at: .zero)
+            let registrant = RegistrationTable.Registrant(grant: grant, name: SanitizedText("x"), address: "10.0.0.7")
+            _ = try table.register(Self.spec("app\(number)"), from: registrant, as: "r\(number)", at: .zero)
         }
-        let other = RegistrationTable.Sender(grant: "G", name: SanitizedText("x"), address: "10.0.0.7")
+        let other = RegistrationTable.Registrant(grant: "G", name: SanitizedText("x"), address: "10.0.0.7")
         #expect(throws: RegistrationError.tooMany(limit: 256)) {
             try table.register(Self.spec(), from: other, as: "r", at: .zero)
         }
@@ -125,7 +125,7 @@ import Testing
         #expect(throws: RegistrationError.tooOften(limit: 30)) {
             try table.register(Self.spec(), from: Self.phone, as: "r", at: .seconds(59))
         }
-        let other = RegistrationTable.Sender(grant: "G2", name: SanitizedText("x"), address: "10.0.0.7")
+        let other = RegistrationTable.Registrant(grant: "G2", name: SanitizedText("x"), address: "10.0.0.7")
         _ = try table.register(Self.spec(), from: other, as: "r2", at: .seconds(59))
         _ = try table.register(Self.spec(), from: Self.phone, as: "r", at: .seconds(60))
     }

@@ -11,7 +11,7 @@ package struct ProfileAuthentication: Sendable {
         /// The request must be sent, and its response passed to `receive`.
         case send(ProfileRequest)
         /// The new token must be stored as the endpoint's secret before anything else is sent.
-        case store(ProfileToken)
+        case store(ExchangeToken)
         case failed(AuthenticationFailure)
     }
 
@@ -34,7 +34,7 @@ package struct ProfileAuthentication: Sendable {
     private static let timeout = Duration.seconds(15)
 
     private let method: AuthenticationMethod
-    private let newToken: ProfileToken
+    private let newToken: ExchangeToken
     private var token: TokenState
     private var session: ProfileSession?
 
@@ -43,7 +43,7 @@ package struct ProfileAuthentication: Sendable {
     /// - Parameters:
     ///   - profile: The profile of the endpoint.
     ///   - newToken: A random token for the exchange of a token for one use.
-    package init(_ profile: Profile, newToken: ProfileToken) {
+    package init(_ profile: Profile, newToken: ExchangeToken) {
         method = profile.authentication
         self.newToken = newToken
         token = Self.initialToken(method)
@@ -168,7 +168,7 @@ package enum AuthenticationFailure: Hashable, Sendable {
 }
 
 /// A random token that replaces a token for one use. Printing never shows its value.
-package struct ProfileToken: Hashable, Sendable {
+package struct ExchangeToken: Hashable, Sendable {
     private let text: String
 
     /// Creates a token from random text: one line of printable ASCII.
@@ -178,7 +178,7 @@ package struct ProfileToken: Hashable, Sendable {
     package func reveal() -> String { text }
 }
 
-extension ProfileToken: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension ExchangeToken: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     package var description: String { "(secret)" }
     package var debugDescription: String { description }
     package var customMirror: Mirror { Mirror(self, children: []) }

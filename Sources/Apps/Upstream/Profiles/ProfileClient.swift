@@ -67,7 +67,7 @@ actor ProfileClient {
     nonisolated func record(_ deviation: ServerDeviation.Kind) { pool.record(deviation) }
 
     private static func newAuthentication(_ profile: Profile) -> ProfileAuthentication {
-        ProfileAuthentication(profile, newToken: ProfileToken(Base62.random128Bits()))
+        ProfileAuthentication(profile, newToken: ExchangeToken(Base62.random128Bits()))
     }
 
     /// Waits until no other request is in progress.

@@ -72,7 +72,7 @@ struct DebugAppOptions: ParsableArguments {
 
     /// Calls a tool whose result is one JSON document.
     func document(_ tool: String, _ arguments: JSONObject = [:]) async throws -> JSONObject {
-        guard case .bytes(let text)? = try await call(tool, arguments).payload,
+        guard case .bytes(let text)? = try await call(tool, arguments).savedPart,
             let object = (try? JSON(parsing: Array(text)))?.object
         else {
             throw CLIError.failed(

@@ -82,7 +82,7 @@ struct DebugShotCommand: AsyncParsableCommand {
         var arguments = launch.arguments
         arguments["number"] = number.map { .number(JSONNumber($0)) }
         let result = try await app.call("shot", arguments, maxPixels: maxPx)
-        let bytes = try await CallCommand.bytes(result.payload, for: file, from: app.options.client)
+        let bytes = try await CallCommand.bytes(result.savedPart, for: file, from: app.options.client)
         try file.write(bytes)
         guard !file.isStandardOutput else { return }
         for line in result.lines(savedAs: output, size: bytes.count) { try app.output.line(Console.plain(line)) }

@@ -94,7 +94,7 @@ struct CallCommand: AsyncParsableCommand {
         }
         var lines = text.lines
         if let file {
-            let bytes = try await Self.bytes(text.payload, for: file, from: client)
+            let bytes = try await Self.bytes(text.savedPart, for: file, from: client)
             try file.checkFormat(of: bytes)
             try file.write(bytes)
             if file.isStandardOutput { return }
@@ -116,11 +116,11 @@ struct CallCommand: AsyncParsableCommand {
 
     /// Returns the content for the file of `--output`.
     static func bytes(
-        _ payload: ToolResultPrinter.Payload?,
+        _ part: ToolResultPrinter.SavedPart?,
         for file: OutputFile,
         from client: PatchbayClient
     ) async throws -> [UInt8] {
-        switch payload {
+        switch part {
         case .bytes(let data): return Array(data)
         case .artifact(let sha): return try await client.tools.artifact(sha).bytes
         case nil:

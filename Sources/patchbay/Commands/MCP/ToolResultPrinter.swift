@@ -4,7 +4,7 @@ import Model
 /// Formats a tool result: texts unchanged, one line for each other content block.
 struct ToolResultPrinter {
     /// The part of a result that `--output` saves.
-    enum Payload: Equatable {
+    enum SavedPart: Equatable {
         case bytes(Data)
         /// The SHA-256 of an artifact in the broker.
         case artifact(String)
@@ -16,10 +16,10 @@ struct ToolResultPrinter {
     /// The code of a failure that Patchbay itself reports; nil for another result.
     let failure: String?
     /// The first image, audio or file; else the complete text; else the structured content; else nil.
-    let payload: Payload?
+    let savedPart: SavedPart?
     private let blocks: [JSON]
     private let structure: JSON?
-    /// The index of the block with the payload; nil if the payload is the complete text or the structured content.
+    /// The index of the block of the saved part; nil if the saved part is the complete text or the structured content.
     private let source: Int?
 
     init(_ result: JSONObject) {
@@ -27,11 +27,11 @@ struct ToolResultPrinter {
         failure = isError ? result["_meta"]?["patchbay/failure"]?.string : nil
         blocks = result["content"]?.array ?? []
         structure = result["structuredContent"]
-        source = blocks.firstIndex { Self.payload(of: $0) != nil }
+        source = blocks.firstIndex { Self.savedPart(of: $0) != nil }
         let texts = blocks.compactMap(Self.text)
-        payload =
+        savedPart =
             if let source {
-                Self.payload(of: blocks[source])
+                Self.savedPart(of: blocks[source])
             } else if !texts.isEmpty {
                 .bytes(Data((texts.joined(separator: "\n") + "\n").utf8))
             } else {
@@ -48,7 +48,7 @@ struct ToolResultPrinter {
         blocks.isEmpty ? structure.map { [$0.text] } ?? [] : blocks.map { Self.line($0) }
     }
 
-    /// Returns the lines to print after the payload was saved; one line replaces the payload.
+    /// Returns the lines to print after a part was saved; one line replaces the part.
     func lines(savedAs path: String, size: Int) -> [String] {
         let saved = "\(Formatting.bytes(UInt64(size))); saved as \(path)"
         guard let source else { return ["[\(saved)]"] }
@@ -57,14 +57,14 @@ struct ToolResultPrinter {
 
     private static func line(_ block: JSON) -> String {
         if let text = text(block) { return text }
-        let hint = payload(of: block) == nil ? "" : "; --output FILE saves it"
+        let hint = savedPart(of: block) == nil ? "" : "; --output FILE saves it"
         let mimeType = mimeType(block)
         if let data = data(block) { return "[\(mimeType), \(Formatting.bytes(UInt64(data.count)))\(hint)]" }
         let size = block["size"]?.int.map { ", \(Formatting.bytes(UInt64(max(0, $0))))" } ?? ""
         return uri(block).map { "\($0)  [\(mimeType)\(size)\(hint)]" } ?? "[\(mimeType)]"
     }
 
-    private static func payload(of block: JSON) -> Payload? {
+    private static func savedPart(of block: JSON) -> SavedPart? {
         if let data = data(block) { return .bytes(data) }
         guard block["type"] == "resource_link", let uri = uri(block), uri.hasPrefix(artifactPrefix) else { return nil }
         return .artifact(String(uri.dropFirst(artifactPrefix.count)))

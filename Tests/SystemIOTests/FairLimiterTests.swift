@@ -1,9 +1,9 @@
 import SystemIO
 import Testing
 
-@Suite struct SharedLimiterTests {
+@Suite struct FairLimiterTests {
     @Test func `a holder that uses up the limit leaves a share for each other holder`() {
-        let limiter = SharedLimiter<String>(limit: 256)
+        let limiter = FairLimiter<String>(limit: 256)
         let greedy = (1...1_000).count { _ in limiter.acquire("greedy") }
 
         let first = (1...100).count { _ in limiter.acquire("first") }
@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test func `a returned unit is free again`() {
-        let limiter = SharedLimiter<String>(limit: 1)
+        let limiter = FairLimiter<String>(limit: 1)
         do {
             let permit = limiter.permit("one")
             #expect(permit != nil && limiter.permit("two") == nil)

@@ -2,7 +2,7 @@ package import Model
 package import SystemIO
 
 /// Plans a stream to a route with the planner for its transport.
-package struct CompositePlanner: ConnectPlanner {
+package struct TransportPlanner: ConnectPlanner {
     private let network: any ConnectPlanner
     private let usb: (any ConnectPlanner)?
     private let debugTools: DebugToolServer?
@@ -17,7 +17,7 @@ package struct CompositePlanner: ConnectPlanner {
     }
 
     /// A planner whose connections are not counted.
-    package var uncounted: CompositePlanner { CompositePlanner(network: network, usb: usb, debugTools: debugTools) }
+    package var uncounted: TransportPlanner { TransportPlanner(network: network, usb: usb, debugTools: debugTools) }
 
     static let devicesDisabled = DialError(
         .usbmuxdAbsent,

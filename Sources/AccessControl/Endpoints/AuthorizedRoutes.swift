@@ -1,7 +1,7 @@
 package import Model
 
 /// Routes and secrets that a caller may use for an endpoint, all looked up in one step.
-package struct EndpointAccess: Sendable {
+package struct AuthorizedRoutes: Sendable {
     /// The approved routes in the endpoint's order; empty when none is approved.
     package let routes: [AuthorizedRoute]
     /// True if the endpoint has routes and none of them is approved.
@@ -20,8 +20,8 @@ package struct EndpointAccess: Sendable {
     package var hasSecret: Bool { routes.contains { $0.secret != nil } }
 
     /// A copy for callers without the scope `secret.use`: the same routes, with the secrets withheld.
-    package var withoutSecrets: EndpointAccess {
-        EndpointAccess(
+    package var withoutSecrets: AuthorizedRoutes {
+        AuthorizedRoutes(
             routes.map { AuthorizedRoute($0.route, withheld: $0.secret, observation: $0.observation) },
             isUnapproved: isUnapproved
         )

@@ -4,7 +4,7 @@ import Synchronization
 ///
 /// Above the limit, an eighth more is kept for holders with few units in use. So a holder that uses up the limit delays no
 /// other one.
-package final class SharedLimiter<Holder: Hashable & Sendable>: Sendable {
+package final class FairLimiter<Holder: Hashable & Sendable>: Sendable {
     /// The number of units that a holder gets also above the limit.
     package static var share: Int { 16 }
 
@@ -40,17 +40,17 @@ package final class SharedLimiter<Holder: Hashable & Sendable>: Sendable {
     }
 
     /// Takes a unit that is returned on deallocation of the permit; nil if the limit is reached.
-    package func permit(_ holder: Holder) -> SharedPermit<Holder>? {
-        acquire(holder) ? SharedPermit(holder, of: self) : nil
+    package func permit(_ holder: Holder) -> FairPermit<Holder>? {
+        acquire(holder) ? FairPermit(holder, of: self) : nil
     }
 }
 
-/// A unit of a `SharedLimiter`, returned on deallocation.
-package final class SharedPermit<Holder: Hashable & Sendable>: Sendable {
+/// A unit of a `FairLimiter`, returned on deallocation.
+package final class FairPermit<Holder: Hashable & Sendable>: Sendable {
     private let holder: Holder
-    private let limiter: SharedLimiter<Holder>
+    private let limiter: FairLimiter<Holder>
 
-    fileprivate init(_ holder: Holder, of limiter: SharedLimiter<Holder>) {
+    fileprivate init(_ holder: Holder, of limiter: FairLimiter<Holder>) {
         self.holder = holder
         self.limiter = limiter
     }
