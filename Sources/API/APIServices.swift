@@ -16,7 +16,7 @@ package struct APIServices: Sendable {
     package let tunnels: TunnelTable
     package let accessStore: AccessStore
     package let tunnelPolicy: GrantTunnelService
-    package let mcp: MCPServers
+    package let mcp: MCPHandlers
     /// The leases of this host.
     package let leases: LeaseService
     /// The leases that clients take and see.
@@ -56,7 +56,7 @@ package struct APIServices: Sendable {
         tunnels: TunnelTable,
         accessStore: AccessStore,
         tunnelPolicy: GrantTunnelService,
-        mcp: MCPServers,
+        mcp: MCPHandlers,
         leases: LeaseService,
         leaseAuthority: any LeaseAuthority,
         leasePolicy: LeasePolicy? = nil,
@@ -127,14 +127,14 @@ extension APIServices {
     }
 }
 
-/// The MCP servers and the objects that they share.
-package struct MCPServers: Sendable {
-    /// The broker's own server, at `/mcp`.
-    package let broker: any MCPServer
-    /// Returns the server of one app, at `/e/{id}/mcp`.
-    package let app: @Sendable (EndpointID) -> any MCPServer
-    /// The server of all apps together, at `/all/mcp`; nil unless the configuration enables that server.
-    package let all: (any MCPServer)?
+/// The handlers of MCP requests, and the objects that they share.
+package struct MCPHandlers: Sendable {
+    /// The handler at `/mcp`.
+    package let broker: any MCPRequestHandler
+    /// Returns the handler of one app, at `/e/{id}/mcp`.
+    package let app: @Sendable (EndpointID) -> any MCPRequestHandler
+    /// The handler of all apps together, at `/all/mcp`; nil unless the configuration enables it.
+    package let all: (any MCPRequestHandler)?
     package let apps: any AppCaller
     package let sessions: SessionStore
     package let keepAliveTimer: KeepAliveTimer
@@ -144,9 +144,9 @@ package struct MCPServers: Sendable {
     package let screens: ScreenService
 
     package init(
-        broker: any MCPServer,
-        app: @escaping @Sendable (EndpointID) -> any MCPServer,
-        all: (any MCPServer)?,
+        broker: any MCPRequestHandler,
+        app: @escaping @Sendable (EndpointID) -> any MCPRequestHandler,
+        all: (any MCPRequestHandler)?,
         apps: any AppCaller,
         sessions: SessionStore,
         keepAliveTimer: KeepAliveTimer,

@@ -8,7 +8,7 @@ import NIOCore
 import Registry
 import SystemIO
 
-/// The MCP servers (`/mcp`, `/e/{id}/mcp`, `/all/mcp`), and an app's tools over plain HTTP under `/v1/endpoints`.
+/// MCP (`/mcp`, `/e/{id}/mcp`, `/all/mcp`), and an app's tools over plain HTTP under `/v1/endpoints`.
 enum MCPRoutes {
     @Sendable static func broker(_ request: APIRequest) async throws -> APIResponse {
         try await request.respond(with: request.services.mcp.broker)
@@ -136,8 +136,8 @@ struct ToolCallRequest: Hashable {
 
 /// MCP over HTTP, and raw JSON.
 extension APIRequest {
-    /// Handles the request with an MCP server.
-    func respond(with server: any MCPServer, of endpoint: EndpointID? = nil) async throws -> APIResponse {
+    /// Answers an MCP request with a handler.
+    func respond(with handler: any MCPRequestHandler, of endpoint: EndpointID? = nil) async throws -> APIResponse {
         guard let method = MCPHTTPRequest.Method(rawValue: httpRequest.method.rawValue) else {
             throw Problem(.methodNotAllowed, "MCP does not use \(httpRequest.method)")
         }
@@ -156,7 +156,7 @@ extension APIRequest {
         ) { [disconnectHandler] in disconnectHandler.onDisconnect($0) }
         let (mcp, principal) = (services.mcp, principal.asMCPClient)
         let transport = StreamableHTTPTransport(
-            server,
+            handler,
             endpoint: endpoint,
             sessions: mcp.sessions,
             keepAliveTimer: mcp.keepAliveTimer,

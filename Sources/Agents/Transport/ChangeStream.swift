@@ -2,7 +2,7 @@ import Apps
 import Model
 import ServiceLifecycle
 
-/// A stream of a server's changes. It ends when the reader disconnects, the stream is replaced, or the broker stops.
+/// A stream of a handler's changes. It ends when the reader disconnects, the stream is replaced, or the broker stops.
 struct ChangeStream: Sendable {
     /// An event of the stream.
     enum Event: Sendable {
@@ -28,7 +28,7 @@ struct ChangeStream: Sendable {
     /// Ends the stream without a final message, because another stream replaces it.
     func stop() { continuation.finish() }
 
-    /// Adds a change to those of the server.
+    /// Adds a change to those of the handler.
     func send(_ change: ServerChange) { continuation.yield(.change(change)) }
 
     /// Streams the changes until the end.
@@ -36,7 +36,7 @@ struct ChangeStream: Sendable {
     /// - Parameters:
     ///   - httpRequest: The HTTP request of the stream.
     ///   - writer: Writes the response.
-    ///   - changes: The changes of the server.
+    ///   - changes: The changes of the handler.
     ///   - first: Sent before everything else.
     ///   - last: Sent if the broker ends the stream.
     ///   - message: Returns the message for a change; nil if the reader did not subscribe to that change.

@@ -5,7 +5,7 @@ import SystemIO
 
 /// Serves streams of changes: `subscriptions/listen` in 2026-07-28, and GET streams in the session protocols.
 struct ChangeStreamHandler: Sendable {
-    let server: any MCPServer
+    let handler: any MCPRequestHandler
     let sessions: SessionStore
     let keepAliveTimer: KeepAliveTimer
     let clock: any Clock<Duration>
@@ -25,13 +25,13 @@ struct ChangeStreamHandler: Sendable {
     ) async throws {
         let subscription: SubscriptionRequest
         do throws(RPCError) {
-            let description = await server.description(for: principal)
+            let description = await handler.description(for: principal)
             subscription = try SubscriptionRequest(parsed.request.params, id: parsed.id, description)
         } catch {
             return try await writer.write(MCPHTTPResponse(parsed.mode.status(of: error), error, to: parsed.id))
         }
         // Subscribed before the acknowledgement is sent, so that no change is missed in between.
-        let changes = server.changes(for: principal)
+        let changes = handler.changes(for: principal)
         let changeStream = ChangeStream(keepAliveTimer)
         let (isAcknowledged, subscribed) = (SharedFlag(), Promise<Void>())
         async let _: Void = subscribe(subscription.resourceURIs, of: principal, completing: subscribed) { uri in
@@ -62,14 +62,14 @@ struct ChangeStreamHandler: Sendable {
         to writer: inout Writer
     ) async throws {
         let isResumed = if let session { await sessions.markResumed(session) } else { false }
-        let changes = server.changes(for: principal)
-        let description = await server.description(for: principal)
+        let changes = handler.changes(for: principal)
+        let description = await handler.description(for: principal)
         let changeStream = ChangeStream(keepAliveTimer)
         var number: Int?
         if let session { number = await sessions.openStream(of: session) { changeStream.stop() } }
         var first = SSEEncoder.retry
         if isResumed {
-            let changed = await server.changedLists(for: principal)
+            let changed = await handler.changedLists(for: principal)
             for change in [ServerChange.tools, .prompts, .resources]
             where changed.contains(change) && description.announces(of: change) {
                 first += SSEEncoder.message(change.notification)
@@ -96,13 +96,13 @@ struct ChangeStreamHandler: Sendable {
         try end.get()
     }
 
-    /// Reads the lists that a client of an earlier run may know. The server compares them with the lists of that run, and
-    /// publishes a difference as a change. A server reads its tools again for every stream.
-    private func refreshLists(if isResumed: Bool, _ description: ServerDescription, of principal: Principal) async {
+    /// Reads the lists that a client of an earlier run may know. The handler compares them with the lists of that run,
+    /// and publishes a difference as a change. A handler reads its tools again for every stream.
+    private func refreshLists(if isResumed: Bool, _ description: HandlerDescription, of principal: Principal) async {
         guard isResumed else { return }
         for (change, method) in [(ServerChange.prompts, "prompts/list"), (.resources, "resources/list")]
         where description.announces(of: change) {
-            _ = try? await server.answer(MCPRequest(method), of: principal)
+            _ = try? await handler.answer(MCPRequest(method), of: principal)
         }
     }
 
@@ -124,7 +124,7 @@ struct ChangeStreamHandler: Sendable {
                 if index >= Self.concurrentSubscriptions { await group.next() }
                 group.addTask {
                     let request = MCPRequest("resources/subscribe", ["uri": .string(uri)])
-                    if (try? await server.answer(request, of: principal)) != nil { onSubscription(uri) }
+                    if (try? await handler.answer(request, of: principal)) != nil { onSubscription(uri) }
                 }
             }
         }
@@ -132,7 +132,7 @@ struct ChangeStreamHandler: Sendable {
     }
 }
 
-extension ServerDescription {
+extension HandlerDescription {
     fileprivate func announces(of change: ServerChange) -> Bool {
         switch change {
         case .tools: has("tools", "listChanged")

@@ -2,7 +2,7 @@ import Apps
 import Model
 import Synchronization
 
-/// A request that a server is handling: its notifications, its outcome, and everything that can end it early.
+/// A request that a handler is answering: its notifications, its outcome, and everything that can end it early.
 ///
 /// The response is plain JSON if no event precedes the result. Otherwise it is an event stream that starts with the
 /// first event.

@@ -6,7 +6,7 @@ enum InitializeResultBuilder {
     /// Returns the result of `initialize` and the negotiated version.
     static func initializeResult(
         _ params: JSONObject,
-        _ server: ServerDescription
+        _ handler: HandlerDescription
     ) throws(RPCError) -> (result: JSONObject, version: ProtocolVersion) {
         guard let requested = params["protocolVersion"]?.string else {
             throw .invalidParams("the parameter protocolVersion of initialize must be a string")
@@ -15,24 +15,24 @@ enum InitializeResultBuilder {
         if version.isStateless { version = .latestWithHandshake }
         var result: JSONObject = [
             "protocolVersion": .string(version.rawValue),
-            "capabilities": .object(capabilities(of: server, in: version)),
-            "serverInfo": .object(info(of: server, in: version)),
+            "capabilities": .object(capabilities(of: handler, in: version)),
+            "serverInfo": .object(info(of: handler, in: version)),
         ]
-        result["instructions"] = server.instructions.map(JSON.string)
+        result["instructions"] = handler.instructions.map(JSON.string)
         return (result, version)
     }
 
-    static func discoverResult(_ server: ServerDescription) -> JSONObject {
+    static func discoverResult(_ handler: HandlerDescription) -> JSONObject {
         var result: JSONObject = [
             "supportedVersions": .array(ProtocolVersion.allCases.reversed().map { .string($0.rawValue) }),
-            "capabilities": .object(capabilities(of: server, in: .v2026_07_28)),
+            "capabilities": .object(capabilities(of: handler, in: .v2026_07_28)),
         ]
-        result["instructions"] = server.instructions.map(JSON.string)
+        result["instructions"] = handler.instructions.map(JSON.string)
         return result
     }
 
-    private static func capabilities(of server: ServerDescription, in version: ProtocolVersion) -> JSONObject {
-        var capabilities = server.capabilities
+    private static func capabilities(of handler: HandlerDescription, in version: ProtocolVersion) -> JSONObject {
+        var capabilities = handler.capabilities
         // The broker does not forward tasks, neither those of 2025-11-25 nor the extension.
         capabilities["tasks"] = nil
         if !version.isStateless { capabilities["extensions"] = nil }
@@ -40,8 +40,8 @@ enum InitializeResultBuilder {
         return capabilities
     }
 
-    private static func info(of server: ServerDescription, in version: ProtocolVersion) -> JSONObject {
-        var info = server.info
+    private static func info(of handler: HandlerDescription, in version: ProtocolVersion) -> JSONObject {
+        var info = handler.info
         if version < .v2025_06_18 { info["title"] = nil }
         if version < .v2025_11_25 { for name in ["icons", "websiteUrl", "description"] { info[name] = nil } }
         return info
@@ -64,7 +64,7 @@ struct RequestMeta: Hashable, Sendable {
     let logLevel: String?
     let progressToken: RPCID?
 
-    /// Removes the members from the parameters. The remaining parameters belong to the server.
+    /// Removes the members from the parameters. The remaining parameters belong to the handler.
     init(from params: inout JSONObject) {
         guard var meta = params["_meta"]?.object else {
             (protocolVersion, capabilities, clientInfo, logLevel, progressToken) = (nil, nil, nil, nil, nil)

@@ -18,10 +18,10 @@ enum MCPRequestContent: Sendable {
     case end(SessionStore.Session?)
 }
 
-/// A validated request: the server's part, and the protocol's part for the response.
+/// A validated request: the handler's part, and the protocol's part for the response.
 struct ParsedRequest: Sendable {
     let id: RPCID
-    /// The server's part, without the protocol's own members.
+    /// The handler's part, without the protocol's own members.
     var request: MCPRequest
     let meta: RequestMeta
     let mode: ProtocolMode

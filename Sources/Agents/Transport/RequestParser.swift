@@ -3,7 +3,7 @@ import Model
 
 /// Parses HTTP requests by the rules of their protocol versions.
 ///
-/// The parser needs no server: a session ID carries the result of its handshake.
+/// The parser needs no handler: a session ID carries the result of its handshake.
 struct RequestParser: Sendable {
     /// The maximum number of messages in a batch.
     static let batchLimit = 64

@@ -1,7 +1,7 @@
 import Apps
 import Model
 
-/// Adapts a server's bare result to a protocol version: adds required members and removes unknown ones.
+/// Adapts a handler's bare result to a protocol version: adds required members and removes unknown ones.
 struct ResultAdapter: Sendable {
     /// The methods that return a cache lifetime.
     private static let cacheable: Set<String> = [
@@ -17,12 +17,12 @@ struct ResultAdapter: Sendable {
     ///
     /// - Parameters:
     ///   - result: The bare result.
-    ///   - server: The `Implementation` of the server.
+    ///   - serverInfo: The `Implementation` that the handler describes.
     /// - Returns: The adapted result.
     /// - Throws: If the version cannot express the result.
-    func adapt(_ result: JSONObject, server: JSONObject) throws(RPCError) -> JSONObject {
+    func adapt(_ result: JSONObject, serverInfo: JSONObject) throws(RPCError) -> JSONObject {
         switch mode {
-        case .stateless: adaptForStateless(result, server)
+        case .stateless: adaptForStateless(result, serverInfo)
         case .session(let version): try adaptForSession(result, version)
         }
     }
@@ -34,7 +34,7 @@ struct ResultAdapter: Sendable {
         return RPCError(-32_602, error.message, data: error.data)
     }
 
-    private func adaptForStateless(_ result: JSONObject, _ server: JSONObject) -> JSONObject {
+    private func adaptForStateless(_ result: JSONObject, _ serverInfo: JSONObject) -> JSONObject {
         var result = result
         if result["resultType"] == nil { result["resultType"] = "complete" }
         if Self.cacheable.contains(method), result["resultType"] == "complete" {
@@ -42,7 +42,7 @@ struct ResultAdapter: Sendable {
             if result["cacheScope"] == nil { result["cacheScope"] = "private" }
         }
         var meta = result["_meta"]?.object ?? [:]
-        if meta[RequestMeta.serverInfoKey] == nil { meta[RequestMeta.serverInfoKey] = .object(server) }
+        if meta[RequestMeta.serverInfoKey] == nil { meta[RequestMeta.serverInfoKey] = .object(serverInfo) }
         result["_meta"] = .object(meta)
         return result
     }

@@ -4,7 +4,7 @@ import Model
 
 /// Runs requests and writes their responses.
 extension StreamableHTTPTransport {
-    /// The methods that are forwarded to the server. The broker handles others itself or rejects them.
+    /// The methods that are forwarded to the handler. The broker handles others itself or rejects them.
     private static let forwardedMethods: Set<String> = [
         "tools/list", "tools/call", "resources/list", "resources/templates/list", "resources/read", "prompts/list",
         "prompts/get", "completion/complete",
@@ -70,7 +70,7 @@ extension StreamableHTTPTransport {
         async -> RPCError?
     {
         guard parsed.mode == .stateless, !headers.isFromStdio, let tool = parsed.request.tool else { return nil }
-        return await server.parameterHeaders(of: tool, for: principal)
+        return await handler.parameterHeaders(of: tool, for: principal)
             .mismatch(with: parsed.request.params["arguments"]) { headers.parameters[$0] ?? [] }
     }
 
@@ -78,7 +78,7 @@ extension StreamableHTTPTransport {
     private func connect(_ parsed: ParsedRequest, to inFlight: InFlightRequest) async -> ParsedRequest {
         let sessionLevel =
             if let session = parsed.session { await sessions.logLevel(of: session) } else { LogLevel?.none }
-        // Before 2026-07-28 the server decides if the client has set no level.
+        // Before 2026-07-28 the handler decides if the client has set no level.
         let level = parsed.mode == .stateless ? parsed.meta.logLevel.flatMap(LogLevel.init) : sessionLevel ?? .debug
         var connected = parsed
         if let notify = inFlight.notifier(progressToken: parsed.meta.progressToken, level: level) {
@@ -138,10 +138,10 @@ extension StreamableHTTPTransport {
             guard Self.forwardedMethods.contains(request.method) else { throw .methodNotFound(request.method) }
             let result =
                 if let artifact = try await artifacts?.read(request, of: principal) { artifact } else {
-                    try await serverResult(of: request, for: principal)
+                    try await handlerResult(of: request, for: principal)
                 }
-            let info = parsed.mode == .stateless ? await server.description(for: principal).info : [:]
-            let adapted = try adapter.adapt(result, server: info)
+            let info = parsed.mode == .stateless ? await handler.description(for: principal).info : [:]
+            let adapted = try adapter.adapt(result, serverInfo: info)
             return (RPCMessage.response(id: parsed.id, .success(.object(adapted))).json, 200)
         } catch {
             let error = adapter.adapt(error)
@@ -149,10 +149,10 @@ extension StreamableHTTPTransport {
         }
     }
 
-    /// Returns the server's result. A list that the server does not have is empty. Several clients ask for each kind
+    /// Returns the handler's result. A list that the handler does not have is empty. Several clients ask for each kind
     /// of list, and drop a server that answers with an error (DeusData/codebase-memory-mcp#1015).
-    private func serverResult(of request: MCPRequest, for principal: Principal) async throws(RPCError) -> JSONObject {
-        do throws(RPCError) { return try await server.answer(request, of: principal) } catch {
+    private func handlerResult(of request: MCPRequest, for principal: Principal) async throws(RPCError) -> JSONObject {
+        do throws(RPCError) { return try await handler.answer(request, of: principal) } catch {
             guard error.code == RPCError.methodNotFound("").code, let member = MCPRequest.listMembers[request.method]
             else {
                 throw error

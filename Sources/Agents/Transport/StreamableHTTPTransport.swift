@@ -5,11 +5,11 @@ package import Model
 /// MCP's Streamable HTTP transport for one MCP URL.
 ///
 /// Each request is handled by the rules of its own protocol version. Clients of all versions can use the same URL at
-/// the same time. The server behind the transport is independent of versions.
+/// the same time. The handler behind the transport is independent of versions.
 package struct StreamableHTTPTransport: Sendable {
     private let parser: RequestParser
     private let streamHandler: ChangeStreamHandler
-    let server: any MCPServer
+    let handler: any MCPRequestHandler
     let sessions: SessionStore
     let keepAliveTimer: KeepAliveTimer
     let artifacts: ArtifactResources?
@@ -19,14 +19,14 @@ package struct StreamableHTTPTransport: Sendable {
     /// Creates a transport.
     ///
     /// - Parameters:
-    ///   - server: Handles the requests.
+    ///   - handler: Handles the requests.
     ///   - endpoint: The endpoint of an app's own server; nil for another server.
     ///   - sessions: The session state; all transports of a broker may share one store.
     ///   - keepAliveTimer: Keeps idle streams open.
     ///   - artifacts: The artifacts that results refer to. They can be read at every URL.
     ///   - clock: Measures how long an acknowledgement waits.
     package init(
-        _ server: any MCPServer,
+        _ handler: any MCPRequestHandler,
         endpoint: EndpointID? = nil,
         sessions: SessionStore,
         keepAliveTimer: KeepAliveTimer,
@@ -35,12 +35,12 @@ package struct StreamableHTTPTransport: Sendable {
     ) {
         parser = RequestParser(signer: sessions.key, endedSessions: sessions.endedSessions)
         streamHandler = ChangeStreamHandler(
-            server: server,
+            handler: handler,
             sessions: sessions,
             keepAliveTimer: keepAliveTimer,
             clock: clock
         )
-        self.server = server
+        self.handler = handler
         self.endpoint = endpoint
         self.sessions = sessions
         self.keepAliveTimer = keepAliveTimer

@@ -10,8 +10,8 @@ struct SubscriptionRequest: Hashable, Sendable {
     let resources: Bool
     let resourceURIs: Set<String>
 
-    /// Keeps those of the requested subscriptions that the server supports.
-    init(_ params: JSONObject, id: RPCID, _ server: ServerDescription) throws(RPCError) {
+    /// Keeps those of the requested subscriptions that the handler supports.
+    init(_ params: JSONObject, id: RPCID, _ handler: HandlerDescription) throws(RPCError) {
         guard let filter = params["notifications"]?.object else {
             throw .invalidParams("the parameter notifications of subscriptions/listen must be an object")
         }
@@ -21,10 +21,10 @@ struct SubscriptionRequest: Hashable, Sendable {
         }
         guard uris.allSatisfy({ $0.utf8.count <= PersistedSubscriptions.lengthLimit }) else { throw .uriTooLong }
         self.id = id
-        tools = filter["toolsListChanged"] == true && server.has("tools", "listChanged")
-        prompts = filter["promptsListChanged"] == true && server.has("prompts", "listChanged")
-        resources = filter["resourcesListChanged"] == true && server.has("resources", "listChanged")
-        resourceURIs = server.has("resources", "subscribe") ? Set(uris) : []
+        tools = filter["toolsListChanged"] == true && handler.has("tools", "listChanged")
+        prompts = filter["promptsListChanged"] == true && handler.has("prompts", "listChanged")
+        resources = filter["resourcesListChanged"] == true && handler.has("resources", "listChanged")
+        resourceURIs = handler.has("resources", "subscribe") ? Set(uris) : []
     }
 
     /// The first message, which lists the accepted subscriptions.

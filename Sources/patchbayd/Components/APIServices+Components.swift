@@ -15,7 +15,7 @@ extension APIServices {
         _ startup: Startup,
         state: StateComponents,
         sources: SourceComponents,
-        mcp: MCPServers,
+        mcp: MCPHandlers,
         tunnelPolicy: GrantTunnelService,
         listeners: APIListeners,
         teamSetup: TeamSetup,

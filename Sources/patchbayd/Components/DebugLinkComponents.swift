@@ -6,10 +6,10 @@ import Registry
 import ServiceLifecycle
 import SystemIO
 
-/// The state debugger: its server, the tools of its apps, and its advertisement.
+/// The state debugger: its listener, the tools of its apps, and its advertisement.
 struct DebugLinkComponents: Sendable {
     let tools: DebugToolServer
-    private let server: DebugLinkServer
+    private let listener: DebugLinkListener
     /// The name of the other debugger; nil for none.
     private let forward: String?
     /// The services in start order: dependencies first.
@@ -29,9 +29,9 @@ struct DebugLinkComponents: Sendable {
         let other = configuration.forward.map { name in
             DebuggerDialer(name: name, registry: registry, dialer: dialer)
         }
-        let server: DebugLinkServer
+        let listener: DebugLinkListener
         do {
-            server = try DebugLinkServer(
+            listener = try DebugLinkListener(
                 on: configuration.listen,
                 forwardingTo: other.map { other -> DebuggerDial in { try await other.dial() } },
                 isApproved: { await registry.isApproved($0) },
@@ -40,15 +40,15 @@ struct DebugLinkComponents: Sendable {
         } catch {
             throw .socket("debuglink.listen: \(error)")
         }
-        tools = DebugToolServer(for: server.apps)
-        self.server = server
+        tools = DebugToolServer(for: listener.apps)
+        self.listener = listener
         forward = configuration.forward
-        var services: [any Service] = [server, tools, DebugAppLister(server.apps, in: registry)]
+        var services: [any Service] = [listener, tools, DebugAppLister(listener.apps, in: registry)]
         if let bonjour {
             let spec = AdvertisementSpec(
                 name: configuration.name ?? ServiceAdvertiser.standardName,
                 type: .debug,
-                port: server.address.port ?? 0,
+                port: listener.address.port ?? 0,
                 txt: DebuggerDialer.ownTXT
             )
             services.append(
@@ -67,9 +67,9 @@ struct DebugLinkComponents: Sendable {
 
     func status() async -> SourceStatus {
         await SourceStatus(
-            debugLinkAt: server.address,
-            apps: server.apps.apps,
-            refusals: server.apps.refusals,
+            debugLinkAt: listener.address,
+            apps: listener.apps.apps,
+            refusals: listener.apps.refusals,
             forward: forward
         )
     }

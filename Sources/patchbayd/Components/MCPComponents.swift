@@ -10,9 +10,9 @@ import ServiceLifecycle
 import SystemIO
 import Team
 
-/// Creates and connects the MCP servers and their dependencies.
+/// Creates and connects the handlers of MCP requests and their dependencies.
 struct MCPComponents: Sendable {
-    let servers: MCPServers
+    let handlers: MCPHandlers
     /// The services in start order: dependencies first.
     let services: [any Service]
 
@@ -43,7 +43,7 @@ struct MCPComponents: Sendable {
             activity: activity
         )
         let apps: any AppCaller = teamProxy.map { TeamAppCaller(proxy, proxy: $0) } ?? proxy
-        let broker = BrokerMCPServer(
+        let broker = BrokerRequestHandler(
             list: state.endpoints,
             apps: apps,
             approvals: state.accessStore,
@@ -55,10 +55,10 @@ struct MCPComponents: Sendable {
         )
         let keepAliveTimer = KeepAliveTimer()
         let sessions = try await SessionStore.load(in: state.directory, health: state.health, logger: logger)
-        servers = MCPServers(
+        handlers = MCPHandlers(
             broker: broker,
-            app: { AppMCPServer($0, proxy: proxy) },
-            all: configuration.mcp.all ? AggregateMCPServer(proxy: proxy) : nil,
+            app: { AppRequestHandler($0, proxy: proxy) },
+            all: configuration.mcp.all ? AggregateRequestHandler(proxy: proxy) : nil,
             apps: apps,
             sessions: sessions,
             keepAliveTimer: keepAliveTimer,

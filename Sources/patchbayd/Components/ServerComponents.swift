@@ -47,7 +47,7 @@ struct ServerComponents: Sendable {
             startup,
             state: state,
             sources: sources,
-            mcp: mcp.servers,
+            mcp: mcp.handlers,
             tunnelPolicy: tunnelPolicy,
             listeners: listeners,
             teamSetup: teamSetup,

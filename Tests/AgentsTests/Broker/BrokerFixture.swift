@@ -156,7 +156,7 @@ private struct FakeDevices: DeviceListing {
     }
 }
 
-/// A broker server with a real registry and fake apps.
+/// The broker's handler with a real registry and fake apps.
 struct BrokerFixture: Sendable {
     static let owner = TransportFixture.principal
 
@@ -169,9 +169,9 @@ struct BrokerFixture: Sendable {
     /// True if the apps answer; nil leaves the listed state unchanged.
     let probe = FakeProbe()
     let deviceLists = AsyncStream.makeStream(of: [Device].self)
-    /// Yields when the server has subscribed to the device list.
+    /// Yields when the handler has subscribed to the device list.
     let followed = AsyncStream.makeStream(of: Void.self)
-    let server: BrokerMCPServer
+    let handler: BrokerRequestHandler
 
     /// - Parameter remote: The endpoints of the other hosts; nil without a team.
     init(_ remote: RemoteEndpoints? = nil) {
@@ -183,7 +183,7 @@ struct BrokerFixture: Sendable {
         )
         let (registry, probe) = (registry, probe)
         leases = LeaseService(clock: clock, now: { Date(timeIntervalSince1970: 1_795_000_000) })
-        server = BrokerMCPServer(
+        handler = BrokerRequestHandler(
             list: remote.map { TeamEndpoints(registry, $0) } ?? registry,
             apps: apps,
             approvals: approvals,
@@ -240,7 +240,7 @@ struct BrokerFixture: Sendable {
         of principal: Principal = owner
     ) async throws -> JSONObject {
         let request = MCPRequest("tools/call", ["name": .string(tool), "arguments": .object(arguments)])
-        return try await server.answer(request, of: principal)
+        return try await handler.answer(request, of: principal)
     }
 }
 

@@ -146,7 +146,7 @@ import Testing
         let shop = try await fixture.addEndpoint()
         func message(_ uri: String, of principal: Principal = BrokerFixture.owner) async throws -> String {
             let error = await #expect(throws: RPCError.self) {
-                try await fixture.server.answer(MCPRequest("resources/read", ["uri": .string(uri)]), of: principal)
+                try await fixture.handler.answer(MCPRequest("resources/read", ["uri": .string(uri)]), of: principal)
             }
             return error?.message ?? ""
         }

@@ -15,7 +15,7 @@ import Testing
     {
         let fixture = BrokerFixture()
         let transport = StreamableHTTPTransport(
-            fixture.server,
+            fixture.handler,
             sessions: SessionStore(key: SessionIDSigner()),
             keepAliveTimer: KeepAliveTimer()
         )
@@ -40,7 +40,7 @@ import Testing
     @Test func `ten endpoints are listed in at most 2,200 bytes`() async throws {
         let fixture = BrokerFixture()
         let transport = StreamableHTTPTransport(
-            fixture.server,
+            fixture.handler,
             sessions: SessionStore(key: SessionIDSigner()),
             keepAliveTimer: KeepAliveTimer()
         )
@@ -199,7 +199,7 @@ import Testing
         fixture.approvals.state.withLock { $0.unapproved = [id] }
 
         let result = try await fixture.call("endpoint_list")
-        let resource = try await fixture.server.answer(
+        let resource = try await fixture.handler.answer(
             MCPRequest("resources/read", ["uri": .string("patchbay://endpoint/\(id)")]),
             of: BrokerFixture.owner
         )
@@ -237,7 +237,7 @@ import Testing
     }
 
     @Test func `every tool has the argument endpoint`() {
-        #expect(BrokerFixture().server.tools.allSatisfy { $0.definition.properties["endpoint"] != nil })
+        #expect(BrokerFixture().handler.tools.allSatisfy { $0.definition.properties["endpoint"] != nil })
     }
 
     @Test func `a name and a state filter the list, and an empty list has an explanation`() async throws {

@@ -10,7 +10,10 @@ import Testing
         async throws
         -> JSON
     {
-        let result = try await fixture.server.answer(MCPRequest("resources/read", ["uri": .string(uri)]), of: principal)
+        let result = try await fixture.handler.answer(
+            MCPRequest("resources/read", ["uri": .string(uri)]),
+            of: principal
+        )
         let content = try #require(result["contents"]?.array?.first)
         #expect(content["uri"] == .string(uri) && content["mimeType"] == "application/json")
         return try JSON(parsing: content["text"]?.string ?? "")
@@ -20,7 +23,7 @@ import Testing
         let fixture = BrokerFixture()
         let id = try await fixture.addEndpoint()
 
-        let list = try await fixture.server.answer(MCPRequest("resources/list"), of: BrokerFixture.owner)
+        let list = try await fixture.handler.answer(MCPRequest("resources/list"), of: BrokerFixture.owner)
 
         let uris = list["resources"]?.array?.compactMap { $0["uri"]?.string }
         #expect(uris == ["patchbay://endpoints", "patchbay://devices", "patchbay://endpoint/\(id)"])
@@ -37,7 +40,7 @@ import Testing
         for uri in ["patchbay://endpoint/\(id)", "patchbay://devices", "patchbay://no", "file:///etc/passwd"] {
             await #expect(throws: RPCError.resourceNotFound(uri)) { try await read(uri, fixture, of: principal) }
         }
-        let list = try await fixture.server.answer(MCPRequest("resources/list"), of: principal)
+        let list = try await fixture.handler.answer(MCPRequest("resources/list"), of: principal)
         #expect(list["resources"]?.array?.count == 1)
     }
 
@@ -45,7 +48,7 @@ import Testing
         let fixture = BrokerFixture()
         let id = try await fixture.addEndpoint()
         let transport = StreamableHTTPTransport(
-            fixture.server,
+            fixture.handler,
             sessions: SessionStore(key: SessionIDSigner()),
             keepAliveTimer: KeepAliveTimer()
         )
@@ -89,7 +92,7 @@ import Testing
         var params: JSONObject = [:]
 
         repeat {
-            let page = try await fixture.server.answer(MCPRequest("resources/list", params), of: BrokerFixture.owner)
+            let page = try await fixture.handler.answer(MCPRequest("resources/list", params), of: BrokerFixture.owner)
             uris.formUnion(page["resources"]?.array?.compactMap { $0["uri"]?.string } ?? [])
             params["cursor"] = page["nextCursor"]
         } while params["cursor"] != nil
@@ -109,7 +112,7 @@ import Testing
             }
         }
         let transport = StreamableHTTPTransport(
-            ScriptedServer(),
+            ScriptedHandler(),
             sessions: SessionStore(key: SessionIDSigner()),
             keepAliveTimer: KeepAliveTimer(),
             artifacts: FakeArtifacts()

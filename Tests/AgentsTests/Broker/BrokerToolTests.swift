@@ -26,13 +26,13 @@ import Testing
     @Test(arguments: ["tools/list", "resources/templates/list"]) func `a list with one page rejects every other cursor`(
         method: String
     ) async throws {
-        let server = BrokerFixture().server
+        let handler = BrokerFixture().handler
 
-        let first = try await server.answer(MCPRequest(method), of: BrokerFixture.owner)
+        let first = try await handler.answer(MCPRequest(method), of: BrokerFixture.owner)
 
-        #expect(try await server.answer(MCPRequest(method, ["cursor": .null]), of: BrokerFixture.owner) == first)
+        #expect(try await handler.answer(MCPRequest(method, ["cursor": .null]), of: BrokerFixture.owner) == first)
         await #expect(throws: RPCError.invalidParams("unknown cursor")) {
-            try await server.answer(MCPRequest(method, ["cursor": "made-up"]), of: BrokerFixture.owner)
+            try await handler.answer(MCPRequest(method, ["cursor": "made-up"]), of: BrokerFixture.owner)
         }
     }
 
@@ -65,7 +65,7 @@ import Testing
         let text: JSON = #"{"endpoint": "shop", "name": "tap", "arguments": "{\"id\": \"buy\"}"}"#
         let request = MCPRequest("tools/call", ["name": "endpoint_call", "arguments": text])
 
-        let result = try await fixture.server.answer(request, of: BrokerFixture.owner)
+        let result = try await fixture.handler.answer(request, of: BrokerFixture.owner)
 
         #expect(!result.isError, "\(result.text)")
         #expect(fixture.apps.calls.first?.arguments == ["id": "buy"])

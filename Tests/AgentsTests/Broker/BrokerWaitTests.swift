@@ -196,10 +196,10 @@ import Testing
 
     @Test func `changes are published 250 ms after the first one`() async throws {
         let fixture = BrokerFixture()
-        var everything = fixture.server.changes(for: BrokerFixture.owner).makeAsyncIterator()
+        var everything = fixture.handler.changes(for: BrokerFixture.owner).makeAsyncIterator()
 
         try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await fixture.server.run() }
+            group.addTask { try await fixture.handler.run() }
             for await _ in fixture.followed.stream { break }
             let id = try await fixture.addEndpoint()
             await fixture.clock.waitForSleeper()

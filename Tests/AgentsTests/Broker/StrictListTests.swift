@@ -9,9 +9,9 @@ import Testing
 /// The broker's own lists, by the rules of the strictest known clients.
 @Suite struct StrictListTests {
     @Test func `the broker's own lists keep every rule`() async throws {
-        let server = BrokerFixture().server
+        let handler = BrokerFixture().handler
         for (method, member) in MCPRequest.listMembers where method != "prompts/list" {
-            let list = try await server.answer(MCPRequest(method), of: BrokerFixture.owner)
+            let list = try await handler.answer(MCPRequest(method), of: BrokerFixture.owner)
             let entries = try #require(list[member]?.array)
 
             #expect(StrictClientRules.problems(in: entries, of: method) == [])
@@ -24,8 +24,8 @@ import Testing
         let tool: JSON = ["name": "a", "outputSchema": ["type": "array"]]
         let list: JSONObject = ["tools": [tool, ["name": "b", "outputSchema": ["type": "object"]]]]
 
-        let old = try ResultAdapter(mode: .session(.v2025_11_25), method: "tools/list").adapt(list, server: [:])
-        let new = try ResultAdapter(mode: .stateless, method: "tools/list").adapt(list, server: [:])
+        let old = try ResultAdapter(mode: .session(.v2025_11_25), method: "tools/list").adapt(list, serverInfo: [:])
+        let new = try ResultAdapter(mode: .stateless, method: "tools/list").adapt(list, serverInfo: [:])
 
         #expect(old["tools"]?.array?.map { $0["outputSchema"] } == [nil, ["type": "object"]])
         #expect(new["tools"] == list["tools"])

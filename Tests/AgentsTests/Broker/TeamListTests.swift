@@ -66,7 +66,7 @@ import Testing
         let uri = "patchbay://endpoint/shop-iphone.lab2"
         let read = MCPRequest("resources/read", ["uri": .string(uri)])
 
-        let result = try await fixture.server.answer(read, of: BrokerFixture.owner)
+        let result = try await fixture.handler.answer(read, of: BrokerFixture.owner)
 
         let json = try JSON(parsing: result["contents"]?.array?.first?["text"]?.string ?? "")
         #expect(json["host"] == "lab2" && json["routes"] == [])

@@ -12,8 +12,8 @@ import Testing
 @Suite struct AskingTests {
     private static let capable: JSON = ["elicitation": [:], "roots": ["listChanged": true]]
 
-    /// A server that asks the client for a name and returns the response.
-    private static let asking = ScriptedServer { request throws(RPCError) in
+    /// A handler that asks the client for a name and returns the response.
+    private static let asking = ScriptedHandler { request throws(RPCError) in
         guard let clientRequester = request.clientRequester else { return ["content": [], "isError": true] }
         let answer = await clientRequester.sendRequest("elicitation/create", ["message": "Who are you?"], true)
         return ["content": [["type": "text", "text": .string((try? answer.get())?["action"]?.string ?? "\(answer)")]]]
@@ -107,12 +107,12 @@ import Testing
 
     @Test func `an app's request fails at once when the client disconnects`() async throws {
         let outcome = Mutex<Result<JSON, RPCError>?>(nil)
-        let server = ScriptedServer { request throws(RPCError) in
+        let handler = ScriptedHandler { request throws(RPCError) in
             let answer = await request.clientRequester?.sendRequest("elicitation/create", [:], true)
             outcome.withLock { $0 = answer }
             return ["content": []]
         }
-        let fixture = TransportFixture(server)
+        let fixture = TransportFixture(handler)
         let session = try await fixture.handshake("2025-11-25", Self.capable)
         let disconnect = Mutex<(@Sendable () -> Void)?>(nil)
         let call = TransportFixture.call(
@@ -133,7 +133,7 @@ import Testing
 
     @Test func `an unbound request uses any stream of the client and survives the end of that stream`() async throws {
         let (released, release) = AsyncStream.makeStream(of: Void.self)
-        let server = ScriptedServer { request throws(RPCError) in
+        let handler = ScriptedHandler { request throws(RPCError) in
             if request.params["name"] == "first" {
                 for await _ in released { break }
                 return ["content": []]
@@ -141,7 +141,7 @@ import Testing
             let answer = await request.clientRequester?.sendRequest("roots/list", nil, false)
             return ["content": [], "isError": .bool((try? answer?.get()) == nil)]
         }
-        let fixture = TransportFixture(server)
+        let fixture = TransportFixture(handler)
         let session = try await fixture.handshake("2025-11-25", Self.capable)
         let headers = ["Mcp-Session-Id": [session]]
         let first = TransportFixture.call(
@@ -154,7 +154,7 @@ import Testing
         )
 
         try await fixture.serving(first) { firstRecorder in
-            try await eventually("it runs") { !server.requests.isEmpty }
+            try await eventually("it runs") { !handler.requests.isEmpty }
             try await fixture.serving(other) { asking in
                 let serverRequest: JSON = try await eventually("the client is asked") {
                     (firstRecorder.messages + asking.messages).first { $0["method"] == "roots/list" }
@@ -176,7 +176,7 @@ import Testing
     }
 
     @Test func `a client gets a cancellation when the app cancels its request`() async throws {
-        let server = ScriptedServer { request throws(RPCError) in
+        let handler = ScriptedHandler { request throws(RPCError) in
             _ = try? await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { _ = await request.clientRequester?.sendRequest("elicitation/create", [:], true) }
                 group.addTask { try await Task.sleep(for: .milliseconds(50)) }
@@ -185,7 +185,7 @@ import Testing
             }
             return ["content": []]
         }
-        let fixture = TransportFixture(server)
+        let fixture = TransportFixture(handler)
         let session = try await fixture.handshake("2025-11-25", Self.capable)
 
         try await fixture.serving(Self.call(session)) { recorder in
@@ -197,14 +197,14 @@ import Testing
     }
 
     @Test func `log messages below the level of the session are dropped`() async throws {
-        let server = ScriptedServer { request throws(RPCError) in
+        let handler = ScriptedHandler { request throws(RPCError) in
             guard request.method == "tools/call" else { throw .methodNotFound(request.method) }
             for level in ["debug", "error"] {
                 request.notify?(RPCNotification(method: "notifications/message", params: ["level": .string(level)]))
             }
             return ["content": [], "level": request.logLevel.map { .string($0) } ?? .null]
         }
-        let fixture = TransportFixture(server)
+        let fixture = TransportFixture(handler)
         let session = try await fixture.handshake()
         let set = TransportFixture.call(
             TransportFixture.request("logging/setLevel", ["level": "warning"]),
@@ -222,8 +222,8 @@ import Testing
             #expect(recorder.messages.compactMap { $0["params"]?["level"] } == ["error"])
             #expect(recorder.messages.last?["result"]?["level"] == "warning")
             // An app's log level belongs to one session, not to all clients.
-            #expect(server.requests.map { $0.clientRequester?.key } == [nil, session, session])
-            #expect(server.requests.last?.capabilities == [:])
+            #expect(handler.requests.map { $0.clientRequester?.key } == [nil, session, session])
+            #expect(handler.requests.last?.capabilities == [:])
         }
     }
 }

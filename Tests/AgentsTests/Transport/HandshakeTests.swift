@@ -35,11 +35,11 @@ import Testing
     }
 
     @Test func `a result has no members of 2026-07-28`() async throws {
-        let server = ScriptedServer { _ throws(RPCError) in
+        let handler = ScriptedHandler { _ throws(RPCError) in
             ["tools": [], "resultType": "complete", "ttlMs": 5, "cacheScope": "public"]
         }
 
-        let (status, json) = try await TransportFixture(server).json(
+        let (status, json) = try await TransportFixture(handler).json(
             TransportFixture.call(TransportFixture.request("tools/list"))
         )
 
@@ -51,7 +51,7 @@ import Testing
         ("prompts/list", "prompts"), ("resources/list", "resources"),
         ("resources/templates/list", "resourceTemplates"),
     ])
-    func `a list that the server does not have is empty`(method: String, member: String) async throws {
+    func `a list that the handler does not have is empty`(method: String, member: String) async throws {
         let (status, json) = try await TransportFixture().json(TransportFixture.call(TransportFixture.request(method)))
 
         #expect(status == 200)
@@ -84,13 +84,13 @@ import Testing
         #expect(json?["error"]?["code"] == -32_601)
     }
 
-    @Test func `the transport answers ping, and the log level even if the server does not support it`() async throws {
+    @Test func `the transport answers ping, and the log level even if the handler does not support it`() async throws {
         let fixture = TransportFixture()
 
         #expect(
             try await fixture.json(TransportFixture.call(TransportFixture.request("ping", id: "a"))).1?["result"] == [:]
         )
-        #expect(fixture.server.requests.isEmpty)
+        #expect(fixture.handler.requests.isEmpty)
         let level = TransportFixture.request("logging/setLevel", ["level": "debug"])
         #expect(try await fixture.json(TransportFixture.call(level)).1?["result"] == [:])
     }
@@ -108,7 +108,7 @@ import Testing
     }
 
     @Test func `a result is adapted so that strict clients of old versions accept it`() async throws {
-        let server = ScriptedServer { _ throws(RPCError) in
+        let handler = ScriptedHandler { _ throws(RPCError) in
             [
                 "content": [["type": "resource_link", "uri": "patchbay://artifact/ab", "name": "ab"]],
                 "structuredContent": [1, 2],
@@ -116,8 +116,8 @@ import Testing
         }
         let body = TransportFixture.request("tools/call", ["name": "shot"])
 
-        let old = try await TransportFixture(server).json(TransportFixture.call(body)).1?["result"]
-        let new = try await TransportFixture(server).json(
+        let old = try await TransportFixture(handler).json(TransportFixture.call(body)).1?["result"]
+        let new = try await TransportFixture(handler).json(
             TransportFixture.call(body, headers: ["MCP-Protocol-Version": ["2025-06-18"]])
         ).1?["result"]
 
@@ -127,9 +127,9 @@ import Testing
     }
 
     @Test func `an app's input request that the version does not support is an error with that reason`() async throws {
-        let server = ScriptedServer { _ throws(RPCError) in ["resultType": "input_required", "requestState": "x"] }
+        let handler = ScriptedHandler { _ throws(RPCError) in ["resultType": "input_required", "requestState": "x"] }
 
-        let (_, json) = try await TransportFixture(server).json(
+        let (_, json) = try await TransportFixture(handler).json(
             TransportFixture.call(TransportFixture.request("tools/call", ["name": "ask"]))
         )
 

@@ -22,11 +22,11 @@ import Testing
         _ arguments: JSON = arguments,
         schema: JSON? = schema
     ) async throws -> (status: Int, code: Int?, calls: Int) {
-        let server = ScriptedServer(schema: schema)
+        let handler = ScriptedHandler(schema: schema)
         let headers = headers.merging(changes) { $1 }
         let call = TransportFixture.stateless("tools/call", ["name": "tap", "arguments": arguments], headers: headers)
-        let (status, json) = try await TransportFixture(server).json(call)
-        return (status, json?["error"]?["code"]?.int, server.requests.count)
+        let (status, json) = try await TransportFixture(handler).json(call)
+        return (status, json?["error"]?["code"]?.int, handler.requests.count)
     }
 
     @Test(arguments: [
@@ -68,14 +68,14 @@ import Testing
     }
 
     @Test func `session protocols require no parameter headers`() async throws {
-        let server = ScriptedServer(schema: Self.schema)
-        let fixture = TransportFixture(server)
+        let handler = ScriptedHandler(schema: Self.schema)
+        let fixture = TransportFixture(handler)
         let session = try await fixture.handshake()
         let body = TransportFixture.request("tools/call", ["name": "tap", "arguments": Self.arguments])
 
         let (status, _) = try await fixture.json(TransportFixture.call(body, headers: ["Mcp-Session-Id": [session]]))
 
         #expect(status == 200)
-        #expect(server.requests.count == 1)
+        #expect(handler.requests.count == 1)
     }
 }

@@ -25,9 +25,9 @@ import Testing
         let key = SessionIDSigner()
         let session = try await TransportFixture(key: key).handshake()
         let sessions = SessionStore(key: key, persisted: [Self.kept(session, ["a:1", "a:2"])], now: { Self.now })
-        let server = ScriptedServer()
+        let handler = ScriptedHandler()
         let transport = StreamableHTTPTransport(
-            server,
+            handler,
             sessions: sessions,
             keepAliveTimer: KeepAliveTimer(clock: ManualClock())
         )
@@ -53,9 +53,9 @@ import Testing
             await recorder.wait(for: "a:2")
             // Changes during the downtime are unknown, so every subscription is reported.
             let missed = recorder.messages.compactMap { $0["params"]?["uri"] }
-            while server.requests.count(where: { $0.method == "resources/subscribe" }) < 2 { await Task.yield() }
-            server.publish(.resource("a:3"))
-            server.publish(.resource("a:1"))
+            while handler.requests.count(where: { $0.method == "resources/subscribe" }) < 2 { await Task.yield() }
+            handler.publish(.resource("a:3"))
+            handler.publish(.resource("a:1"))
             while recorder.messages.count(where: { $0["params"]?["uri"] == "a:1" }) < 2 { await Task.yield() }
             group.cancelAll()
 

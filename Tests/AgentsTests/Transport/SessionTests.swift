@@ -68,12 +68,12 @@ import Testing
 
     @Test func `only the session of a request can cancel it`() async throws {
         let (began, begins) = AsyncStream.makeStream(of: Void.self)
-        let server = ScriptedServer { _ throws(RPCError) in
+        let handler = ScriptedHandler { _ throws(RPCError) in
             begins.yield()
             try? await Task.sleep(for: .seconds(60))
             return ["content": []]
         }
-        let fixture = TransportFixture(server)
+        let fixture = TransportFixture(handler)
         let (mine, other) = (try await fixture.handshake(), try await fixture.handshake())
         let call = TransportFixture.call(
             TransportFixture.request("tools/call", ["name": "slow"], id: 5),

@@ -18,7 +18,7 @@ import Testing
         #expect(result?["_meta"]?["io.modelcontextprotocol/serverInfo"]?["name"] == "scripted")
     }
 
-    @Test func `the server gets the parameters without the protocol's own members`() async throws {
+    @Test func `the handler gets the parameters without the protocol's own members`() async throws {
         let fixture = TransportFixture()
 
         let call = TransportFixture.stateless(
@@ -28,13 +28,13 @@ import Testing
         )
         _ = try await fixture.json(call)
 
-        let request = try #require(fixture.server.requests.first)
+        let request = try #require(fixture.handler.requests.first)
         #expect(request.params["_meta"] == ["traceparent": "00-1"])
         #expect(request.capabilities["elicitation"] != nil)
         #expect(request.params["name"] == "tap")
     }
 
-    @Test func `server/discover lists every protocol version and is not forwarded to the server`() async throws {
+    @Test func `server/discover lists every protocol version and is not forwarded to the handler`() async throws {
         let (status, json) = try await TransportFixture().json(TransportFixture.stateless("server/discover"))
 
         #expect(status == 200)
@@ -64,7 +64,7 @@ import Testing
         #expect(status == 400)
         #expect(json?["error"]?["code"]?.int == code)
         #expect(json?["id"] == 1)
-        #expect(fixture.server.requests.isEmpty)
+        #expect(fixture.handler.requests.isEmpty)
     }
 
     @Test func `the header Mcp-Name may be encoded in Base64`() async throws {
@@ -118,9 +118,9 @@ import Testing
     }
 
     @Test func `invalid parameters and a missing resource get 400`() async throws {
-        let server = ScriptedServer { _ throws(RPCError) in throw .resourceNotFound("a:b") }
+        let handler = ScriptedHandler { _ throws(RPCError) in throw .resourceNotFound("a:b") }
 
-        let (status, json) = try await TransportFixture(server).json(
+        let (status, json) = try await TransportFixture(handler).json(
             TransportFixture.stateless("resources/read", ["uri": "a:b"])
         )
 
@@ -140,9 +140,9 @@ import Testing
 
     @Test func `an app's input request is passed on unchanged`() async throws {
         let asked: JSONObject = ["resultType": "input_required", "requestState": "opaque", "inputRequests": [:]]
-        let server = ScriptedServer { _ throws(RPCError) in asked }
+        let handler = ScriptedHandler { _ throws(RPCError) in asked }
 
-        let (_, json) = try await TransportFixture(server).json(
+        let (_, json) = try await TransportFixture(handler).json(
             TransportFixture.stateless("tools/call", ["name": "ask"])
         )
 
@@ -165,7 +165,7 @@ import Testing
     @Test func `a disconnect cancels the request`() async throws {
         let (ended, ends) = AsyncStream.makeStream(of: Bool.self)
         let disconnect = Mutex<(@Sendable () -> Void)?>(nil)
-        let server = ScriptedServer { _ throws(RPCError) in
+        let handler = ScriptedHandler { _ throws(RPCError) in
             disconnect.withLock { $0 }?()
             try? await Task.sleep(for: .seconds(60))
             ends.yield(Task.isCancelled)
@@ -175,7 +175,7 @@ import Testing
             disconnect.withLock { $0 = callback }
         }
 
-        await #expect(throws: CancellationError.self) { try await TransportFixture(server).reply(to: call) }
+        await #expect(throws: CancellationError.self) { try await TransportFixture(handler).reply(to: call) }
 
         #expect(await ended.first { _ in true } == true)
     }

@@ -11,14 +11,14 @@ import Testing
 /// Streamed responses, and streams of changes.
 @Suite struct StreamTests {
     @Test func `progress is streamed before the result, with the client's token`() async throws {
-        let server = ScriptedServer { request throws(RPCError) in
+        let handler = ScriptedHandler { request throws(RPCError) in
             request.notify?(RPCNotification(method: "notifications/progress", params: ["progress": 1]))
             return ["content": []]
         }
         var recorder = ResponseRecorder()
 
         let call = TransportFixture.stateless("tools/call", ["name": "x"], meta: ["progressToken": 7])
-        try await TransportFixture(server).transport.serve(call, of: TransportFixture.principal, to: &recorder)
+        try await TransportFixture(handler).transport.serve(call, of: TransportFixture.principal, to: &recorder)
 
         #expect(recorder.reply == nil && recorder.hasEnded)
         #expect(recorder.messages.count == 2)
@@ -30,12 +30,12 @@ import Testing
         let clock = ManualClock()
         let keepAliveTimer = KeepAliveTimer(clock: clock)
         let (ends, end) = AsyncStream.makeStream(of: Void.self)
-        let server = ScriptedServer { _ throws(RPCError) in
+        let handler = ScriptedHandler { _ throws(RPCError) in
             for await _ in ends { break }
             return ["content": []]
         }
         let transport = StreamableHTTPTransport(
-            server,
+            handler,
             sessions: SessionStore(key: SessionIDSigner()),
             keepAliveTimer: keepAliveTimer
         )
@@ -51,7 +51,7 @@ import Testing
                     to: &recorder
                 )
             }
-            while server.requests.isEmpty { await Task.yield() }
+            while handler.requests.isEmpty { await Task.yield() }
             while !recorder.text.contains(":\n\n") {
                 await clock.waitForSleeper()
                 clock.advance(by: KeepAliveTimer.tickInterval)
@@ -66,16 +66,19 @@ import Testing
     }
 
     @Test func `a client that asked for neither progress nor logs gets no notifications`() async throws {
-        let server = ScriptedServer { request throws(RPCError) in ["content": [], "told": .bool(request.notify != nil)]
+        let handler = ScriptedHandler { request throws(RPCError) in
+            ["content": [], "told": .bool(request.notify != nil)]
         }
 
-        let (_, json) = try await TransportFixture(server).json(TransportFixture.stateless("tools/call", ["name": "x"]))
+        let (_, json) = try await TransportFixture(handler).json(
+            TransportFixture.stateless("tools/call", ["name": "x"])
+        )
 
         #expect(json?["result"]?["told"] == false)
     }
 
     @Test func `log messages below the requested level are dropped`() async throws {
-        let server = ScriptedServer { request throws(RPCError) in
+        let handler = ScriptedHandler { request throws(RPCError) in
             for level in ["debug", "warning", "alert"] {
                 request.notify?(
                     RPCNotification(method: "notifications/message", params: ["level": .string(level), "data": "x"])
@@ -90,7 +93,7 @@ import Testing
             ["name": "x"],
             meta: ["io.modelcontextprotocol/logLevel": "warning"]
         )
-        try await TransportFixture(server).transport.serve(call, of: TransportFixture.principal, to: &recorder)
+        try await TransportFixture(handler).transport.serve(call, of: TransportFixture.principal, to: &recorder)
 
         #expect(recorder.messages.compactMap { $0["params"]?["level"]?.string } == ["warning", "alert"])
     }
@@ -110,7 +113,7 @@ import Testing
         try await fixture.serving(call) { recorder in
             await recorder.wait(for: "acknowledged")
             for change in [ServerChange.resources, .resource("a:2"), .resource("a:1"), .prompts, .tools] {
-                fixture.server.publish(change)
+                fixture.handler.publish(change)
             }
             await recorder.wait(for: "tools/list_changed")
 
@@ -130,9 +133,9 @@ import Testing
         }
     }
 
-    /// Returns a server that answers a subscription to `a:late` only after `isBack` is completed.
-    private static func late(until isBack: Promise<Void>) -> ScriptedServer {
-        ScriptedServer { request throws(RPCError) in
+    /// Returns a handler that answers a subscription to `a:late` only after `isBack` is completed.
+    private static func late(until isBack: Promise<Void>) -> ScriptedHandler {
+        ScriptedHandler { request throws(RPCError) in
             if request.params["uri"] == "a:late" { try? await isBack.value() }
             return [:]
         }
@@ -174,7 +177,7 @@ import Testing
 
         try await fixture.serving(Self.twoResources) { recorder in
             await recorder.wait(for: "acknowledged")
-            fixture.server.publish(.resource("a:1"))
+            fixture.handler.publish(.resource("a:1"))
             await recorder.wait(for: "resources/updated")
 
             #expect(recorder.messages.compactMap { $0["params"]?["uri"]?.string } == ["a:1"])
@@ -228,7 +231,7 @@ import Testing
         try await fixture.serving(TransportFixture.call(nil, .get, headers: headers)) { recorder in
             await recorder.wait(for: "retry")
             for change in [ServerChange.resource("a:2"), .prompts, .resource("a:1"), .tools] {
-                fixture.server.publish(change)
+                fixture.handler.publish(change)
             }
             await recorder.wait(for: "tools/list_changed")
 
@@ -246,13 +249,13 @@ import Testing
         let key = SessionIDSigner()
         let session = try await TransportFixture(key: key).handshake()
         let headers = ["Mcp-Session-Id": [session]]
-        let server = ScriptedServer(changedLists: [.resources, .prompts])
+        let handler = ScriptedHandler(changedLists: [.resources, .prompts])
 
-        try await TransportFixture(server, key: key).serving(TransportFixture.call(nil, .get, headers: headers)) {
+        try await TransportFixture(handler, key: key).serving(TransportFixture.call(nil, .get, headers: headers)) {
             recorder in
             await recorder.wait(for: "resources/list_changed")
 
-            // The server announces no changes of prompts.
+            // The handler announces no changes of prompts.
             #expect(recorder.messages.compactMap { $0["method"]?.string } == ["notifications/resources/list_changed"])
         }
     }
@@ -260,12 +263,12 @@ import Testing
     @Test func `a resumed stream reads the lists again, so that a difference is published`() async throws {
         let key = SessionIDSigner()
         let session = try await TransportFixture(key: key).handshake()
-        let server = ScriptedServer()
-        let fixture = TransportFixture(server, key: key)
+        let handler = ScriptedHandler()
+        let fixture = TransportFixture(handler, key: key)
 
         try await fixture.serving(TransportFixture.call(nil, .get, headers: ["Mcp-Session-Id": [session]])) {
             recorder in
-            while !server.requests.contains(where: { $0.method == "resources/list" }) { await Task.yield() }
+            while !handler.requests.contains(where: { $0.method == "resources/list" }) { await Task.yield() }
             #expect(recorder.messages.isEmpty)
         }
     }

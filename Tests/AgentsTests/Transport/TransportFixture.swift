@@ -7,8 +7,8 @@ import TestSupport
 @testable import Agents
 @testable import Apps
 
-/// A server that runs a test's script and records the requests.
-final class ScriptedServer: MCPServer {
+/// A handler that runs a test's script and records the requests.
+final class ScriptedHandler: MCPRequestHandler {
     typealias Script = @Sendable (MCPRequest) async throws(RPCError) -> JSONObject
 
     private let script: Script
@@ -48,8 +48,8 @@ final class ScriptedServer: MCPServer {
     var requests: [MCPRequest] { received.withLock { $0 } }
     var listenerCount: Int { listeners.withLock { $0.count } }
 
-    func description(for principal: Principal) async -> ServerDescription {
-        ServerDescription(
+    func description(for principal: Principal) async -> HandlerDescription {
+        HandlerDescription(
             info: ["name": "scripted", "title": "Scripted", "version": "1", "websiteUrl": "https://example.com"],
             capabilities: capabilities,
             instructions: "be brief"
@@ -112,24 +112,24 @@ final class ResponseRecorder: MCPResponseBodyWriter, Sendable {
     }
 }
 
-/// A transport with a scripted server behind it.
+/// A transport with a scripted handler behind it.
 struct TransportFixture: Sendable {
     static let principal = Principal.sampleOwner
     static let both = "application/json, text/event-stream"
 
-    let server: ScriptedServer
+    let handler: ScriptedHandler
     let transport: StreamableHTTPTransport
     let sessions: SessionStore
     let keepAliveTimer = KeepAliveTimer(clock: ManualClock())
 
     init(
-        _ server: ScriptedServer = ScriptedServer(),
+        _ handler: ScriptedHandler = ScriptedHandler(),
         key: SessionIDSigner = SessionIDSigner(),
         clock: any Clock<Duration> = ContinuousClock()
     ) {
-        self.server = server
+        self.handler = handler
         sessions = SessionStore(key: key)
-        transport = StreamableHTTPTransport(server, sessions: sessions, keepAliveTimer: keepAliveTimer, clock: clock)
+        transport = StreamableHTTPTransport(handler, sessions: sessions, keepAliveTimer: keepAliveTimer, clock: clock)
     }
 
     static func call(

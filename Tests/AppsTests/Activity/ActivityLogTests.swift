@@ -161,8 +161,8 @@ import Testing
         let fixture = AppProxyFixture(app)
         let shop = try #require(await fixture.appear())
         _ = await fixture.call(ToolCall("tap", of: shop, arguments: ["token": "abc"]), of: fixture.owner)
-        let server = AppMCPServer(shop.id, proxy: fixture.proxy)
-        _ = try await server.answer(MCPRequest("tools/call", ["name": "tap"]), of: fixture.owner)
+        let handler = AppRequestHandler(shop.id, proxy: fixture.proxy)
+        _ = try await handler.answer(MCPRequest("tools/call", ["name": "tap"]), of: fixture.owner)
         _ = try await fixture.leases.take(shop, for: .holder(of: "g", [.endpointCall]), seconds: 60)
         _ = await fixture.call(ToolCall("tap", of: shop), of: fixture.owner)
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Apps
 
-/// Runs a server on the loopback interface.
+/// Runs a listener on the loopback interface.
 enum DebugLinkFixture {
     static func running(
         limits: DebugLinkLimits = DebugLinkLimits(),
@@ -13,9 +13,9 @@ enum DebugLinkFixture {
         isApproved: Bool = true,
         clock: any Clock<Duration> = PollerClock(),
         log: any LogHandler = SwiftLogNoOpLogHandler(),
-        _ body: (DebugLinkServer) async throws -> Void
+        _ body: (DebugLinkListener) async throws -> Void
     ) async throws {
-        let server = try DebugLinkServer(
+        let listener = try DebugLinkListener(
             limits: limits,
             forwardingTo: otherDebugger,
             isApproved: { _ in isApproved },
@@ -23,8 +23,8 @@ enum DebugLinkFixture {
             logger: Logger(label: "test") { _ in log }
         )
         try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await server.run() }
-            try await body(server)
+            group.addTask { try await listener.run() }
+            try await body(listener)
             group.cancelAll()
         }
     }
@@ -33,11 +33,13 @@ enum DebugLinkFixture {
     static func picture(_ size: Int) -> String { "/9j/" + String(repeating: "A", count: size - 4) }
 }
 
-/// The changes of a server, for one reader.
+/// The changes of a listener, for one reader.
 struct Changes {
     private var iterator: AsyncStream<DebugLinkChange>.Iterator
 
-    init(of server: DebugLinkServer) async { iterator = await server.apps.subscribe().changes.makeAsyncIterator() }
+    init(of listener: DebugLinkListener) async {
+        iterator = await listener.apps.subscribe().changes.makeAsyncIterator()
+    }
 
     /// Waits until an app has this many states.
     mutating func waitForState(_ number: Int, of app: Int) async throws {
@@ -78,16 +80,16 @@ struct Changes {
 struct FakeApp {
     let stream: SocketStream
     let framing: DebugFraming
-    /// The number of the app in the server.
+    /// The number of the app at the listener.
     let id: Int
 
-    /// Connects to a server.
+    /// Connects to a listener.
     static func connect(
-        to server: DebugLinkServer,
+        to listener: DebugLinkListener,
         _ changes: inout Changes,
         _ framing: DebugFraming = .objcio
     ) async throws -> FakeApp {
-        let stream = try await SocketStream.connect(to: server.address)
+        let stream = try await SocketStream.connect(to: listener.address)
         return FakeApp(stream: stream, framing: framing, id: try await changes.waitForConnection())
     }
 

@@ -10,7 +10,7 @@ import Testing
     private struct OtherDebugger {
         let listener: Listener
 
-        init() throws { listener = try Listener(on: DebugLinkServer.loopback) }
+        init() throws { listener = try Listener(on: DebugLinkListener.loopback) }
 
         var dial: DebuggerDial {
             { [address = listener.address] in
@@ -23,10 +23,10 @@ import Testing
 
     @Test func `the frames of each app arrive at the other debugger byte for byte`() async throws {
         let other = try OtherDebugger()
-        try await DebugLinkFixture.running(forwardingTo: other.dial) { server in
-            var changes = await Changes(of: server)
+        try await DebugLinkFixture.running(forwardingTo: other.dial) { listener in
+            var changes = await Changes(of: listener)
             for framing in DebugFraming.allCases {
-                let app = try await FakeApp.connect(to: server, &changes, framing)
+                let app = try await FakeApp.connect(to: listener, &changes, framing)
                 let picture = String(repeating: "A", count: 2_000_000)
                 let messages = [#" {"state" : 1.0, "png":"\#(picture)"}"#, #"{"action":"é","state":{"b":[ ]}}"#]
                 let frames = messages.flatMap { framing.frame($0.utf8) }
@@ -44,11 +44,11 @@ import Testing
 
     @Test func `a state of the other debugger reaches only the app of its connection`() async throws {
         let other = try OtherDebugger()
-        try await DebugLinkFixture.running(forwardingTo: other.dial) { server in
-            var changes = await Changes(of: server)
+        try await DebugLinkFixture.running(forwardingTo: other.dial) { listener in
+            var changes = await Changes(of: listener)
             var apps: [(FakeApp, debugger: SocketStream)] = []
             for framing in [DebugFraming.jsonOverTCP, .objcio] {
-                let app = try await FakeApp.connect(to: server, &changes, framing)
+                let app = try await FakeApp.connect(to: listener, &changes, framing)
                 try await app.send(#"{"app":\#(app.id)}"#)
                 try await changes.waitForState(1, of: app.id)
                 apps.append((app, try await other.accept()))
@@ -69,9 +69,9 @@ import Testing
         async throws
     {
         let other = try OtherDebugger()
-        try await DebugLinkFixture.running(forwardingTo: other.dial) { server in
-            var changes = await Changes(of: server)
-            let app = try await FakeApp.connect(to: server, &changes)
+        try await DebugLinkFixture.running(forwardingTo: other.dial) { listener in
+            var changes = await Changes(of: listener)
+            let app = try await FakeApp.connect(to: listener, &changes)
             let large = String(repeating: "x", count: 3_000_000)
             do {
                 async let sent: Void = app.send("\"\(large)\"")
@@ -107,9 +107,9 @@ import Testing
         async throws
     {
         let other = try OtherDebugger()
-        try await DebugLinkFixture.running(forwardingTo: other.dial, isApproved: false) { server in
-            var changes = await Changes(of: server)
-            let app = try await FakeApp.connect(to: server, &changes)
+        try await DebugLinkFixture.running(forwardingTo: other.dial, isApproved: false) { listener in
+            var changes = await Changes(of: listener)
+            let app = try await FakeApp.connect(to: listener, &changes)
             try await app.send("1")
             try await changes.waitForState(1, of: app.id)
             let debugger = try await other.accept()
@@ -120,22 +120,22 @@ import Testing
             // The end of the stream shows that the state was read, and a sent state would come before this one.
             debugger.finish()
             #expect(try await debugger.receiveToEnd() == [])
-            try await server.apps.send(state: 1, to: app.id)
+            try await listener.apps.send(state: 1, to: app.id)
             app.stream.finish()
             #expect(try await app.stream.receiveToEnd() == DebugFraming.objcio.frame(Array("1".utf8)))
         }
     }
 
-    @Test func `the stream of an app is not passed on to the server itself`() async throws {
+    @Test func `the stream of an app is not passed on to the listener itself`() async throws {
         let address = Mutex<SocketAddress?>(nil)
         let dial: DebuggerDial = {
             let own = try #require(address.withLock { $0 })
             return Connection(descriptor: try await own.connect(within: .seconds(5)), halfClose: .propagates)
         }
-        try await DebugLinkFixture.running(forwardingTo: dial) { server in
-            address.withLock { $0 = server.address }
-            var changes = await Changes(of: server)
-            let app = try await FakeApp.connect(to: server, &changes)
+        try await DebugLinkFixture.running(forwardingTo: dial) { listener in
+            address.withLock { $0 = listener.address }
+            var changes = await Changes(of: listener)
+            let app = try await FakeApp.connect(to: listener, &changes)
             try await app.send("1")
             // The connection of the tee becomes an app for a moment, and ends without a frame.
             let own = try await changes.waitForConnection()
@@ -148,15 +148,15 @@ import Testing
 
     @Test func `without the other debugger the app is served`() async throws {
         let refused = FailingDial()
-        try await DebugLinkFixture.running(forwardingTo: refused.dial) { server in
-            var changes = await Changes(of: server)
-            let app = try await FakeApp.connect(to: server, &changes)
+        try await DebugLinkFixture.running(forwardingTo: refused.dial) { listener in
+            var changes = await Changes(of: listener)
+            let app = try await FakeApp.connect(to: listener, &changes)
             for number in 1...3 {
                 try await app.send("\(number)")
                 try await changes.waitForState(number, of: app.id)
             }
 
-            try await server.apps.send(state: 1, to: app.id)
+            try await listener.apps.send(state: 1, to: app.id)
 
             #expect(try await app.receiveState() == "1")
             for await _ in refused.attempts.stream.prefix(2) {}
@@ -170,7 +170,7 @@ import Testing
         var dial: DebuggerDial {
             { [attempts] in
                 attempts.continuation.yield()
-                throw SocketError.timedOut(DebugLinkServer.loopback)
+                throw SocketError.timedOut(DebugLinkListener.loopback)
             }
         }
     }

@@ -17,17 +17,17 @@ import Testing
         picture: String? = nil,
         _ body: (FakeApp, ToolStream) async throws -> Void
     ) async throws {
-        try await DebugLinkFixture.running { server in
-            let tools = DebugToolServer(for: server.apps)
-            var changes = await Changes(of: server)
+        try await DebugLinkFixture.running { listener in
+            let tools = DebugToolServer(for: listener.apps)
+            var changes = await Changes(of: listener)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await tools.run() }
-                let app = try await FakeApp.connect(to: server, &changes, framing)
+                let app = try await FakeApp.connect(to: listener, &changes, framing)
                 for (index, state) in states.enumerated() {
                     try await app.send(state, picture: picture)
                     try await changes.waitForState(index + 1, of: app.id)
                 }
-                let route = try #require(await server.apps.apps.first?.route)
+                let route = try #require(await listener.apps.apps.first?.route)
                 try await body(app, ToolStream(try await tools.dial(route)))
                 group.cancelAll()
             }
@@ -129,13 +129,13 @@ import Testing
     @Test func `the states of the launch before are readable, and those of another app of the machine are not`()
         async throws
     {
-        try await DebugLinkFixture.running { server in
-            let tools = DebugToolServer(for: server.apps)
-            var changes = await Changes(of: server)
+        try await DebugLinkFixture.running { listener in
+            let tools = DebugToolServer(for: listener.apps)
+            var changes = await Changes(of: listener)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await tools.run() }
-                let first = try await FakeApp.connect(to: server, &changes)
-                let other = try await FakeApp.connect(to: server, &changes)
+                let first = try await FakeApp.connect(to: listener, &changes)
+                let other = try await FakeApp.connect(to: listener, &changes)
                 for (app, state) in [(first, "1"), (other, "2")] {
                     try await app.send(state)
                     try await changes.waitForState(1, of: app.id)
@@ -144,10 +144,10 @@ import Testing
                     app.stream.finish()
                     _ = try await changes.waitForEnd(of: app.id)
                 }
-                let again = try await FakeApp.connect(to: server, &changes)
+                let again = try await FakeApp.connect(to: listener, &changes)
                 try await again.send("3")
                 try await changes.waitForState(1, of: again.id)
-                let apps = await server.apps.apps
+                let apps = await listener.apps.apps
                 #expect(apps.map(\.place) == [1, 2, 1])
 
                 let route = try #require(apps.last?.route)
@@ -163,18 +163,18 @@ import Testing
     }
 
     @Test func `the states of an app that has disconnected are readable, and none is sent`() async throws {
-        try await DebugLinkFixture.running { server in
-            let tools = DebugToolServer(for: server.apps)
-            var changes = await Changes(of: server)
+        try await DebugLinkFixture.running { listener in
+            let tools = DebugToolServer(for: listener.apps)
+            var changes = await Changes(of: listener)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await tools.run() }
-                let app = try await FakeApp.connect(to: server, &changes)
+                let app = try await FakeApp.connect(to: listener, &changes)
                 try await app.send("1")
                 try await changes.waitForState(1, of: app.id)
                 app.stream.finish()
                 _ = try await changes.waitForEnd(of: app.id)
 
-                let route = try #require(await server.apps.apps.first?.route)
+                let route = try #require(await listener.apps.apps.first?.route)
                 let stream = ToolStream(try await tools.dial(route))
                 for arguments: JSONObject in [[:], ["previous": true]] {
                     #expect(try await stream.text("state", arguments) == "1")
@@ -209,8 +209,8 @@ import Testing
     }
 
     @Test func `the tools of an app that is not connected cannot be reached`() async throws {
-        try await DebugLinkFixture.running { server in
-            let tools = DebugToolServer(for: server.apps)
+        try await DebugLinkFixture.running { listener in
+            let tools = DebugToolServer(for: listener.apps)
             let route = NetworkRoute(address: "127.0.0.1", port: 9, host: SanitizedText("127.0.0.1"), isInbound: true)
 
             let failure = await #expect(throws: DialError.self) { _ = try await tools.dial(route) }

@@ -74,7 +74,7 @@ import Testing
         let app = Self.sessionServer()
         let fixture = AppProxyFixture(app)
         let shop = try #require(await fixture.appear(kind: .mcp))
-        let server = AppMCPServer(shop.id, proxy: fixture.proxy)
+        let handler = AppRequestHandler(shop.id, proxy: fixture.proxy)
         let received = Mutex<[JSON]>([])
         try await fixture.run {
             let requester = Self.clientRequester { method, params, _ in
@@ -83,9 +83,9 @@ import Testing
                 }
                 return .success(["action": "decline"])
             }
-            let result = try await server.answer(Self.request(requester), of: fixture.owner)
-            _ = try await server.answer(Self.request(requester), of: fixture.owner)
-            _ = try await server.answer(Self.request(Self.clientRequester("two")), of: fixture.owner)
+            let result = try await handler.answer(Self.request(requester), of: fixture.owner)
+            _ = try await handler.answer(Self.request(requester), of: fixture.owner)
+            _ = try await handler.answer(Self.request(Self.clientRequester("two")), of: fixture.owner)
 
             #expect(try Self.responses(result) == [["jsonrpc": "2.0", "id": 71, "result": ["action": "decline"]]])
         }
@@ -109,7 +109,7 @@ import Testing
         let fixture = AppProxyFixture(app)
         let shop = try #require(await fixture.appear(kind: .mcp))
         try await fixture.run {
-            let result = try await AppMCPServer(shop.id, proxy: fixture.proxy).answer(
+            let result = try await AppRequestHandler(shop.id, proxy: fixture.proxy).answer(
                 Self.request(clientRequester),
                 of: fixture.owner
             )
@@ -126,7 +126,7 @@ import Testing
             $0.clientAnswer = .seconds(1)
         }
         let shop = try #require(await fixture.appear(kind: .mcp))
-        let server = AppMCPServer(shop.id, proxy: fixture.proxy)
+        let handler = AppRequestHandler(shop.id, proxy: fixture.proxy)
         try await fixture.run {
             let thinking = Self.clientRequester { _, _, _ in
                 try? await Task.sleep(for: .milliseconds(600))
@@ -137,8 +137,8 @@ import Testing
                 return .failure(.internalError("absent"))
             }
 
-            let result = try await server.answer(Self.request(thinking), of: fixture.owner)
-            let late = try await server.answer(Self.request(absent), of: fixture.owner)
+            let result = try await handler.answer(Self.request(thinking), of: fixture.owner)
+            let late = try await handler.answer(Self.request(absent), of: fixture.owner)
 
             #expect(try Self.responses(result).first?["result"] == ["action": "accept"])
             #expect(
@@ -183,7 +183,7 @@ import Testing
                 try? await Task.sleep(for: .milliseconds(700))
                 return .success(["roots": []])
             }
-            let result = try await AppMCPServer(shop.id, proxy: fixture.proxy).answer(
+            let result = try await AppRequestHandler(shop.id, proxy: fixture.proxy).answer(
                 Self.request(requester),
                 of: fixture.owner
             )
@@ -196,12 +196,12 @@ import Testing
         let app = Self.sessionServer([])
         let fixture = AppProxyFixture(app)
         let shop = try #require(await fixture.appear(kind: .mcp))
-        let server = AppMCPServer(shop.id, proxy: fixture.proxy)
+        let handler = AppRequestHandler(shop.id, proxy: fixture.proxy)
         let level = MCPRequest("logging/setLevel", ["level": "error"], clientRequester: Self.clientRequester())
         try await fixture.run {
             // The app answers 202, which is no result; the test checks only the session of the request.
-            _ = try? await server.answer(level, of: fixture.owner)
-            _ = try await server.answer(Self.request(nil), of: fixture.owner)
+            _ = try? await handler.answer(level, of: fixture.owner)
+            _ = try await handler.answer(Self.request(nil), of: fixture.owner)
         }
         let set = app.requests.filter { $0.method == "logging/setLevel" }
         #expect(set.map { $0.header("Mcp-Session-Id") } == ["session-2"])
@@ -212,10 +212,10 @@ import Testing
         let app = Self.sessionServer([])
         let fixture = AppProxyFixture(app)
         let shop = try #require(await fixture.appear(kind: .mcp))
-        let server = AppMCPServer(shop.id, proxy: fixture.proxy)
+        let handler = AppRequestHandler(shop.id, proxy: fixture.proxy)
         try await fixture.run {
             for number in 0...ClientSessionPool.limitPerHolder {
-                _ = try await server.answer(Self.request(Self.clientRequester("\(number)")), of: fixture.owner)
+                _ = try await handler.answer(Self.request(Self.clientRequester("\(number)")), of: fixture.owner)
             }
 
             try await eventually("the session is deleted") {
@@ -242,7 +242,7 @@ import Testing
         try await fixture.run {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask {
-                    _ = try? await AppMCPServer(shop.id, proxy: fixture.proxy).answer(request, of: fixture.owner)
+                    _ = try? await AppRequestHandler(shop.id, proxy: fixture.proxy).answer(request, of: fixture.owner)
                 }
                 try await eventually("the call has arrived") { app.calls.count == 1 }
                 group.cancelAll()
@@ -258,7 +258,7 @@ import Testing
         let fixture = AppProxyFixture(app)
         let shop = try #require(await fixture.appear())
         try await fixture.run {
-            _ = try await AppMCPServer(shop.id, proxy: fixture.proxy).answer(
+            _ = try await AppRequestHandler(shop.id, proxy: fixture.proxy).answer(
                 Self.request(Self.clientRequester()),
                 of: fixture.owner
             )
@@ -274,7 +274,7 @@ import Testing
         let app = Self.sessionServer([Self.question, second])
         let fixture = AppProxyFixture(app)
         let shop = try #require(await fixture.appear(kind: .mcp))
-        let server = AppMCPServer(shop.id, proxy: fixture.proxy)
+        let handler = AppRequestHandler(shop.id, proxy: fixture.proxy)
         @Sendable func ask(_ more: JSONObject = [:], of principal: Principal? = nil) async throws -> JSONObject {
             var params: JSONObject = ["name": "ask"]
             for member in more.members { params[member.name] = member.value }
@@ -284,7 +284,7 @@ import Testing
                 capabilities: ["elicitation": [:]],
                 supportsInputRequired: true
             )
-            return try await server.answer(request, of: principal ?? fixture.owner)
+            return try await handler.answer(request, of: principal ?? fixture.owner)
         }
         try await fixture.run {
             let thief = Principal.holder(of: "thief", [.endpointCall, .secretUse])
@@ -332,10 +332,10 @@ import Testing
         }
         let fixture = AppProxyFixture(app)
         let shop = try #require(await fixture.appear(kind: .mcp))
-        let server = AppMCPServer(shop.id, proxy: fixture.proxy)
+        let handler = AppRequestHandler(shop.id, proxy: fixture.proxy)
         try await fixture.run {
-            let result = try await server.answer(Self.request(Self.clientRequester()), of: fixture.owner)
-            _ = try await server.answer(Self.request(Self.clientRequester()), of: fixture.owner)
+            let result = try await handler.answer(Self.request(Self.clientRequester()), of: fixture.owner)
+            _ = try await handler.answer(Self.request(Self.clientRequester()), of: fixture.owner)
 
             let params = try #require(Self.responses(result).first)
             #expect(params["inputResponses"] == ["a": ["action": "accept"]])

@@ -128,7 +128,7 @@ import Testing
         let app = try #require(await fixture.appear(kind: .appDebug))
 
         let result = await fixture.call(ToolCall(name, of: app), of: fixture.owner)
-        let direct = try await AppMCPServer(app.id, proxy: fixture.proxy).answer(
+        let direct = try await AppRequestHandler(app.id, proxy: fixture.proxy).answer(
             MCPRequest("tools/call", ["name": .string(name)]),
             of: fixture.owner
         )
@@ -211,7 +211,7 @@ import Testing
         let fixture = try fixture(PlainServer.appDebug())
         let app = try #require(await fixture.appear(kind: .appDebug))
 
-        let description = await AppMCPServer(app.id, proxy: fixture.proxy).description(for: fixture.owner)
+        let description = await AppRequestHandler(app.id, proxy: fixture.proxy).description(for: fixture.owner)
 
         #expect(description.info["name"] == "app-debug")
         #expect(description.instructions?.contains("Capabilities: screenshot, ") == true)

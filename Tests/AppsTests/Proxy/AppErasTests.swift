@@ -44,10 +44,10 @@ import Testing
         let app = Self.stateless { _ in .result(["resultType": "input_required", "requestState": "s", "content": []]) }
         let fixture = AppProxyFixture(app)
         let shop = try #require(await fixture.appear(kind: .mcp))
-        let server = AppMCPServer(shop.id, proxy: fixture.proxy)
-        let list = try await server.answer(MCPRequest("tools/list"), of: fixture.owner)
+        let handler = AppRequestHandler(shop.id, proxy: fixture.proxy)
+        let list = try await handler.answer(MCPRequest("tools/list"), of: fixture.owner)
 
-        let result = try await server.answer(
+        let result = try await handler.answer(
             MCPRequest(
                 "tools/call",
                 ["name": "tap", "arguments": ["where": "é"], "_meta": ["com.example/x": 1]],
@@ -66,7 +66,7 @@ import Testing
         #expect(meta?["com.example/x"] == 1)
         #expect(meta?["io.modelcontextprotocol/clientCapabilities"] == ["elicitation": [:]])
         #expect(!app.requests.contains { $0.method == "initialize" })
-        #expect(await server.description(for: fixture.owner).info["name"] == "stateless")
+        #expect(await handler.description(for: fixture.owner).info["name"] == "stateless")
     }
 
     /// A session-mode server at `/mcp` only, which can discard its sessions.
@@ -123,7 +123,7 @@ import Testing
         #expect(result["isError"] == nil)
         #expect(app.calls.map { $0.header("Mcp-Session-Id") } == ["session-1", "session-1", "session-2"])
         #expect(app.requests.filter { $0.method == "initialize" }.count == 2)
-        let description = await AppMCPServer(shop.id, proxy: fixture.proxy).description(for: fixture.owner)
+        let description = await AppRequestHandler(shop.id, proxy: fixture.proxy).description(for: fixture.owner)
         #expect(description.instructions == "log in first")
         #expect(description.capabilities["prompts"] != nil)
     }

@@ -82,12 +82,12 @@ import Testing
         _ = try await fixture.leases.take(shop, for: anna, seconds: 60)
         let name = ToolNamespace.name(of: "tap_element", alias: ToolNamespace.alias(of: shop.id))
 
-        let servers: [(any MCPServer, String)] = [
-            (AppMCPServer(shop.id, proxy: fixture.proxy), "tap_element"),
-            (AggregateMCPServer(proxy: fixture.proxy), name),
+        let handlers: [(any MCPRequestHandler, String)] = [
+            (AppRequestHandler(shop.id, proxy: fixture.proxy), "tap_element"),
+            (AggregateRequestHandler(proxy: fixture.proxy), name),
         ]
-        for (server, tool) in servers {
-            let result = try await server.answer(MCPRequest("tools/call", ["name": .string(tool)]), of: ben)
+        for (handler, tool) in handlers {
+            let result = try await handler.answer(MCPRequest("tools/call", ["name": .string(tool)]), of: ben)
             #expect(result["_meta"]?["patchbay/failure"] == "leased")
         }
         #expect(app.calls.isEmpty)

@@ -263,10 +263,10 @@ import Testing
         let app = ScriptedLines.legacy { _ in Self.says("x") }
         let fixture = AppProxyFixture(app)
         let shop = try #require(await fixture.appear(kind: .mcp, source: .bonjour))
-        let server = AppMCPServer(shop.id, proxy: fixture.proxy)
+        let handler = AppRequestHandler(shop.id, proxy: fixture.proxy)
         try await fixture.run {
-            _ = try await server.answer(MCPRequest("tools/list"), of: fixture.owner)
-            let changes = server.changes(for: fixture.owner)
+            _ = try await handler.answer(MCPRequest("tools/list"), of: fixture.owner)
+            let changes = handler.changes(for: fixture.owner)
             try await eventually("the tools are listed") { app.count(of: "tools/list") >= 2 }
 
             app.send(#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"# + "\n")

@@ -28,13 +28,15 @@ import Testing
     }
 
     private static func fromAppServer(_ fixture: AppProxyFixture, _ endpoint: Endpoint) async throws -> [JSON] {
-        let server = AppMCPServer(endpoint.id, proxy: fixture.proxy)
-        return try await server.answer(MCPRequest("tools/list"), of: fixture.owner)["tools"]?.array ?? []
+        let handler = AppRequestHandler(endpoint.id, proxy: fixture.proxy)
+        return try await handler.answer(MCPRequest("tools/list"), of: fixture.owner)["tools"]?.array ?? []
     }
 
     private static func fromAggregateServer(_ fixture: AppProxyFixture, _ endpoint: Endpoint) async throws -> [JSON] {
-        try await AggregateMCPServer(proxy: fixture.proxy).answer(MCPRequest("tools/list"), of: fixture.owner)["tools"]?
-            .array
+        try await AggregateRequestHandler(proxy: fixture.proxy).answer(MCPRequest("tools/list"), of: fixture.owner)[
+            "tools"
+        ]?
+        .array
             ?? []
     }
 

@@ -29,11 +29,11 @@ import Testing
         }
         let fixture = AppProxyFixture(app)
         let shop = try #require(await fixture.appear(kind: .mcp))
-        let server = AppMCPServer(shop.id, proxy: fixture.proxy)
+        let handler = AppRequestHandler(shop.id, proxy: fixture.proxy)
         try await fixture.run {
-            _ = try await server.answer(MCPRequest("resources/subscribe", ["uri": "a:1"]), of: fixture.owner)
+            _ = try await handler.answer(MCPRequest("resources/subscribe", ["uri": "a:1"]), of: fixture.owner)
 
-            try await Self.expect(.resource("a:1"), of: server, fixture)
+            try await Self.expect(.resource("a:1"), of: handler, fixture)
             try await eventually("the change stream is closed") { app.open == 0 }
         }
         #expect(app.requests.filter { $0.method == "resources/subscribe" }.count == 2)
@@ -58,14 +58,14 @@ import Testing
         }
         let fixture = AppProxyFixture(app)
         let shop = try #require(await fixture.appear(kind: .mcp))
-        let server = AppMCPServer(shop.id, proxy: fixture.proxy)
+        let handler = AppRequestHandler(shop.id, proxy: fixture.proxy)
         try await fixture.run {
-            let changes = server.changes(for: fixture.owner)
+            let changes = handler.changes(for: fixture.owner)
             try await eventually("the change stream is open") {
                 app.requests.contains { $0.method == "subscriptions/listen" }
             }
 
-            _ = try await server.answer(MCPRequest("resources/subscribe", ["uri": "a:1"]), of: fixture.owner)
+            _ = try await handler.answer(MCPRequest("resources/subscribe", ["uri": "a:1"]), of: fixture.owner)
 
             var iterator = changes.makeAsyncIterator()
             #expect(await iterator.next() == .resource("a:1"))
@@ -85,7 +85,7 @@ import Testing
         let fixture = AppProxyFixture(app) { $0.changeStreamIdle = .milliseconds(50) }
         let shop = try #require(await fixture.appear(kind: .mcp))
         try await fixture.run {
-            let changes = AppMCPServer(shop.id, proxy: fixture.proxy).changes(for: fixture.owner)
+            let changes = AppRequestHandler(shop.id, proxy: fixture.proxy).changes(for: fixture.owner)
 
             try await eventually("the change stream is opened again") {
                 app.requests.count { $0.head.hasPrefix("GET ") } >= 3
@@ -112,12 +112,12 @@ import Testing
         }
         let fixture = AppProxyFixture(app)
         let shop = try #require(await fixture.appear(kind: .mcp))
-        let server = AppMCPServer(shop.id, proxy: fixture.proxy)
+        let handler = AppRequestHandler(shop.id, proxy: fixture.proxy)
         try await fixture.run {
-            _ = try await server.answer(MCPRequest("tools/list"), of: fixture.owner)
-            _ = try await server.answer(MCPRequest("resources/subscribe", ["uri": "a:1"]), of: fixture.owner)
+            _ = try await handler.answer(MCPRequest("tools/list"), of: fixture.owner)
+            _ = try await handler.answer(MCPRequest("resources/subscribe", ["uri": "a:1"]), of: fixture.owner)
 
-            try await Self.expect([.tools, .resource("a:1")], of: server, for: fixture.owner)
+            try await Self.expect([.tools, .resource("a:1")], of: handler, for: fixture.owner)
         }
     }
 
@@ -133,12 +133,12 @@ import Testing
         }
         let fixture = AppProxyFixture(app)
         let shop = try #require(await fixture.appear(kind: .mcp))
-        let server = AppMCPServer(shop.id, proxy: fixture.proxy)
+        let handler = AppRequestHandler(shop.id, proxy: fixture.proxy)
         try await fixture.run {
-            _ = try await server.answer(MCPRequest("tools/list"), of: fixture.owner)
-            _ = try await server.answer(MCPRequest("resources/subscribe", ["uri": "a:1"]), of: fixture.owner)
+            _ = try await handler.answer(MCPRequest("tools/list"), of: fixture.owner)
+            _ = try await handler.answer(MCPRequest("resources/subscribe", ["uri": "a:1"]), of: fixture.owner)
 
-            var changes = server.changes(for: fixture.owner).makeAsyncIterator()
+            var changes = handler.changes(for: fixture.owner).makeAsyncIterator()
             #expect(await changes.next() == .resource("a:1"))
         }
     }
@@ -151,10 +151,10 @@ import Testing
         }
         let fixture = AppProxyFixture(app)
         let shop = try #require(await fixture.appear(kind: .mcp))
-        let server = AppMCPServer(shop.id, proxy: fixture.proxy)
+        let handler = AppRequestHandler(shop.id, proxy: fixture.proxy)
         try await fixture.run {
-            _ = try await server.answer(MCPRequest("tools/list"), of: fixture.owner)
-            let changes = server.changes(for: fixture.owner)
+            _ = try await handler.answer(MCPRequest("tools/list"), of: fixture.owner)
+            let changes = handler.changes(for: fixture.owner)
             try await eventually("the change stream is open") { app.open == 1 }
 
             await fixture.proxy.endLaunch(of: shop.id)
@@ -173,14 +173,14 @@ import Testing
         let fixture = AppProxyFixture(app)
         let shop = try #require(await fixture.appear(kind: .mcp))
         try fixture.authorizer.set(secret: "secret", of: shop.id)
-        let server = AppMCPServer(shop.id, proxy: fixture.proxy)
+        let handler = AppRequestHandler(shop.id, proxy: fixture.proxy)
         let limited = Principal.holder(of: "limited", [.registryRead, .endpointCall])
         let stranger = Principal.holder(of: "stranger", [.registryRead])
         try await fixture.run {
-            let first = server.changes(for: limited)
-            let none = server.changes(for: stranger)
+            let first = handler.changes(for: limited)
+            let none = handler.changes(for: stranger)
 
-            try await Self.expect([.resource("a:1")], of: server, for: fixture.owner)
+            try await Self.expect([.resource("a:1")], of: handler, for: fixture.owner)
             withExtendedLifetime((first, none)) {}
         }
         #expect(!fixture.proxy.pool.mayReceive(.resource("a:1"), of: shop.id, stranger))
@@ -190,15 +190,15 @@ import Testing
         let app = Self.subscribable { _ in .open([Self.updated]) }
         let fixture = AppProxyFixture(app) { $0.wait = .milliseconds(1) }
         let shop = try #require(await fixture.appear(kind: .mcp))
-        let server = AppMCPServer(shop.id, proxy: fixture.proxy)
+        let handler = AppRequestHandler(shop.id, proxy: fixture.proxy)
         app.set(isUp: false)
         try await fixture.run {
             await #expect(throws: RPCError.self) {
-                _ = try await server.answer(MCPRequest("resources/subscribe", ["uri": "a:1"]), of: fixture.owner)
+                _ = try await handler.answer(MCPRequest("resources/subscribe", ["uri": "a:1"]), of: fixture.owner)
             }
             app.set(isUp: true)
 
-            try await Self.expect([.resource("a:1")], of: server, for: fixture.owner)
+            try await Self.expect([.resource("a:1")], of: handler, for: fixture.owner)
         }
         #expect(app.requests.contains { $0.method == "resources/subscribe" })
     }
@@ -237,20 +237,21 @@ import Testing
     }
 
     /// Waits until a new subscriber has received these changes.
-    private static func expect(_ changes: Set<ServerChange>, of server: AppMCPServer, for principal: Principal)
+    private static func expect(_ changes: Set<ServerChange>, of handler: AppRequestHandler, for principal: Principal)
         async throws
     {
         var missing = changes
-        for await change in server.changes(for: principal) {
+        for await change in handler.changes(for: principal) {
             missing.remove(change)
             if missing.isEmpty { return }
         }
         Issue.record("the stream ended without \(missing)")
     }
 
-    private static func expect(_ change: ServerChange, of server: AppMCPServer, _ fixture: AppProxyFixture) async throws
+    private static func expect(_ change: ServerChange, of handler: AppRequestHandler, _ fixture: AppProxyFixture)
+        async throws
     {
-        var changes = server.changes(for: fixture.owner).makeAsyncIterator()
+        var changes = handler.changes(for: fixture.owner).makeAsyncIterator()
         #expect(await changes.next() == change)
     }
 }

@@ -28,18 +28,18 @@ import Testing
         }
         let fixture = AppProxyFixture(app)
         let shop = try #require(await fixture.appear(kind: .mcp))
-        let server = AppMCPServer(shop.id, proxy: fixture.proxy)
+        let handler = AppRequestHandler(shop.id, proxy: fixture.proxy)
         func isRefused(_ name: String = "tap") async -> Bool {
-            await server.parameterHeaders(of: name, for: fixture.owner).mismatch(with: Self.arguments) { _ in [] }
+            await handler.parameterHeaders(of: name, for: fixture.owner).mismatch(with: Self.arguments) { _ in [] }
                 != nil
         }
 
         #expect(await !isRefused())
         #expect(app.dials.isEmpty)
-        _ = try await server.answer(MCPRequest("tools/list"), of: fixture.owner)
+        _ = try await handler.answer(MCPRequest("tools/list"), of: fixture.owner)
         #expect(await isRefused())
         #expect(await !isRefused("other"))
-        let all = AggregateMCPServer(proxy: fixture.proxy)
+        let all = AggregateRequestHandler(proxy: fixture.proxy)
         let listed = try #require(
             try await all.answer(MCPRequest("tools/list"), of: fixture.owner)["tools"]?.array?.first
         )

@@ -34,12 +34,12 @@ import Testing
 
         let agent = await fixture.call(ToolCall("tapp", of: shop), of: fixture.owner)
         let guest = await #expect(throws: RPCError.self) {
-            try await AppMCPServer(shop.id, proxy: fixture.proxy).answer(request, of: fixture.owner)
+            try await AppRequestHandler(shop.id, proxy: fixture.proxy).answer(request, of: fixture.owner)
         }
         let alias = ToolNamespace.alias(of: shop.id)
         let together = await #expect(throws: RPCError.self) {
             let request = MCPRequest("tools/call", ["name": .string("\(alias)__tapp"), "arguments": [:]])
-            _ = try await AggregateMCPServer(proxy: fixture.proxy).answer(request, of: fixture.owner)
+            _ = try await AggregateRequestHandler(proxy: fixture.proxy).answer(request, of: fixture.owner)
         }
 
         #expect(Self.text(agent).contains("; the nearest names are tap;"), "\(Self.text(agent))")
@@ -65,7 +65,7 @@ import Testing
         let shop = try #require(await fixture.appear())
         let request = MCPRequest("tools/call", ["name": "tap", "arguments": #"{"id": "buy"}"#])
 
-        _ = try await AppMCPServer(shop.id, proxy: fixture.proxy).answer(request, of: fixture.owner)
+        _ = try await AppRequestHandler(shop.id, proxy: fixture.proxy).answer(request, of: fixture.owner)
 
         #expect(app.calls.last?.body["params"]?["arguments"] == ["id": "buy"])
     }

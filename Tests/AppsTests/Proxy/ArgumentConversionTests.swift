@@ -45,7 +45,7 @@ import Testing
         _ = try await fixture.proxy.tools(of: shop, for: fixture.owner)
 
         let agent = await fixture.call(ToolCall("tap", of: shop, arguments: arguments), of: fixture.owner)
-        let direct = try await AppMCPServer(shop.id, proxy: fixture.proxy).answer(
+        let direct = try await AppRequestHandler(shop.id, proxy: fixture.proxy).answer(
             MCPRequest("tools/call", ["name": "tap", "arguments": .object(arguments)]),
             of: fixture.owner
         )
@@ -106,10 +106,10 @@ import Testing
         let app = Self.app { ["properties": [:]] }
         let fixture = AppProxyFixture(app)
         let shop = try #require(await fixture.appear())
-        let server = AppMCPServer(shop.id, proxy: fixture.proxy)
+        let handler = AppRequestHandler(shop.id, proxy: fixture.proxy)
 
         for arguments in [.null, "{}"] as [JSON] {
-            _ = try await server.answer(
+            _ = try await handler.answer(
                 MCPRequest("tools/call", ["name": "tap", "arguments": arguments]),
                 of: fixture.owner
             )

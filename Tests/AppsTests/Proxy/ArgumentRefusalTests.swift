@@ -56,11 +56,11 @@ import Testing
         let alias = ToolNamespace.alias(of: shop.id)
         _ = try await fixture.proxy.tools(of: shop, for: fixture.owner)
 
-        let direct = try await AppMCPServer(shop.id, proxy: fixture.proxy).answer(
+        let direct = try await AppRequestHandler(shop.id, proxy: fixture.proxy).answer(
             MCPRequest("tools/call", ["name": "shoot", "arguments": #"{"format": "gif"}"#]),
             of: fixture.owner
         )
-        let together = try await AggregateMCPServer(proxy: fixture.proxy).answer(
+        let together = try await AggregateRequestHandler(proxy: fixture.proxy).answer(
             MCPRequest("tools/call", ["name": .string("\(alias)__shoot"), "arguments": ["format": "gif"]]),
             of: fixture.owner
         )

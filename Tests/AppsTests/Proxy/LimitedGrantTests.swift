@@ -63,20 +63,20 @@ import Testing
     @Test func `a limited grant is refused in the same way at every server`() async throws {
         let app = ScriptedApp.appReveal()
         let (fixture, shop) = try await appear(app)
-        let own = AppMCPServer(shop.id, proxy: fixture.proxy)
-        let all = AggregateMCPServer(proxy: fixture.proxy)
+        let own = AppRequestHandler(shop.id, proxy: fixture.proxy)
+        let all = AggregateRequestHandler(proxy: fixture.proxy)
         let alias = ToolNamespace.alias(of: shop.id)
 
-        for (server, prefix) in [(own, ""), (all, "\(alias)__")] as [(any MCPServer, String)] {
+        for (handler, prefix) in [(own, ""), (all, "\(alias)__")] as [(any MCPRequestHandler, String)] {
             #expect(
-                Self.names(try await server.answer(MCPRequest("tools/list"), of: fixture.owner))
+                Self.names(try await handler.answer(MCPRequest("tools/list"), of: fixture.owner))
                     == ["\(prefix)get_screen", "\(prefix)tap"]
             )
             let cases = [(Self.reader, "get_screen", "tap"), (Self.tapper, "tap", "get_screen")]
             for (principal, allowed, refused) in cases {
-                let list = try await server.answer(MCPRequest("tools/list"), of: principal)
-                let good = try await server.answer(Self.call(prefix + allowed), of: principal)
-                let bad = try await server.answer(Self.call(prefix + refused), of: principal)
+                let list = try await handler.answer(MCPRequest("tools/list"), of: principal)
+                let good = try await handler.answer(Self.call(prefix + allowed), of: principal)
+                let bad = try await handler.answer(Self.call(prefix + refused), of: principal)
 
                 #expect(Self.names(list) == [prefix + allowed])
                 #expect(good["isError"] == nil, "\(Self.text(good))")
@@ -128,17 +128,17 @@ import Testing
             }
         }
         let (fixture, shop) = try await appear(app)
-        let server = AppMCPServer(shop.id, proxy: fixture.proxy)
+        let handler = AppRequestHandler(shop.id, proxy: fixture.proxy)
         let passed = ["resources/list", "resources/read", "prompts/list", "prompts/get", "completion/complete"]
 
         for principal in [Self.reader, Self.tapper] {
-            for method in passed { _ = try await server.answer(MCPRequest(method), of: principal) }
+            for method in passed { _ = try await handler.answer(MCPRequest(method), of: principal) }
             let error = await #expect(throws: RPCError.self) {
-                try await server.answer(MCPRequest("app/restart"), of: principal)
+                try await handler.answer(MCPRequest("app/restart"), of: principal)
             }
             #expect(error?.message.contains("\"app/restart\"") == true && error?.data?["failure"] == "not-permitted")
         }
-        _ = try await server.answer(MCPRequest("app/restart"), of: fixture.owner)
+        _ = try await handler.answer(MCPRequest("app/restart"), of: fixture.owner)
         #expect(app.requests.count { $0.method == "app/restart" } == 1)
         #expect(Set(passed).isSubset(of: app.requests.map(\.method)))
     }

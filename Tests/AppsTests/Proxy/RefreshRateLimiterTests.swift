@@ -20,7 +20,7 @@ import Testing
         let fixture = AppProxyFixture(Self.app { ["a"] })
         let shop = try #require(await fixture.appear())
 
-        let description = await AppMCPServer(shop.id, proxy: fixture.proxy).description(for: fixture.owner)
+        let description = await AppRequestHandler(shop.id, proxy: fixture.proxy).description(for: fixture.owner)
 
         #expect(description.info["name"] == "AppReveal")
         #expect(description.has("tools", "listChanged"))
@@ -32,9 +32,9 @@ import Testing
         let fixture = AppProxyFixture(app)
         let shop = try #require(await fixture.appear())
         try await fixture.run {
-            let server = AppMCPServer(shop.id, proxy: fixture.proxy)
-            _ = try await server.answer(MCPRequest("tools/list"), of: fixture.owner)
-            var changes = server.changes(for: fixture.owner).makeAsyncIterator()
+            let handler = AppRequestHandler(shop.id, proxy: fixture.proxy)
+            _ = try await handler.answer(MCPRequest("tools/list"), of: fixture.owner)
+            var changes = handler.changes(for: fixture.owner).makeAsyncIterator()
             try await eventually("the tools are listed for the subscriber") {
                 app.requests.count { $0.method == "tools/list" } == 2
             }
@@ -54,9 +54,9 @@ import Testing
         let shop = try #require(await fixture.appear())
         try fixture.authorizer.set(secret: "one", of: shop.id)
         try await fixture.run {
-            let server = AppMCPServer(shop.id, proxy: fixture.proxy)
-            _ = try await server.answer(MCPRequest("tools/list"), of: fixture.owner)
-            var changes = server.changes(for: fixture.owner).makeAsyncIterator()
+            let handler = AppRequestHandler(shop.id, proxy: fixture.proxy)
+            _ = try await handler.answer(MCPRequest("tools/list"), of: fixture.owner)
+            var changes = handler.changes(for: fixture.owner).makeAsyncIterator()
             try await eventually("the tools are listed for the subscriber") {
                 app.requests.count { $0.method == "tools/list" } == 2
             }

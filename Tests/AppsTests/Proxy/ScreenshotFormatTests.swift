@@ -81,14 +81,14 @@ import Testing
         let app = Self.app(["enum": ["png", "jpeg"]])
         let fixture = AppProxyFixture(app)
         let shop = try #require(await fixture.appear())
-        let server = AppMCPServer(shop.id, proxy: fixture.proxy)
+        let handler = AppRequestHandler(shop.id, proxy: fixture.proxy)
         let call = MCPRequest("tools/call", ["name": "screenshot"])
 
-        _ = try await server.answer(call, of: fixture.owner)
+        _ = try await handler.answer(call, of: fixture.owner)
         #expect(!app.requests.contains { $0.method == "tools/list" })
         #expect(app.calls.last?.body["params"]?["arguments"] == nil)
-        _ = try await server.answer(MCPRequest("tools/list"), of: fixture.owner)
-        _ = try await server.answer(call, of: fixture.owner)
+        _ = try await handler.answer(MCPRequest("tools/list"), of: fixture.owner)
+        _ = try await handler.answer(call, of: fixture.owner)
 
         #expect(app.calls.last?.body["params"]?["arguments"] == ["format": "jpeg"])
     }

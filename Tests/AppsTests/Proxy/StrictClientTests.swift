@@ -83,8 +83,8 @@ import Testing
     private static func listed(_ method: String, by app: ScriptedApp) async throws -> [JSON] {
         let fixture = AppProxyFixture(app)
         let shop = try #require(await fixture.appear())
-        let server = AppMCPServer(shop.id, proxy: fixture.proxy)
-        let list = try await server.answer(MCPRequest(method), of: fixture.owner)
+        let handler = AppRequestHandler(shop.id, proxy: fixture.proxy)
+        let list = try await handler.answer(MCPRequest(method), of: fixture.owner)
         #expect(fixture.proxy.describingDeviations([shop])[0].deviations?.count == 1)
         // The transport leaves this schema out.
         return (list[MCPRequest.listMembers[method] ?? ""]?.array ?? []).map { entry in

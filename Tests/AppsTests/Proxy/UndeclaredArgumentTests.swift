@@ -62,7 +62,7 @@ import Testing
         let shop = try #require(await fixture.appear())
         _ = try await fixture.proxy.tools(of: shop, for: fixture.owner)
 
-        let result = try await AppMCPServer(shop.id, proxy: fixture.proxy).answer(
+        let result = try await AppRequestHandler(shop.id, proxy: fixture.proxy).answer(
             MCPRequest("tools/call", ["name": "tap", "arguments": ["element_id": "buy", "x": 1]]),
             of: fixture.owner
         )

@@ -1,14 +1,14 @@
 package import AccessControl
 package import Model
 
-/// A server behind an MCP URL: the broker itself, one app, or all apps together.
+/// Handles the requests at an MCP URL: for the broker's own tools, for one app, or for all apps together.
 ///
-/// A server is independent of protocol versions. It gets requests without the protocol's own `_meta` and returns bare
+/// A handler is independent of protocol versions. It gets requests without the protocol's own `_meta` and returns bare
 /// results. The transport implements the rest: handshake, sessions, `ping`, `server/discover`, subscriptions,
 /// `resultType`, `ttlMs`, `cacheScope`, status codes and streams.
-package protocol MCPServer: Sendable {
-    /// Returns the server's part of the results of `initialize` and `server/discover`.
-    func description(for principal: Principal) async -> ServerDescription
+package protocol MCPRequestHandler: Sendable {
+    /// Returns the handler's part of the results of `initialize` and `server/discover`.
+    func description(for principal: Principal) async -> HandlerDescription
 
     /// Handles `tools/*`, `resources/list|templates/list|read`, `prompts/*` and `completion/complete`.
     ///
@@ -28,20 +28,20 @@ package protocol MCPServer: Sendable {
     func changedLists(for principal: Principal) async -> Set<ServerChange>
 }
 
-extension MCPServer {
+extension MCPRequestHandler {
     package func parameterHeaders(of tool: String, for principal: Principal) async -> ParameterHeaders { .none }
 
     package func changedLists(for principal: Principal) async -> Set<ServerChange> { [] }
 }
 
-/// The description of a server for `initialize` and `server/discover`.
-package struct ServerDescription: Hashable, Sendable {
+/// The description of a handler for `initialize` and `server/discover`.
+package struct HandlerDescription: Hashable, Sendable {
     /// `name`, `version` and the other members of `Implementation`.
     package let info: JSONObject
     /// The capabilities as 2025-11-25 defines them. The transport removes capabilities that another version does not
     /// have.
     package let capabilities: JSONObject
-    /// Instructions for the model. They contain text from an app or from the network only for an app's own server.
+    /// Instructions for the model. They contain text from an app or from the network only in the description of an app.
     package let instructions: String?
 
     package init(info: JSONObject, capabilities: JSONObject, instructions: String? = nil) {
@@ -51,15 +51,15 @@ package struct ServerDescription: Hashable, Sendable {
     }
 }
 
-extension ServerDescription {
-    /// Returns whether the server has a capability.
+extension HandlerDescription {
+    /// Returns whether the handler has a capability.
     package func has(_ family: String) -> Bool { capabilities[family] != nil }
 
     /// Returns whether a flag inside a capability is true, for example `resources.subscribe`.
     package func has(_ family: String, _ name: String) -> Bool { capabilities[family]?[name] == true }
 }
 
-/// A change that subscribers of a server are notified of.
+/// A change of an MCP server's lists or resources, of which subscribers are notified.
 package enum ServerChange: Hashable, Sendable {
     case tools
     case prompts

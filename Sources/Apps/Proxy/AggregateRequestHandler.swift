@@ -3,17 +3,17 @@ package import Model
 import Registry
 import SystemIO
 
-/// Serves the tools of all apps of this host at one address, `/all/mcp`, under names that contain the app's alias.
+/// Handles requests for the tools of all apps of this host, at `/all/mcp`, under names that contain the app's alias.
 ///
 /// The list depends only on the principal's permissions. An offline app keeps its tools in the list, and a slow or broken
 /// app does not delay the others. The apps of other hosts of a team are not part of it: `/mcp` and `/e/{id}/mcp` reach them.
-package struct AggregateMCPServer: MCPServer {
+package struct AggregateRequestHandler: MCPRequestHandler {
     private let proxy: AppProxy
 
     package init(proxy: AppProxy) { self.proxy = proxy }
 
-    package func description(for principal: Principal) async -> ServerDescription {
-        ServerDescription(
+    package func description(for principal: Principal) async -> HandlerDescription {
+        HandlerDescription(
             info: ["name": "patchbay-all", "title": "Patchbay: all apps", "version": .string(Version.text)],
             capabilities: ["tools": ["listChanged": true]],
             instructions:
@@ -103,7 +103,7 @@ package struct AggregateMCPServer: MCPServer {
             throw .invalidParams("there is no tool with this name; tools/list returns all names")
         }
         let alias = ToolNamespace.alias(of: endpoint.id)
-        return try await AppMCPServer(endpoint.id, proxy: proxy, alias: alias).answer(
+        return try await AppRequestHandler(endpoint.id, proxy: proxy, alias: alias).answer(
             request.with(request.params.with("name", .string(tool))),
             of: principal
         )

@@ -4,8 +4,8 @@ package import Model
 package import Registry
 import ServiceLifecycle
 
-/// The server at `/mcp`: tools for all reachable endpoints, and the endpoint list as resources.
-package final class BrokerMCPServer: MCPServer, Service {
+/// Handles requests at `/mcp`: tools for all reachable endpoints, and the endpoint list as resources.
+package final class BrokerRequestHandler: MCPRequestHandler, Service {
     /// The tools in the order of `tools/list`.
     ///
     /// The list is constant and the same for every principal, because clients put the list into every prompt and many
@@ -15,7 +15,7 @@ package final class BrokerMCPServer: MCPServer, Service {
     private let resources: BrokerResourceProvider
     private let changeCoalescer: ChangeCoalescer
 
-    /// Creates the server. `probe` reports to the registry whether an endpoint answers.
+    /// Creates the handler. `probe` reports to the registry whether an endpoint answers.
     package init(
         list: any EndpointListing,
         apps: any AppCaller,
@@ -50,9 +50,9 @@ package final class BrokerMCPServer: MCPServer, Service {
     /// Endpoints may have come and gone while the broker was down. The tools are constant.
     package func changedLists(for principal: Principal) async -> Set<ServerChange> { [.resources] }
 
-    package func description(for principal: Principal) async -> ServerDescription { Self.description }
+    package func description(for principal: Principal) async -> HandlerDescription { Self.description }
 
-    package static let description = ServerDescription(
+    package static let description = HandlerDescription(
         info: ["name": "patchbay", "title": "Patchbay", "version": .string(Version.text)],
         capabilities: ["tools": [:], "resources": ["subscribe": true, "listChanged": true]],
         instructions: """

@@ -2,8 +2,8 @@ package import AccessControl
 package import Model
 import SystemIO
 
-/// Serves one app at `/e/{id}/mcp`: the app's own tools, resources and prompts, also while the app restarts.
-package struct AppMCPServer: MCPServer {
+/// Handles requests at `/e/{id}/mcp`: the app's own tools, resources and prompts, also while the app restarts.
+package struct AppRequestHandler: MCPRequestHandler {
     private let id: EndpointID
     private let proxy: AppProxy
     /// The prefix of tool names for a principal that sees the tools of several apps.
@@ -17,7 +17,7 @@ package struct AppMCPServer: MCPServer {
         self.alias = alias
     }
 
-    package func description(for principal: Principal) async -> ServerDescription {
+    package func description(for principal: Principal) async -> HandlerDescription {
         await proxy.description(of: id, for: principal)
     }
 
@@ -135,11 +135,11 @@ extension AppProxy {
     private static let descriptionTimeout = Duration.seconds(2)
 
     /// Returns the app's last known description. If there is none and the app is online, connects to the app now.
-    func description(of id: EndpointID, for principal: Principal) async -> ServerDescription {
+    func description(of id: EndpointID, for principal: Principal) async -> HandlerDescription {
         if await context.cache.record(of: id).info == nil { await fetchDescription(of: id, for: principal) }
         let record = await context.cache.record(of: id)
         guard var info = record.info else {
-            return ServerDescription(
+            return HandlerDescription(
                 info: ["name": .string(id.text), "version": "0"],
                 capabilities: ["tools": ["listChanged": true]]
             )
@@ -152,7 +152,7 @@ extension AppProxy {
             tools["listChanged"] = true
             capabilities["tools"] = .object(tools)
         }
-        return ServerDescription(
+        return HandlerDescription(
             info: info,
             capabilities: capabilities,
             instructions: record.instructions

@@ -6,8 +6,8 @@ package import SystemIO
 ///
 /// The protocol has neither authentication nor encryption. Each client that reaches the address can pose as an app. The
 /// caller advertises the port.
-package final class DebugLinkServer: Service {
-    /// The address on which a server listens by default: 127.0.0.1, any free port.
+package final class DebugLinkListener: Service {
+    /// The address to listen on by default: 127.0.0.1, any free port.
     package static let loopback = SocketAddress.ipv4(0x7F00_0001, port: 0)
     /// The delay before the next accept when the process has no file descriptor left.
     private static let acceptRetryDelay = Duration.milliseconds(100)
@@ -23,19 +23,19 @@ package final class DebugLinkServer: Service {
     private let logger: Logger
     private let clientLogs: ClientLogLimiter
 
-    /// Creates a server that listens already.
+    /// Listens on an address from now on.
     ///
     /// - Parameters:
     ///   - address: The address to listen on; `0.0.0.0` or `::` for all interfaces, port 0 for any free port.
     ///   - limits: The limits of memory and connections.
     ///   - otherDebugger: Dials another debugger, once for each app and again after a failure; nil for none. A
-    ///     connection to this server is closed.
+    ///     connection to this listener is closed.
     ///   - isApproved: Decides whether the other debugger may send states to an app.
     ///   - clock: The clock for delays and time limits.
     ///   - logger: The logger.
     /// - Throws: `SocketError`.
     package init(
-        on address: SocketAddress = DebugLinkServer.loopback,
+        on address: SocketAddress = DebugLinkListener.loopback,
         limits: DebugLinkLimits = DebugLinkLimits(),
         forwardingTo otherDebugger: DebuggerDial? = nil,
         isApproved: @escaping @Sendable (DebugApp) async -> Bool = { _ in true },

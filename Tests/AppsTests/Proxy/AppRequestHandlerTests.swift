@@ -5,7 +5,7 @@ import Testing
 
 @testable import Apps
 
-@Suite struct AppMCPServerTests {
+@Suite struct AppRequestHandlerTests {
     private static func names(_ result: JSONObject) -> [String] {
         (result["tools"]?.array ?? []).compactMap { $0["name"]?.string }
     }
@@ -18,7 +18,7 @@ import Testing
         let fixture = AppProxyFixture(app, storage: storage)
         let shop = try #require(await fixture.appear())
         try await fixture.run {
-            let live = try await AppMCPServer(shop.id, proxy: fixture.proxy).answer(
+            let live = try await AppRequestHandler(shop.id, proxy: fixture.proxy).answer(
                 MCPRequest("tools/list"),
                 of: fixture.owner
             )
@@ -30,13 +30,13 @@ import Testing
         let second = AppProxyFixture(app, storage: storage)
         await second.appear()
         app.set(isUp: false)
-        let server = AppMCPServer(shop.id, proxy: second.proxy)
+        let handler = AppRequestHandler(shop.id, proxy: second.proxy)
 
-        let stale = try await server.answer(MCPRequest("tools/list"), of: second.owner)
+        let stale = try await handler.answer(MCPRequest("tools/list"), of: second.owner)
 
         #expect(Self.names(stale) == ["get_screen", "tap"])
         #expect(stale["_meta"] == ["patchbay/stale": true, "patchbay/failure": "unavailable"])
-        #expect(await server.description(for: second.owner).info["name"] == "AppReveal")
+        #expect(await handler.description(for: second.owner).info["name"] == "AppReveal")
         let tools = try await second.proxy.tools(of: shop, for: second.owner)
         #expect(tools.isStale)
         #expect(await second.proxy.toolCount(of: shop) == 2)
@@ -98,7 +98,7 @@ import Testing
         let fixture = AppProxyFixture(app)
         let shop = try #require(await fixture.appear())
 
-        let list = try await AppMCPServer(shop.id, proxy: fixture.proxy).answer(
+        let list = try await AppRequestHandler(shop.id, proxy: fixture.proxy).answer(
             MCPRequest("resources/list"),
             of: fixture.owner
         )
@@ -111,19 +111,19 @@ import Testing
         let app = ScriptedApp.appReveal { _ in .error(-32_602, "Unknown tool: x") }
         let fixture = AppProxyFixture(app) { $0.wait = .milliseconds(50) }
         let shop = try #require(await fixture.appear())
-        let server = AppMCPServer(shop.id, proxy: fixture.proxy)
+        let handler = AppRequestHandler(shop.id, proxy: fixture.proxy)
 
         await #expect(throws: RPCError(-32_602, "Unknown tool: x")) {
-            try await server.answer(MCPRequest("tools/call", ["name": "x"]), of: fixture.owner)
+            try await handler.answer(MCPRequest("tools/call", ["name": "x"]), of: fixture.owner)
         }
         await #expect(throws: RPCError(-32_601, "Method not found")) {
-            try await server.answer(MCPRequest("resources/read", ["uri": "a:b"]), of: fixture.owner)
+            try await handler.answer(MCPRequest("resources/read", ["uri": "a:b"]), of: fixture.owner)
         }
         await fixture.disappear()
-        let away = try await server.answer(MCPRequest("tools/call", ["name": "x"]), of: fixture.owner)
+        let away = try await handler.answer(MCPRequest("tools/call", ["name": "x"]), of: fixture.owner)
         #expect(away["isError"] == true)
         do {
-            _ = try await server.answer(MCPRequest("prompts/list"), of: fixture.owner)
+            _ = try await handler.answer(MCPRequest("prompts/list"), of: fixture.owner)
             Issue.record("a list without a cached value was returned")
         } catch {
             #expect(error.code == -32_603)
@@ -136,7 +136,7 @@ import Testing
         let shop = try #require(await fixture.appear())
         await fixture.disappear()
 
-        let description = await AppMCPServer(shop.id, proxy: fixture.proxy).description(for: fixture.owner)
+        let description = await AppRequestHandler(shop.id, proxy: fixture.proxy).description(for: fixture.owner)
 
         #expect(description.info["name"] == .string(shop.id.text))
     }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Apps
 
-@Suite struct AggregateMCPServerTests {
+@Suite struct AggregateRequestHandlerTests {
     /// Returns a dialer of apps by their ports.
     private func dialer(_ apps: [UInt16: ScriptedApp]) -> FakeDialer {
         FakeDialer { route in
@@ -33,28 +33,28 @@ import Testing
         await fixture.appear("silent", port: 2)
         await fixture.appear("broken", port: 3)
         await fixture.appear("offline", port: 4)
-        let server = AggregateMCPServer(proxy: fixture.proxy)
+        let handler = AggregateRequestHandler(proxy: fixture.proxy)
 
-        let list = try await server.answer(MCPRequest("tools/list"), of: fixture.owner)
-        let call = try await server.answer(MCPRequest("tools/call", ["name": "shop__tap"]), of: fixture.owner)
+        let list = try await handler.answer(MCPRequest("tools/list"), of: fixture.owner)
+        let call = try await handler.answer(MCPRequest("tools/call", ["name": "shop__tap"]), of: fixture.owner)
 
         #expect(Self.names(list) == ["shop__get_screen", "shop__tap"])
         #expect(call["content"] == [["type": "text", "text": "tap"]])
         await #expect(throws: RPCError.self) {
-            try await server.answer(MCPRequest("tools/call", ["name": "other__tap"]), of: fixture.owner)
+            try await handler.answer(MCPRequest("tools/call", ["name": "other__tap"]), of: fixture.owner)
         }
-        await #expect(throws: RPCError.self) { try await server.answer(MCPRequest("prompts/list"), of: fixture.owner) }
+        await #expect(throws: RPCError.self) { try await handler.answer(MCPRequest("prompts/list"), of: fixture.owner) }
     }
 
     @Test func `an offline app stays in the list, and its calls report it as unavailable`() async throws {
         let fixture = AppProxyFixture(ScriptedApp.appReveal()) { $0.wait = .milliseconds(50) }
         await fixture.appear()
-        let server = AggregateMCPServer(proxy: fixture.proxy)
-        let before = try await server.answer(MCPRequest("tools/list"), of: fixture.owner)
+        let handler = AggregateRequestHandler(proxy: fixture.proxy)
+        let before = try await handler.answer(MCPRequest("tools/list"), of: fixture.owner)
         await fixture.disappear()
 
-        let after = try await server.answer(MCPRequest("tools/list"), of: fixture.owner)
-        let call = try await server.answer(MCPRequest("tools/call", ["name": "shop__tap"]), of: fixture.owner)
+        let after = try await handler.answer(MCPRequest("tools/list"), of: fixture.owner)
+        let call = try await handler.answer(MCPRequest("tools/call", ["name": "shop__tap"]), of: fixture.owner)
 
         #expect(after == before)
         #expect(call["_meta"] == ["patchbay/failure": "unavailable"])
@@ -62,13 +62,13 @@ import Testing
 
     @Test func `the list has exactly one page`() async throws {
         let fixture = AppProxyFixture(ScriptedApp.appReveal())
-        let server = AggregateMCPServer(proxy: fixture.proxy)
+        let handler = AggregateRequestHandler(proxy: fixture.proxy)
 
-        let first = try await server.answer(MCPRequest("tools/list", ["cursor": .null]), of: fixture.owner)
+        let first = try await handler.answer(MCPRequest("tools/list", ["cursor": .null]), of: fixture.owner)
 
         #expect(Self.names(first).isEmpty)
         do {
-            _ = try await server.answer(MCPRequest("tools/list", ["cursor": "made-up"]), of: fixture.owner)
+            _ = try await handler.answer(MCPRequest("tools/list", ["cursor": "made-up"]), of: fixture.owner)
             Issue.record("a second page was returned")
         } catch { #expect(error.code == -32_602) }
     }
@@ -77,21 +77,21 @@ import Testing
         let fixture = AppProxyFixture(ScriptedApp.appReveal())
         let shop = try #require(await fixture.appear("shop"))
         await fixture.appear("bank", port: 6_000)
-        let server = AggregateMCPServer(proxy: fixture.proxy)
+        let handler = AggregateRequestHandler(proxy: fixture.proxy)
         func principal(_ scopes: Set<Scope>, _ selector: Selector) -> Principal {
             .holder(of: "x", scopes, on: selector)
         }
 
         let some = principal([.endpointCall], .endpoints([shop.id]))
         #expect(
-            Self.names(try await server.answer(MCPRequest("tools/list"), of: some)) == [
+            Self.names(try await handler.answer(MCPRequest("tools/list"), of: some)) == [
                 "shop__get_screen", "shop__tap",
             ]
         )
         await #expect(throws: RPCError.self) {
-            try await server.answer(MCPRequest("tools/call", ["name": "bank__tap"]), of: some)
+            try await handler.answer(MCPRequest("tools/call", ["name": "bank__tap"]), of: some)
         }
         let reader = principal([.registryRead], .all)
-        #expect(Self.names(try await server.answer(MCPRequest("tools/list"), of: reader)).isEmpty)
+        #expect(Self.names(try await handler.answer(MCPRequest("tools/list"), of: reader)).isEmpty)
     }
 }
