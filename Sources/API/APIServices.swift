@@ -32,7 +32,8 @@ package struct APIServices: Sendable {
     package let advertisements: (any AdvertisementPublisher)?
     package let staticEndpoints: StaticEndpoints
     package let profiles: ProfileService
-    package let configuration: any ConfigurationProvider
+    /// Lists the configuration that is in effect.
+    package let configuration: @Sendable () async -> [ConfigurationEntry]
     package let metrics: PrometheusRegistry
     package let remote: RemoteListener
     package let grantSockets: GrantSockets
@@ -66,7 +67,7 @@ package struct APIServices: Sendable {
         advertisements: (any AdvertisementPublisher)?,
         staticEndpoints: StaticEndpoints,
         profiles: ProfileService,
-        configuration: any ConfigurationProvider,
+        configuration: @escaping @Sendable () async -> [ConfigurationEntry],
         metrics: PrometheusRegistry,
         remote: RemoteListener,
         grantSockets: GrantSockets,

@@ -1,6 +1,6 @@
 import AccessControl
 import HummingbirdCore
-package import Model
+import Model
 import NIOCore
 import Registry
 
@@ -74,11 +74,6 @@ extension APIRequest {
 /// `/v1/configuration`: the keys of the broker's configuration with their effective values.
 enum ConfigurationRoutes {
     @Sendable static func list(_ request: APIRequest) async throws -> APIResponse {
-        try .json(ListResponse(await request.services.configuration.entries()))
+        try .json(ListResponse(await request.services.configuration()))
     }
-}
-
-/// Lists the configuration that is in effect.
-package protocol ConfigurationProvider: Sendable {
-    func entries() async -> [ConfigurationEntry]
 }

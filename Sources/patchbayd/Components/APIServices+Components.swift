@@ -46,7 +46,7 @@ extension APIServices {
             advertisements: sources.discovery.bonjour,
             staticEndpoints: state.staticEndpoints,
             profiles: sources.profiles,
-            configuration: startup.store,
+            configuration: { await startup.store.entries() },
             metrics: startup.metrics,
             remote: listeners.remote,
             grantSockets: listeners.grantSockets,

@@ -1,10 +1,9 @@
-import API
 import Model
 
 /// The configuration in effect, and the one that the next start would use.
 ///
 /// A reload applies the keys that are reloadable. The other keys keep their value until a restart.
-actor ConfigurationStore: ConfigurationProvider {
+actor ConfigurationStore {
     /// A value that does not come from the configuration file.
     struct Override: Sendable {
         /// The key, such as `broker.socket`.
