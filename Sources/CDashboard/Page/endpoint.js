@@ -24,6 +24,7 @@ export function render(root, params, ctx) {
   let tab = null;
   let endTab = null;
   let endScreen = null;
+  let screenKey = '';
   let cards = [];
   let key = '';
 
@@ -63,7 +64,6 @@ export function render(root, params, ctx) {
       close();
       endpoint = next;
       fill(root, frame);
-      endScreen = mountScreen(screen, endpoint.id);
       showHead();
       openTab(wantedTab());
     } else if (next !== endpoint) {
@@ -93,8 +93,20 @@ export function render(root, params, ctx) {
     key = next;
     fill(actions, actionsOf(endpoint));
     cards.forEach(card => card.update(endpoint));
+    showScreen();
     showTabs();
     showLease();
+  }
+
+  // An approval or a token makes the screen possible, so it starts again with each.
+  function showScreen() {
+    const isPossible = endpoint.approval === 'approved' && !hasStates(endpoint);
+    const next = `${isPossible} ${(endpoint.routes ?? []).some(route => route.secretHeld)}`;
+    if (next === screenKey) return;
+    screenKey = next;
+    endScreen?.();
+    endScreen = isPossible ? mountScreen(screen, endpoint.id) : null;
+    if (!isPossible) fill(screen, !hasStates(endpoint) && h('p', {class: 'v-hint v-no-screen'}, 'The live screen starts when an owner approves the app.'));
   }
 
   function showLease() {
@@ -186,7 +198,7 @@ export function render(root, params, ctx) {
   function close() {
     endTab?.();
     endScreen?.();
-    [endTab, endScreen, tab, key, cards] = [null, null, null, '', []];
+    [endTab, endScreen, screenKey, tab, key, cards] = [null, null, '', null, '', []];
     delete tabs.dataset.names;
   }
 

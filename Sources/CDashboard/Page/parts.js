@@ -97,7 +97,7 @@ export function field(label, control, note) {
   return h('label', {class: 'v-field'}, h('span', {class: 'v-label'}, label), control, note && h('span', {class: 'v-field-note'}, note));
 }
 
-export const select = (options, props) => h('select', props, options.map(([value, text]) => h('option', {value}, text)));
+export const select = (options, props) => h('select', props, options.map(([value, text]) => h('option', {value}, printable(text))));
 
 /** Splits the seconds of a lifetime into words: `8 hours`. */
 export function spanText(seconds) {

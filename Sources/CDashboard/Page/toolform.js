@@ -1,5 +1,5 @@
 // A form for the JSON schema of a tool. Parts that a form cannot show are JSON fields, and the whole form has a JSON view.
-import {foreign, h} from './dom.js';
+import {foreign, h, printable} from './dom.js';
 import {asList, broken, isObject, kindOf, resolve, same, simplify, typeText} from './schema.js';
 
 const DEPTH = 6;
@@ -74,7 +74,7 @@ function labelled(control, schema, {label, required}, hint) {
   const id = `f${++count}`;
   control.id = id;
   const notes = [hint, schema.description].filter(text => typeof text === 'string' && text);
-  const note = notes.length ? h('p', {class: 'v-field-note', id: `${id}n`}, notes.join(' ')) : null;
+  const note = notes.length ? h('p', {class: 'v-field-note', id: `${id}n`}, foreign(notes.join(' '), {}, 2000)) : null;
   const error = h('p', {class: 'v-field-error', id: `${id}e`});
   control.setAttribute('aria-describedby', note ? `${id}n ${id}e` : `${id}e`);
   if (required) control.setAttribute('aria-required', 'true');
@@ -93,7 +93,7 @@ function plainField(schema, kind, options) {
   let control;
   if (choices) {
     control = h('select', {}, h('option', {value: ''}, required && start === undefined ? 'Choose…' : 'not sent'),
-      choices.map((choice, index) => h('option', {value: String(index)}, typeof choice === 'string' ? choice : JSON.stringify(choice))));
+      choices.map((choice, index) => h('option', {value: String(index)}, printable(typeof choice === 'string' ? choice : JSON.stringify(choice)))));
   } else if (kind === 'string' && (schema.maxLength > 200 || schema.contentMediaType || schema.format === 'multiline')) {
     control = h('textarea', {rows: '3', spellcheck: 'false'});
   } else {
@@ -167,7 +167,7 @@ function objectField(schema, root, {label, required, depth}) {
   const body = h('div', {class: 'v-fields'}, fields.map(([, field]) => field.element));
   const name = [toggle, foreign(label ?? ''), required && label !== undefined && h('span', {class: 'v-required'}, ' *'), h('span', {class: 'v-type'}, 'object')];
   const element = depth === 0 ? body : h('fieldset', {class: 'v-group'}, h('legend', {}, optional ? h('label', {}, name) : name),
-    schema.description && h('p', {class: 'v-field-note'}, schema.description), body);
+    schema.description && h('p', {class: 'v-field-note'}, foreign(schema.description, {}, 2000)), body);
   const show = () => { body.hidden = optional && !toggle.checked; };
   if (optional) toggle.checked = isObject(schema.default);
   show();
@@ -198,7 +198,7 @@ function arrayField(schema, root, {label, required, depth}) {
   const most = schema.maxItems ?? 100;
   const add = h('button', {type: 'button', onclick: () => { insert().focus(); }}, 'Add an item');
   const element = h('fieldset', {class: 'v-group'}, h('legend', {}, foreign(label ?? ''), required && h('span', {class: 'v-required'}, ' *'), h('span', {class: 'v-type'}, 'list')),
-    schema.description && h('p', {class: 'v-field-note'}, schema.description), rows, add, error);
+    schema.description && h('p', {class: 'v-field-note'}, foreign(schema.description, {}, 2000)), rows, add, error);
 
   function insert(value) {
     const field = node(schema.items, root, {required: true, depth: depth + 1});
@@ -239,10 +239,10 @@ function unionField(schema, root, {label, required, depth}) {
   const parts = schema.anyOf ?? schema.oneOf ?? asList(schema.type).filter(one => one !== 'null').map(type => ({...schema, type}));
   const names = parts.map((part, index) => part.title ?? typeText(simplify(resolve(part, root), root)) ?? `form ${index + 1}`);
   const select = h('select', {'aria-label': `Kind of ${label ?? 'value'}`, onchange: () => choose(select.value)},
-    !required && h('option', {value: ''}, 'not sent'), names.map((name, index) => h('option', {value: String(index)}, name)));
+    !required && h('option', {value: ''}, 'not sent'), names.map((name, index) => h('option', {value: String(index)}, printable(name))));
   const body = h('div', {});
   const element = h('fieldset', {class: 'v-group'}, h('legend', {}, foreign(label ?? ''), required && h('span', {class: 'v-required'}, ' *')),
-    schema.description && h('p', {class: 'v-field-note'}, schema.description), select, body);
+    schema.description && h('p', {class: 'v-field-note'}, foreign(schema.description, {}, 2000)), select, body);
   let field;
   function choose(index) {
     select.value = index;
