@@ -22,6 +22,12 @@ package enum PythonPeers {
         "\(try await environment("venv-wda", with: ["facebook-wda"], in: scratch))/bin/python3"
     }
 
+    /// Returns a Python interpreter with Playwright and axe-core. The first call installs them: 200 MB.
+    package static func playwright(in scratch: ScratchFolder) async throws -> String {
+        let packages = ["playwright==1.65.2", "axe-playwright-python==0.1.8"]
+        return "\(try await environment("venv-playwright", with: packages, in: scratch))/bin/python3"
+    }
+
     /// Returns the path of pymobiledevice3's program.
     ///
     /// The program is in the virtual environment `PATCHBAY_TEST_VENV`, or is installed once in the build folder. The

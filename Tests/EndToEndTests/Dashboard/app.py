@@ -35,6 +35,8 @@ def tap_is_exact(page, base, code, id, width, height):
     taps, leases = sent(page, "POST", "/screen/input"), sent(page, "POST", "/v1/leases")
     page.set_viewport_size({"width": width, "height": height})
     open_page(page, base, code, f"/e/{id}")
+    # On a narrow screen it is below the cards, and starts when it is in sight.
+    page.locator(".v-surface").scroll_into_view_if_needed()
     page.wait_for_selector(".v-surface:not(.is-empty)")
     picture = page.locator(".v-screen-picture")
     picture.scroll_into_view_if_needed()
@@ -50,6 +52,37 @@ def tap_is_exact(page, base, code, id, width, height):
     # An own lease that still runs is used further.
     assert len(leases) <= 1, leases
     page.wait_for_selector(".v-screen-lease >> text=You have the lease")
+
+
+def tap_and_see(page, base, code, id, received):
+    """A tap and a text reach the app in their order, and the next pictures show what they changed."""
+    open_page(page, base, code, f"/e/{id}")
+    page.wait_for_selector(".v-surface:not(.is-empty)")
+    picture = page.locator(".v-screen-picture")
+
+    def changes(act):
+        before = picture.get_attribute("src")
+        act()
+        page.wait_for_function("before => document.querySelector('.v-screen-picture').src !== before", arg=before)
+
+    size = picture.bounding_box()
+    changes(lambda: picture.click(position={"x": size["width"] / 2, "y": size["height"] / 4}))
+    changes(lambda: page.locator(".v-surface").press_sequentially("tea"))
+    calls = received()
+    assert [call["tool"] for call in calls] == ["tap", "type_text"] and calls[1]["arguments"] == {"text": "tea"}, calls
+    tap, natural = calls[0]["arguments"], picture.evaluate("image => image.naturalWidth / image.naturalHeight")
+    assert abs(tap["x"] - 195) < 2 and abs(tap["y"] - 211) < 2 and abs(natural - 390 / 844) < 0.01, (tap, natural)
+    page.click(".v-screen-lease >> text=Release")
+
+
+def give_a_token(page, base, code, id, token):
+    """A token is typed once, the app accepts it, and the page never has it again."""
+    open_page(page, base, code, f"/e/{id}")
+    page.fill("[aria-label='Token of the app']", token)
+    page.click("text=Store the token")
+    page.wait_for_selector("text=The app accepts the token.")
+    page.wait_for_selector("text=held for")
+    assert token not in page.content() and not page.locator("[aria-label='Token of the app']").input_value()
 
 
 def looking_takes_no_lease(page, base, code, id):
@@ -74,9 +107,9 @@ def leased_by_another(page, base, code, id, holder):
 
 
 def states(page, base, code, id, action):
-    """States have pictures, two of them are compared, and the keys step through them."""
+    """Two states are compared, and the keys step through them."""
     open_page(page, base, code, f"/e/{id}?tab=states")
-    page.wait_for_selector(".v-state[data-role=newer] .v-thumb img")
+    page.wait_for_selector(".v-state[data-role=newer]")
     state = page.locator(".v-state", has=page.locator(f"text={action}")).first
     state.click()
     page.wait_for_selector(".v-diff-table tbody tr")

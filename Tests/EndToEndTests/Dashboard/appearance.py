@@ -14,7 +14,8 @@ def hostile_names(page, base, code, views=("/", "/wall")):
         assert page.locator("#main img[src='x'], #main script").count() == 0
         links = page.eval_on_selector_all("a", "links => links.map(link => link.getAttribute('href'))")
         assert all(link is None or link.startswith(("#", "http://", "https://")) for link in links), links
-        assert not any(ord(c) in (0x202E, 0x1B) for c in page.inner_text("#main"))
+        raw = [line for line in page.inner_text("#main").splitlines() if "\u202e" in line or "\x1b" in line]
+        assert not raw, (view, raw[:3])
         no_overflow(page)
 
 

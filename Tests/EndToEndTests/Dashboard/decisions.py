@@ -11,13 +11,14 @@ def answer_a_request(page, base, code, name, verb="Approve"):
     notice.wait_for(state="detached")
 
 
-def invite_and_join(page, base, code, client):
-    """An invite has a QR code and a countdown, and the client that joins appears in it."""
+def invite_and_join(page, base, code, client, join):
+    """An invite has a QR code and a countdown, and the client that joins appears in it. `join` gets the code."""
     open_page(page, base, code, "/access")
     page.click("text=Invite…")
     page.click("text=Create the invite")
     page.wait_for_selector(".v-qr")
     page.wait_for_selector(".v-joined >> text=Waiting for the client…")
+    join(page.locator(".v-secret").inner_text())
     page.wait_for_selector(f".v-join >> text={client}", timeout=20000)
     page.keyboard.press("Escape")
     page.wait_for_selector("dialog", state="detached")
@@ -30,10 +31,9 @@ def revoke(page, base, code, grant):
     row.get_by_role("button", name="Revoke").click()
     assert grant in page.locator("dialog").inner_text()
     page.click("dialog >> text=Cancel")
-    before = page.locator(".v-grants tbody tr").count()
     row.get_by_role("button", name="Revoke").click()
     page.locator("dialog").get_by_role("button", name="Revoke").click()
-    page.wait_for_function("n => document.querySelectorAll('.v-grants tbody tr').length < n", arg=before)
+    row.wait_for(state="detached")
 
 
 def tunnel(page, base, code, endpoint):
@@ -64,3 +64,16 @@ def lease(page, base, code, endpoint):
     assert "a look by hand" in own.inner_text()
     own.get_by_role("button", name="End", exact=True).click()
     own.wait_for(state="detached")
+
+
+def watch_a_lease(page, base, code, endpoint, holder, take):
+    """A lease of another client appears by itself, with its holder, and breaking it asks once."""
+    open_page(page, base, code, "/leases")
+    take()
+    card = page.locator(".v-lease", has_text=endpoint)
+    card.wait_for()
+    assert holder in card.inner_text()
+    card.get_by_role("button", name="Break").click()
+    assert holder in page.locator("dialog").inner_text()
+    page.locator("dialog").get_by_role("button", name="Break the lease").click()
+    card.wait_for(state="detached")

@@ -1,0 +1,178 @@
+"""The page in Chromium as a person uses it, against the rig of the demo: scenes.py [NAME …]
+
+Runs in the work folder of `demo/run --kinds --then`. Prints one line for each scene, and fails if one failed.
+"""
+
+import os
+import sys
+import time
+import traceback
+
+sys.dont_write_bytecode = True
+import activity
+import app
+import appearance
+import bench
+import connection
+import decisions
+import device
+import page as pages
+import rig
+from rig import BASE, PHONE, code
+
+SHOP, DESK = "shop-demo-iphone", "desk-desk"
+# The browser reports each refused request, and some scenes are about refusals.
+REFUSALS = "Failed to load resource"
+
+
+class Bench:
+    """What all scenes find: apps with screens, an app that wants a token, and an agent with ten calls."""
+
+    def __init__(self):
+        self.screen, self.received = rig.screen_app("Shopfront")
+        self.token = "5ec2e7" * 10
+        port = rig.app("bank.log", f"{rig.SUPPORT}/sampleapp.py", "--mode", "ios", "--token", self.token, "--bundle", "com.example.bank")
+        self.bank = rig.add("Bank", port, "--kind", "appreveal", "--app", "com.example.bank")
+        self.hostile, _ = rig.screen_app("<img src=x onerror=alert(1)>", "hostile")
+        scopes = ("registry.read", "endpoint.call", "secret.use")
+        self.grant = rig.grant("night-tests", *scopes)
+        self.agent = rig.Agent(self.grant, self.screen, "tester")
+        hostile = rig.Agent(rig.grant("<b>bold</b>\u202e", *scopes), self.hostile, "\u001b[31m<script>alert(1)</script>")
+        hostile.call("cart", count=1, note="<img src=x onerror=alert(1)>")
+        hostile.call("screenshot")
+        self.ten_calls()
+
+    def ten_calls(self):
+        for row in range(3):
+            self.agent.call("screenshot")
+            self.agent.call("tap", x=100, y=150 + 112 * row)
+            self.agent.call("screenshot")
+        self.agent.call("type_text", text="two boxes of tea")
+
+    def take_lease(self):
+        status, lease = rig.api("POST", "/v1/leases", {"endpoint": SHOP, "seconds": 60, "note": "nightly run"}, self.grant)
+        assert status in (200, 201), lease
+
+
+def join(text):
+    rig.patchbay("join", "-", "--name", "build-server", text=text + "\n")
+
+
+def asks(page, bench_):
+    wait = rig.request_access("helper")
+    decisions.answer_a_request(page, BASE, code(), "helper")
+    assert wait()["state"] == "granted"
+
+
+def used_code(page, bench_):
+    used = code()
+    first = page.context.browser.new_context().new_page()
+    pages.open_page(first, BASE, used)
+    first.close()
+    connection.code_leaves_the_address(page, BASE, code(), used)
+
+
+def first_paint(page, bench_, limit=300):
+    """The page is painted in time, measured in the browser without the start of a process."""
+    pages.open_page(page, BASE, code())
+    times = []
+    for _ in range(5):
+        page.reload()
+        page.wait_for_selector(".row")
+        times.append(page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
+    print(f"first paint: {sorted(round(time) for time in times)} ms", flush=True)
+    assert sorted(times)[2] < limit, times
+
+
+def revoke(page, bench_):
+    token = rig.grant("old-agent", "registry.read")
+    decisions.revoke(page, BASE, code(), "old-agent")
+    assert rig.api("GET", "/v1/endpoints", token=token)[0] == 401
+
+
+def hostile(page, bench_):
+    views = ("/", f"/e/{bench_.hostile}", f"/e/{bench_.hostile}?tab=tools", "/activity", "/access", "/leases", "/use", "/wall")
+    appearance.hostile_names(page, BASE, code(), views)
+
+
+def views(bench_):
+    return ("/", f"/e/{bench_.screen}", f"/e/{SHOP}?tab=tools", f"/d/{PHONE}", "/activity", "/access", "/tunnels", "/leases", "/use", "/wall")
+
+
+# Each with True if the browser may report a refused request.
+SCENES = {
+    "a code works once": (used_code, True),
+    "first paint": (first_paint, False),
+    "no layout shift": (lambda page, _: appearance.no_layout_shift(page, BASE, code()), False),
+    "search": (lambda page, _: bench.search_and_clear(page, BASE, code(), "devicekit"), False),
+    "keys": (lambda page, _: bench.keys(page, BASE, code()), False),
+    "groups": (lambda page, _: bench.group(page, BASE, code()), False),
+    "tabs": (lambda page, _: connection.many_tabs_share_one_stream(page, BASE, code(), 7), False),
+    "plug": (lambda page, _: device.plug(page, BASE, code(), "Demo iPhone", rig.unplug, rig.plug_in), False),
+    "label": (lambda page, _: bench.label_a_phone(page, BASE, code(), PHONE), False),
+    "phone": (lambda page, _: device.take_and_release(page, BASE, code(), PHONE), False),
+    "approve": (lambda page, _: app.approve(page, BASE, code(), DESK, "127.0.0.1%lo"), False),
+    "token": (lambda page, it: app.give_a_token(page, BASE, code(), it.bank, it.token), True),
+    "form": (lambda page, it: app.form_of_a_tool(page, BASE, code(), it.screen, "cart", {"count": "2", "note": "tea"}, {"count": 2, "note": "tea"}), False),
+    "states": (lambda page, _: app.states(page, BASE, code(), "debug-app-127-0-0-1", "pay"), False),
+    "looking": (lambda page, it: app.looking_takes_no_lease(page, BASE, code(), it.screen), False),
+    "tap": (lambda page, it: app.tap_and_see(page, BASE, code(), it.screen, tapped(it)), False),
+    "exact taps": (lambda page, it: app.tap_is_exact(page, BASE, code(), it.screen, 360, 740), False),
+    "request": (asks, False),
+    "invite": (lambda page, _: decisions.invite_and_join(page, BASE, code(), "build-server", join), False),
+    "revoke": (revoke, False),
+    "tunnel": (lambda page, _: decisions.tunnel(page, BASE, code(), SHOP), False),
+    "own lease": (lambda page, it: decisions.lease(page, BASE, code(), it.bank), False),
+    "other lease": (lambda page, it: decisions.watch_a_lease(page, BASE, code(), SHOP, "night-tests", it.take_lease), False),
+    "timeline": (lambda page, _: activity.step_with_keys(page, BASE, code()), False),
+    "pictures": (lambda page, _: activity.pictures_side_by_side(page, BASE, code(), "tap"), False),
+    "new call": (lambda page, it: activity.arrives_by_itself(page, BASE, code(), lambda: it.agent.call("screenshot")), False),
+    "hostile names": (hostile, False),
+    "narrow": (lambda page, it: appearance.fits(page, BASE, code(), views(it), (360,)), False),
+    "axe": (lambda page, it: appearance.accessible(page, BASE, code(), views(it)), False),
+    "restart": (lambda page, _: connection.disconnected_and_back(page, BASE, code(), rig.stop_broker, rig.start_broker), True),
+}
+
+
+def tapped(bench_):
+    """Returns a function that reads the calls which the app receives from now on."""
+    before = len(bench_.received())
+    return lambda: bench_.received()[before:]
+
+
+def play(browser, name, bench_):
+    scene, may_be_refused = SCENES[name]
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, permissions=["clipboard-read", "clipboard-write"])
+    context.set_default_timeout(8000)
+    page, began = context.new_page(), time.monotonic()
+    errors = pages.collect_errors(page)
+    # For work on the page: its files of this folder, instead of those in the broker.
+    if folder := os.environ.get("PAGE"):
+        context.route("**/dashboard/*/*.js", lambda route: route.fulfill(path=f"{folder}/{route.request.url.rsplit('/', 1)[1]}"))
+    try:
+        scene(page, bench_)
+        wrong = [error for error in errors if not (may_be_refused and REFUSALS in error)]
+        assert not wrong, wrong
+        print(f"ok: {name} ({time.monotonic() - began:.1f} s)", flush=True)
+        return True
+    except Exception as error:
+        place = [frame for frame in traceback.extract_tb(error.__traceback__) if "site-packages" not in frame.filename][-1]
+        print(f"FAILED: {name}: {place.name} line {place.lineno}: {str(error)[:1200]} {errors[:3]}", flush=True)
+        page.screenshot(path=f"{name.replace(' ', '-')}.png")
+        return False
+    finally:
+        context.close()
+
+
+def main():
+    try:
+        bench_ = Bench()
+        with pages.browser() as browser:
+            played = [play(browser, name, bench_) for name in sys.argv[1:] or SCENES]
+        sys.exit(not all(played))
+    finally:
+        for program in rig.programs:
+            program.kill()
+
+
+main()
