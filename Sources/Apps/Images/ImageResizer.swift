@@ -7,6 +7,13 @@ import SystemIO
 package actor ImageResizer {
     /// The longest edge in pixels that clients accept beside text. Clients scale down or reject larger images.
     package static let longEdge = 1_568
+    /// The widths of pictures for people are multiples of this, so that few copies serve all of them.
+    private static let widthStep = 120
+
+    /// Returns the next multiple of 120 for a wanted width in pixels.
+    static func width(atLeast width: Int) -> Int {
+        (max(1, min(width, 4_096)) + widthStep - 1) / widthStep * widthStep
+    }
 
     private static let thread = ThreadExecutor(named: "patchbay-images")
     package nonisolated var unownedExecutor: UnownedSerialExecutor { Self.thread.asUnownedSerialExecutor() }

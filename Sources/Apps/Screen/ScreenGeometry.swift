@@ -23,7 +23,7 @@ struct ScreenGeometry: Hashable, Sendable {
     init(picture: (width: Int, height: Int), _ facts: ScreenFacts, unit: ScreenTools.Unit?) {
         let (width, height) = (Double(picture.width), Double(picture.height))
         // A reported size is in the unit of the coordinates. It may be that of the other orientation.
-        if let size = facts.size, size.width > 0, size.height > 0 {
+        if let size = facts.size {
             let isTurned = (size.width > size.height) != (width > height) && width != height
             self.init(
                 width: isTurned ? size.height : size.width,
@@ -31,12 +31,15 @@ struct ScreenGeometry: Hashable, Sendable {
             )
         } else if unit == .pixels || facts.takesPixels {
             self.init(width: width, height: height)
-        } else if let scale = facts.scale, scale > 0 {
+        } else if let scale = facts.scale, Self.scales.contains(scale) {
             self.init(width: width / scale, height: height / scale)
         } else {
             self.init(width: width, height: height)
         }
     }
+
+    /// The scales that an app may report. Others are ignored, because their coordinates would be no finite numbers.
+    private static let scales = 0.1...16
 
     private init(width: Double, height: Double) { (self.width, self.height) = (width, height) }
 }
@@ -44,13 +47,16 @@ struct ScreenGeometry: Hashable, Sendable {
 /// The facts that an app reports of its screen.
 struct ScreenFacts: Hashable, Sendable {
     struct Size: Hashable, Sendable {
+        /// The lengths that an app may report, far above any screen.
+        static let lengths = 1.0...100_000
+
         let width: Double
         let height: Double
 
         init?(_ json: JSON?) {
-            guard let width = json?["width"]?.number?.double, let height = json?["height"]?.number?.double else {
-                return nil
-            }
+            guard let width = json?["width"]?.number?.double, let height = json?["height"]?.number?.double,
+                Self.lengths.contains(width), Self.lengths.contains(height)
+            else { return nil }
             (self.width, self.height) = (width, height)
         }
     }
@@ -67,10 +73,14 @@ struct ScreenFacts: Hashable, Sendable {
     static func scale(of picture: (width: Int, height: Int), elements: JSON) -> Double? {
         let list = elements.array ?? elements["elements"]?.array ?? []
         for element in list {
-            guard let width = element["frame"]?["w"]?.int, let height = element["frame"]?["h"]?.int else { continue }
-            for scale in 1...3
-            where abs(width * scale - picture.width) < scale && abs(height * scale - picture.height) < scale {
-                return Double(scale)
+            let frame = element["frame"]
+            guard let width = frame?["w"]?.number?.double, let height = frame?["h"]?.number?.double else { continue }
+            // The app chooses the frame, so this is no arithmetic of integers, which would trap.
+            for scale in [1.0, 2, 3]
+            where abs(width * scale - Double(picture.width)) < scale
+                && abs(height * scale - Double(picture.height)) < scale
+            {
+                return scale
             }
         }
         return nil

@@ -13,17 +13,14 @@ package final class ScreenPicture: Sendable {
     private let copies = Mutex<[Int: ImageFile]>([:])
     private let turn = AsyncSemaphore(permits: 1)
 
-    /// The widths of copies are multiples of this, so that few copies serve all viewers.
-    static let widthStep = 120
-
     init(_ file: ImageFile, screen: (width: Int, height: Int), scale: Double?) {
         (self.file, self.screen, self.scale) = (file, screen, scale)
     }
 
-    /// Returns the picture at about a width in pixels: the next multiple of `widthStep`. Nil is its full size.
+    /// Returns the picture at about a width in pixels: the next multiple of 120. Nil is its full size.
     func copy(width: Int?, by images: ImageResizer) async throws -> ImageFile {
         guard let width else { return file }
-        let rounded = (max(1, min(width, 4_096)) + Self.widthStep - 1) / Self.widthStep * Self.widthStep
+        let rounded = ImageResizer.width(atLeast: width)
         guard rounded < file.width else { return file }
         if let copy = copies.withLock({ $0[rounded] }) { return copy }
         let permit = try await turn.acquire()

@@ -105,7 +105,8 @@ package final class ScreenService: Sendable {
         }
     }
 
-    /// Throws unless a viewer could take the screenshot itself. The shared one is taken by the broker.
+    /// Throws unless a client may call the tool itself. The broker takes the shared screenshot and asks for the size of the
+    /// screen with its own rights, so this comes first.
     private func authorize(_ principal: Principal, to endpoint: Endpoint, _ tool: ScreenTools.Tool) async throws {
         _ = try await proxy.pool.authorize(principal, to: endpoint)
         try await proxy.sender.requireTool(Self.request(tool.name), at: endpoint.id, for: principal)
@@ -229,11 +230,13 @@ package final class ScreenService: Sendable {
             return (tool, ["text": .string(text)])
         case .tap(let point):
             guard let tool = tools.tap else { throw Self.impossible("no taps", tools, endpoint) }
+            try await authorize(principal, to: endpoint, tool)
             let geometry = try await geometry(of: endpoint, tools, tool, for: principal)
             let (x, y) = geometry.point(point, whole: tool.isWhole)
             return (tool, ["x": Self.number(x), "y": Self.number(y)])
         case .swipe(let start, let end, let milliseconds):
             guard let swipe = tools.swipe else { throw Self.impossible("no swipes", tools, endpoint) }
+            try await authorize(principal, to: endpoint, swipe.tool)
             let geometry = try await geometry(of: endpoint, tools, swipe.tool, for: principal)
             let from = geometry.point(start, whole: swipe.tool.isWhole)
             let to = geometry.point(end, whole: swipe.tool.isWhole)
@@ -253,8 +256,8 @@ package final class ScreenService: Sendable {
 
     private static func number(_ value: Double) -> JSON {
         if let whole = Int(exactly: value) { return .number(JSONNumber(whole)) }
-        // The number has at most two digits after its point, so that its text is valid JSON.
-        return (try? JSON(parsing: "\(value)")) ?? .number(JSONNumber(Int(value)))
+        // The number has at most two digits after its point, so its text is valid JSON.
+        return (try? JSON(parsing: "\(value)")) ?? .number(JSONNumber(0))
     }
 
     private func geometry(
