@@ -53,7 +53,21 @@ import Testing
         #expect(!html.contains("onload=\"") && !html.contains("<script") && !html.contains("href"))
         #expect(!html.contains("\u{202E}") && !html.contains("\u{1B}"))
         #expect(html.contains("&lt;img src=x onerror=alert(1)&gt;&quot;&#39;&amp;\u{FFFD}"))
-        #expect(html.contains("default-src 'none'; style-src 'unsafe-inline'; img-src data:"))
+        #expect(
+            html.contains(
+                "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; base-uri 'none'"
+            )
+        )
+    }
+
+    /// Unicode joins these letters with the sign behind them to one Character, and the last one with the sign before it.
+    @Test(arguments: ["\u{0D4E}", "\u{111C2}", "\u{1193F}", "\u{0301}", "\u{0600}"])
+    func `a letter that joins a sign does not hide the sign`(_ joining: String) {
+        for sign in ["<", ">", "&", "\"", "'"] {
+            let html = ActivityReport.escaped("\(joining)\(sign)\(joining)meta")
+            #expect(!html.unicodeScalars.dropLast(5).contains(sign.unicodeScalars.first!) || sign == "&", "\(html)")
+            #expect(html.unicodeScalars.contains(";"), "\(html)")
+        }
     }
 
     @Test func `a picture stands beside the one before, and the head has the counts`() {

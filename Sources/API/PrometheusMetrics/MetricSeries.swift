@@ -79,7 +79,14 @@ struct LabelSet: Hashable, Sendable {
 
     /// Escapes a backslash and a line break, and in label values a quotation mark.
     static func escaped(_ text: String, quotes: Bool) -> String {
-        let escaped = text.replacing("\\", with: "\\\\").replacing("\n", with: "\\n")
-        return quotes ? escaped.replacing("\"", with: "\\\"") : escaped
+        // A Character may be a letter with a sign that joins it (U+0D4E before a quotation mark), so this replaces scalars.
+        text.unicodeScalars.reduce(into: "") { escaped, scalar in
+            switch scalar {
+            case "\\": escaped += "\\\\"
+            case "\n": escaped += "\\n"
+            case "\"" where quotes: escaped += "\\\""
+            default: escaped.unicodeScalars.append(scalar)
+            }
+        }
     }
 }

@@ -31,7 +31,7 @@ struct ActivityReport {
         <html lang="en">
         <head>
         <meta charset="utf-8">
-        <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+        <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; base-uri 'none'">
         <meta name="viewport" content="width=device-width, initial-scale=1">
         <title>Patchbay activity</title>
         <style>
@@ -147,7 +147,16 @@ struct ActivityReport {
 
     /// Returns text as HTML, without control and invisible characters. Line breaks stay.
     static func escaped(_ text: String) -> String {
-        Console.plain(text).replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
-            .replacing("\"", with: "&quot;").replacing("'", with: "&#39;")
+        // A Character may be a letter with a sign that joins it (U+0D4E before `<`), so this replaces scalars.
+        Console.plain(text).unicodeScalars.reduce(into: "") { html, scalar in
+            switch scalar {
+            case "&": html += "&amp;"
+            case "<": html += "&lt;"
+            case ">": html += "&gt;"
+            case "\"": html += "&quot;"
+            case "'": html += "&#39;"
+            default: html.unicodeScalars.append(scalar)
+            }
+        }
     }
 }
