@@ -63,7 +63,10 @@ package struct ActivityPicture: Sendable {
     }
 
     /// Returns a copy of at most a width in pixels, and whether it was made now.
+    ///
+    /// Widths are rounded up, so that a client cannot make the broker decode a picture once for each width.
     fileprivate mutating func scaled(to width: Int, by images: ImageResizer) async -> (File?, isNew: Bool) {
+        let width = ImageResizer.width(atLeast: width)
         if let copy, copy.width == width { return (copy.file, false) }
         _ = measure()
         guard let pixels, pixels.width > width else { return (original, false) }

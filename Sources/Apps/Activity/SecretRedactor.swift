@@ -60,7 +60,8 @@ struct SecretRedactor {
     private func members(_ object: JSONObject, depth: Int, _ budget: inout Int) -> JSONObject {
         // `{"key": "authToken", "value": …}` names its secret in another member.
         let namesSecret = object.members.contains { member in
-            Self.naming.contains(member.name) && member.value.string.map(SecretScanner.isNameOfSecret) == true
+            Self.naming.contains(member.name.lowercased())
+                && member.value.string.map(SecretScanner.isNameOfSecret) == true
         }
         var kept: [JSONObject.Member] = []
         for member in object.members {
@@ -71,7 +72,8 @@ struct SecretRedactor {
             let name = text(member.name, limit: Self.nameLimit)
             budget -= name.utf8.count + 4
             let isSecret =
-                SecretScanner.isNameOfSecret(member.name) || namesSecret && Self.valued.contains(member.name)
+                SecretScanner.isNameOfSecret(member.name)
+                || namesSecret && Self.valued.contains(member.name.lowercased())
             kept.append(.init(name: name, value: value(member.value, isSecret: isSecret, depth: depth, &budget)))
         }
         return JSONObject(kept)
@@ -102,12 +104,15 @@ struct SecretRedactor {
             budget -= 2
             if let object = json.object { return .object(members(object, depth: depth + 1, &budget)) }
             var kept: [JSON] = []
+            // `["--password", "hunter2"]` names its secret in the element before.
+            var follows = false
             for element in json.array ?? [] {
                 guard budget > 0 else {
                     kept.append(.string(Self.more))
                     break
                 }
-                kept.append(value(element, isSecret: false, depth: depth + 1, &budget))
+                kept.append(value(element, isSecret: follows, depth: depth + 1, &budget))
+                follows = element.string.map { $0.utf8.first == 0x2D && SecretScanner.isNameOfSecret($0) } ?? false
             }
             return .array(kept)
         }

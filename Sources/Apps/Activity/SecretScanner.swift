@@ -12,7 +12,9 @@ struct SecretScanner {
         "cookie", "apikey", "accesskey", "privatekey", "credential", "sessionid", "sessionkey", "signature",
     ].map { Array($0.utf8) }
     /// Names of secrets that would be parts of other words.
-    private static let names = ["pwd", "auth", "otp", "pin", "cvv", "bearer"].map { Array($0.utf8) }
+    private static let names = ["pwd", "pass", "auth", "otp", "pin", "cvv", "sid", "jwt", "bearer"].map {
+        Array($0.utf8)
+    }
     /// The maximum length of a name; a longer one names no secret.
     private static let nameLimit = 64
     /// The minimum length of a run that may be a token.
@@ -28,6 +30,7 @@ struct SecretScanner {
         var scanner = SecretScanner(bytes)
         scanner.scan()
         scanner.scanBase64()
+        scanner.scanUserinfo()
         for secret in known { scanner.find(secret) }
         return scanner.merged
     }
@@ -82,6 +85,23 @@ struct SecretScanner {
                 found.append(start..<index)
             }
             start = index + 1
+        }
+    }
+
+    /// Finds the password in the userinfo of a URL (RFC 3986, section 3.2.1): `https://anna:hunter2@host`.
+    private mutating func scanUserinfo() {
+        guard bytes.contains(0x40) else { return }
+        var start = 0
+        while let slashes = TokenRedactor.find(Array("://".utf8), in: bytes, from: start) {
+            start = slashes + 3
+            var colon: Int?
+            var end = start
+            while end < bytes.count, bytes[end] != 0x40, bytes[end] != 0x2F, bytes[end] != 0x3F, bytes[end] > 0x20 {
+                if bytes[end] == 0x3A, colon == nil { colon = end }
+                end += 1
+            }
+            if end < bytes.count, bytes[end] == 0x40, let colon, colon + 1 < end { found.append(colon + 1..<end) }
+            start = end
         }
     }
 

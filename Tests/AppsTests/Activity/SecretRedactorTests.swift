@@ -14,6 +14,7 @@ import Testing
         ("curl -H 'X-Api-Key: 12345'", "curl -H 'X-Api-Key: [removed]'"),
         ("Cookie: a=1; b=2\nNext", "Cookie: [removed]\nNext"),
         ("see http://10.0.0.1/?token=abc&x=1", "see http://10.0.0.1/?token=[removed]&x=1"),
+        ("get https://anna:hunter2@10.0.0.1/x now", "get https://anna:[removed]@10.0.0.1/x now"),
         ("it is s3cret-of-the-app.", "it is [removed]."),
         ("use pbg_0a1b2c3d_0123456789012345678901_abcdef now", "use [removed] now"),
         ("id 3f1c9e0b7a5d4c2e8f6a1b0c9d8e7f60 end", "id [removed] end"),
@@ -46,6 +47,16 @@ import Testing
         #expect(!cut.contains("s3cret") && !cut.contains("\u{FFFD}"))
         let emoji = Self.redactor.text(String(repeating: "😀", count: 4_000))
         #expect(emoji.utf8.count <= SecretRedactor.limit + 8 && !emoji.contains("\u{FFFD}"))
+    }
+
+    @Test func `a secret is found by a name in capitals, and by the option before it`() {
+        let kept = Self.redactor.arguments([
+            "header": ["Name": "X-Api-Key", "Value": "hunter2"], "argv": ["--password", "hunter2", "-v", "x"],
+            "Pass": "hunter2",
+        ])
+
+        #expect(!JSON.object(kept).text.contains("hunter2"))
+        #expect(kept["argv"] == ["--password", .string(SecretRedactor.mark), "-v", "x"])
     }
 
     @Test func `arguments lose the values of names of secrets, and of members that are named beside`() {
