@@ -45,7 +45,8 @@ package struct DashboardPage: Sendable {
     var compressedSize: Int { files.values.reduce(index.compressed.count) { $0 + $1.compressed.count } }
 
     /// The policy of the browser for the page: nothing from elsewhere, no inline script, and no frame around the page.
-    package static let contentSecurityPolicy = "default-src 'self'; img-src 'self' blob: data:; frame-ancestors 'none'"
+    package static let contentSecurityPolicy =
+        "default-src 'self'; img-src 'self' blob: data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
     /// The page of this program. Its hash is computed once.
     package static let shared = DashboardPage(embedded)

@@ -61,6 +61,7 @@ import Testing
 
     @Test func `the policy allows no script of another origin, no inline script and no frame`() {
         let policy = DashboardPage.contentSecurityPolicy
-        #expect(policy == "default-src 'self'; img-src 'self' blob: data:; frame-ancestors 'none'")
+        let parts = ["default-src 'self'", "img-src 'self' blob: data:", "frame-ancestors 'none'", "base-uri 'none'"]
+        #expect(policy == (parts + ["form-action 'none'"]).joined(separator: "; "))
     }
 }

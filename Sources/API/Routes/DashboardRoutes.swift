@@ -104,6 +104,8 @@ enum DashboardRoutes {
         if let name = HTTPField.Name("Content-Security-Policy") {
             headers[name] = DashboardPage.contentSecurityPolicy
         }
+        // Without this, a page of another site can learn from a browser's cache whether the browser has used the dashboard.
+        if let name = HTTPField.Name("Cross-Origin-Resource-Policy") { headers[name] = "same-origin" }
         if request.knows(entityTag: file.entityTag) {
             return .response(Response(status: .notModified, headers: headers))
         }

@@ -32,7 +32,7 @@ import Testing
         #expect(
             lines == [
                 "index: 200 text/html; charset=utf-8 no-cache",
-                "policy: default-src 'self'; img-src 'self' blob: data:; frame-ancestors 'none'",
+                "policy: default-src 'self'; img-src 'self' blob: data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
                 "headers: nosniff no-referrer", "gzip: gzip True", "unchanged: 304",
                 "files: {(200, 'public, max-age=31536000, immutable')}", "old hash: 404", "remote: 200 unix 404",
                 "codes: 401 403", "other user: 401", "other listeners: 403 403", "other origin: 403 403 403 421",
