@@ -98,6 +98,8 @@ import Testing
         let open = RouteTable.all.filter { (try? $0.authorize(principal)) != nil }
         #expect(
             Set(open.map { "\($0.method) \($0.path)" }) == [
+                "GET /v1/endpoints/{id}/screen", "GET /v1/endpoints/{id}/screen/picture",
+                "POST /v1/endpoints/{id}/screen/input",
                 "GET /e/{id}/mcp", "POST /e/{id}/mcp", "DELETE /e/{id}/mcp", "GET /v1/endpoints/{id}/tools",
                 "POST /v1/endpoints/{id}/call", "POST /v1/endpoints/{id}/probe", "GET /v1/streams",
                 "GET /v1/leases", "POST /v1/leases", "DELETE /v1/leases/{id}", "GET /v1/artifacts/{sha}",
@@ -286,7 +288,9 @@ import Testing
         for route in RouteTable.all where route.path.contains("{id}") {
             switch route.path {
             case "/e/{id}/mcp": #expect(route.otherHosts == .forwarded(.mcp))
-            case "/v1/endpoints/{id}/tools": #expect(route.otherHosts == .forwarded(.tools))
+            case "/v1/endpoints/{id}/tools", "/v1/endpoints/{id}/screen", "/v1/endpoints/{id}/screen/picture",
+                "/v1/endpoints/{id}/screen/input":
+                #expect(route.otherHosts == .forwarded(.tools))
             case "/v1/endpoints/{id}/call": #expect(route.otherHosts == .forwarded(.call))
             case "/v1/endpoints/{id}/approval", "/v1/endpoints/{id}/secret", "/v1/endpoints/{id}/vm-service":
                 #expect(route.otherHosts == .refused, "\(route.path)")

@@ -129,7 +129,7 @@ import Testing
             ]
         )
         #expect(
-            counter.grants(until: start + 90_000) == [
+            counter.grants(until: start + 86_500) == [
                 "g1": Usage.Counts(calls: 1, failures: 1), "g2": Usage.Counts(calls: 1, failures: 1),
             ]
         )

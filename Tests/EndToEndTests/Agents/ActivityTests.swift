@@ -84,4 +84,28 @@ import Testing
         #expect(try await calls(broker).isEmpty)
         #expect(app.program.output.count { $0.hasPrefix("call: screenshot") } == 1)
     }
+
+    @Test func `a tap in fractions of the picture arrives in the points of the tool`() async throws {
+        let script = "\(TestSupportFolder.sources)/sampleapp.py"
+        let server = try await Program("python3", [script, "--role", "devicekit"], in: scratch)
+        let port = try await server.waitForLine("listening on ").dropFirst("listening on ".count)
+        let broker = try await RunningBroker(in: scratch, configuration: "[api]\ntcp = false\n")
+        let added = try await broker.ask("add", "Kit", "127.0.0.1:\(port)", "--kind", "devicekit")
+        let id = try #require(added.first?.split(separator: " ").last?.dropLast())
+        let input = #"{"tap": {"x": 0.5, "y": 0.25}}"#
+
+        let status = try await fetch(
+            broker,
+            "/v1/endpoints/\(id)/screen/input",
+            "-d",
+            input,
+            "-H",
+            "Content-Type: application/json",
+            "-w",
+            "%{http_code}"
+        )
+
+        #expect(status == "204")
+        #expect(server.output.contains { $0.contains("device.io.tap") && $0.contains("195") && $0.contains("211") })
+    }
 }
