@@ -7,6 +7,8 @@ PACKAGES = libavahi-client-dev libpng-dev libqrencode-dev libsqlite3-dev libturb
 PREFIX ?= /usr/local
 DESTDIR ?=
 BUILT ?= .build/release
+# The environment that the browser test makes.
+PYTHON ?= $(CURDIR)/.build/rig/venv-playwright/bin/python3
 OURS = Package.swift Sources Tests
 # What is installed, below PREFIX. Debian's zsh has a folder of its own for packages.
 UNITFILES = system/patchbayd.service system/patchbayd.socket system/patchbayd-tcp.socket user/patchbayd.service
@@ -82,6 +84,10 @@ demo-recording: setup ## record the demo as docs/demo.svg, for README
 	swift build
 	Tests/TestSupport/demo/record docs/demo.svg
 
+dashboard-pictures: setup ## take README's pictures of the dashboard (after the browser test, which installs Playwright)
+	swift build
+	Tests/TestSupport/demo/run --kinds --once --then $(PYTHON) $(CURDIR)/Tests/EndToEndTests/Dashboard/pictures.py $(CURDIR)/docs
+
 bench: build ## compare with iproxy (BENCH_IPROXY=path), socat and direct connections: ARGS="--only connect --rounds 7"
 	swift build -c release --product bench
 	$(BUILT)/bench $(ARGS)
@@ -151,5 +157,5 @@ dist: build ## build a tarball with the stripped programs in .build/packages
 clean: ## remove everything that was built
 	rm -rf .build .build-fuzz .build-tsan
 
-.PHONY: help setup build man example test soak tsan fuzz e2e-systemd demo bench bench-agents bench-remote bench-states bench-team bench-launches demo-recording run format lint install uninstall deb dist \
+.PHONY: help setup build man example test soak tsan fuzz e2e-systemd demo bench bench-agents bench-remote bench-states bench-team bench-launches demo-recording dashboard-pictures run format lint install uninstall deb dist \
 	clean

@@ -296,7 +296,7 @@ let package = Package(
                 "Conformance/scenarios.py", "Conformance/stateless_scenarios.py", "Dashboard/activity.py",
                 "Dashboard/app.py", "Dashboard/appearance.py",
                 "Dashboard/bench.py", "Dashboard/connection.py", "Dashboard/decisions.py", "Dashboard/device.py",
-                "Dashboard/page.py", "Dashboard/rig.py", "Dashboard/scenes.py", "Dashboard/screenapp.py",
+                "Dashboard/page.py", "Dashboard/pictures.py", "Dashboard/rig.py", "Dashboard/scenes.py", "Dashboard/screenapp.py",
                 "DebugLink/debug_peer.py",
                 "Interop/arguments.py", "Interop/clients.py", "Interop/lines.py", "Interop/lists.py", "Interop/peer.py",
                 "Interop/replay.py", "Interop/results.py", "Interop/servers.py", "Interop/traces",
