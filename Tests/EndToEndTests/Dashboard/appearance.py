@@ -10,7 +10,7 @@ def hostile_names(page, base, code, views=("/", "/wall")):
     open_page(page, base, code)
     for view in views:
         page.evaluate("view => { location.hash = '#' + view }", view)
-        page.wait_for_timeout(800)
+        page.wait_for_timeout(500)
         assert page.locator("#main img[src='x'], #main script").count() == 0
         links = page.eval_on_selector_all("a", "links => links.map(link => link.getAttribute('href'))")
         assert all(link is None or link.startswith(("#", "http://", "https://")) for link in links), links
@@ -28,7 +28,7 @@ def fits(page, base, code, views, widths=(360, 768, 1440, 3840)):
     open_page(page, base, code)
     for view in views:
         page.evaluate("view => { location.hash = '#' + view }", view)
-        page.wait_for_timeout(600)
+        page.wait_for_timeout(400)
         for width in widths:
             page.set_viewport_size({"width": width, "height": 900})
             page.wait_for_timeout(150)
