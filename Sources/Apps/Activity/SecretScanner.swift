@@ -195,6 +195,8 @@ struct SecretScanner {
     /// change at random.
     private static func isToken(_ run: UnsafeBufferPointer<UInt8>) -> Bool {
         if run.count >= 16, run.starts(with: "pbg_".utf8) || run.starts(with: "pbi_".utf8) { return true }
+        // The beginning of a JSON object in base64 (RFC 7519).
+        if run.count >= 16, run.starts(with: "eyJ".utf8) { return true }
         guard run.count >= tokenLength else { return false }
         var (digits, upper, lower, hex, changes) = (0, 0, 0, 0, 0)
         var last = 0

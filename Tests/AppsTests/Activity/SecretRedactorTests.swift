@@ -22,7 +22,7 @@ import Testing
             "jwt eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N end",
             "jwt [removed].[removed].[removed] end"
         ),
-        ("aws wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLE1KEY end", "aws [removed] end"),
+        ("aws wJalrXUtnFEMI/K7MDENG/bPxRfiCY9aZ8qT2LkP0w end", "aws [removed] end"),
     ])
     func `secrets are removed`(text: String, expected: String) {
         let redacted = Self.redactor.text(text)
