@@ -31,7 +31,7 @@ def form_of_a_tool(page, base, code, id, tool, values, expected):
 
 
 def tap_is_exact(page, base, code, id, width, height):
-    """A click is a tap at the same fraction of the picture, within a tenth of a CSS pixel, and takes a lease."""
+    """A click is a tap at the same fraction of the picture, within half a CSS pixel, and takes a lease."""
     taps, leases = sent(page, "POST", "/screen/input"), sent(page, "POST", "/v1/leases")
     page.set_viewport_size({"width": width, "height": height})
     open_page(page, base, code, f"/e/{id}")
@@ -40,15 +40,16 @@ def tap_is_exact(page, base, code, id, width, height):
     page.wait_for_selector(".v-surface:not(.is-empty)")
     picture = page.locator(".v-screen-picture")
     picture.scroll_into_view_if_needed()
-    box = picture.bounding_box()
     for number, (x, y) in enumerate([(0.5, 0.5), (0.03, 0.4), (0.9, 0.61)], 1):
+        # The first tap adds the line of the lease, and the picture may move.
+        box = picture.bounding_box()
         page.mouse.click(box["x"] + x * box["width"], box["y"] + y * box["height"])
         deadline = 50
         while len(taps) < number and deadline:
             page.wait_for_timeout(50)
             deadline -= 1
         tap = taps[number - 1]["tap"]
-        assert abs(tap["x"] - x) * box["width"] < 0.1 and abs(tap["y"] - y) * box["height"] < 0.1, (tap, x, y)
+        assert abs(tap["x"] - x) * box["width"] < 0.5 and abs(tap["y"] - y) * box["height"] < 0.5, (tap, x, y)
     # An own lease that still runs is used further.
     assert len(leases) <= 1, leases
     page.wait_for_selector(".v-screen-lease >> text=You have the lease")
