@@ -74,7 +74,8 @@ final class AppProxyFixture: Sendable {
             key: name,
             kind: kind,
             name: name,
-            routes: [.network("127.0.0.1", port: port)]
+            // An advertised address has a host, or nobody could approve it.
+            routes: [.network("127.0.0.1", port: port, host: source == .bonjour ? "phone.local" : nil)]
         )
         await registry.apply(.seen(sighting))
         return await registry.endpoint(seenAs: sighting.id)
