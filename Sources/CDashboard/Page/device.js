@@ -65,10 +65,14 @@ export function render(root, {udid}, ctx) {
     showLease(endpoints);
   }
 
+  // The app whose lease covers the phone: any of its apps does.
+  let target;
+
   function showLease(endpoints) {
     const held = leaseOfDevice(udid);
-    const target = endpoints.find(({state}) => state === 'online') ?? endpoints[0];
-    const key = `${held?.id}${held?.expiresAt}${held?.holder}${held?.waiting}${target?.id}`;
+    target = endpoints.find(({state}) => state === 'online') ?? endpoints[0];
+    // The button stays while apps come and go, because a replaced button loses the click that is on its way.
+    const key = `${held?.id}${held?.expiresAt}${held?.holder}${held?.waiting}${Boolean(target)}`;
     if (lease.key === key) return;
     lease.key = key;
     const act = (label, run, kind) => h('button', {type: 'button', class: kind, onclick: async (event) => {
