@@ -36,8 +36,9 @@ enum DashboardRoutes {
         guard let port = request.services.tcpPort else {
             throw Problem(
                 .conflict,
-                "the dashboard needs the TCP listener on loopback, which api.tcp = false turns off",
-                hint: "set api.tcp = true in the configuration, and restart the broker"
+                "the dashboard needs the TCP listener on loopback, which is off: by api.tcp = false, or because "
+                    + "another program has its port",
+                hint: "set api.tcp = true and a free api.port in the configuration, and restart the broker"
             )
         }
         guard await request.services.owners.includes(user) else {
