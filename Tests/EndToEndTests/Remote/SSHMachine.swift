@@ -42,7 +42,7 @@ final class SSHMachine {
         END
         cat > /run/ssh/sshd_config <<END
         ListenAddress 127.0.0.1:\(port)
-        MachineKey /run/ssh/host
+        HostKey /run/ssh/host
         AuthorizedKeysFile /run/ssh/authorized_keys
         StrictModes no
         UsePAM no

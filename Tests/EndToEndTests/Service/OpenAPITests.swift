@@ -14,7 +14,9 @@ import Testing
         var options = PhoneOptions.usual
         options.lockdown = try LockdownServer(name: "Anna’s iPhone", in: scratch)
         try await rig.attach(phone, options)
-        let broker = try await RunningBroker(in: scratch, phones: rig)
+        // The usual port may belong to the broker of another test, and the dashboard needs a port.
+        let port = try FreePorts.take()[0]
+        let broker = try await RunningBroker(in: scratch, phones: rig, configuration: "[api]\nport = \(port)\n")
         try await eventually("the phone is listed") { try await broker.ask("devices").joined().contains("Anna") }
 
         let script = #filePath.dropLast("OpenAPITests.swift".count) + "answers.py"
