@@ -22,7 +22,11 @@ import Testing
             name: SanitizedText(name),
             host: SanitizedText("lab.local"),
             txt: TXTRecord(items: txt.map { Array($0.utf8) }),
-            routes: [.network(NetworkRoute(address: address, port: 7_283, interface: interface))],
+            routes: [
+                .network(
+                    NetworkRoute(address: address, port: 7_283, interface: interface, host: SanitizedText("lab.local"))
+                )
+            ],
             port: 7_283
         )
     }
