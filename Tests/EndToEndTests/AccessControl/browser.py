@@ -5,11 +5,11 @@
 The origin of the page is http://localhost:PAGE_PORT. The last line of output is a JSON object.
 """
 
-import http.server
 import queue
-import subprocess
 import sys
-import threading
+
+sys.dont_write_bytecode = True
+from foreign_page import opened
 
 PAGE = """<!doctype html><script>
 const base = "http://127.0.0.1:BROKER", said = {};
@@ -60,40 +60,12 @@ const tries = {
 
 
 def main(broker, page, token, endpoint, folder):
-    said = queue.Queue()
-    html = PAGE.replace("BROKER", broker).replace("TOKEN", token).replace("ENDPOINT", endpoint).encode()
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def reply(self, body):
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def do_GET(self):
-            self.reply(html if self.path == "/" else b"")
-
-        def do_POST(self):
-            said.put(self.rfile.read(int(self.headers["Content-Length"])).decode())
-            self.reply(b"")
-
-        def log_message(self, *_):
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", int(page)), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    # Root needs --no-sandbox. The browser stops with the test.
-    browser = subprocess.Popen(["chromium-headless-shell", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0",
-                                f"--user-data-dir={folder}", f"http://localhost:{page}/"],
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        print(said.get(timeout=40))
-    except queue.Empty:
-        sys.exit("the page said nothing")
-    finally:
-        browser.kill()
-        browser.wait()
+    html = PAGE.replace("BROKER", broker).replace("TOKEN", token).replace("ENDPOINT", endpoint)
+    with opened(html, page, folder) as said:
+        try:
+            print(said.get(timeout=40))
+        except queue.Empty:
+            sys.exit("the page said nothing")
 
 
 main(*sys.argv[1:])
