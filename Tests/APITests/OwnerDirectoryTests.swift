@@ -39,6 +39,17 @@ import Testing
         #expect(database.lookups.withLock { $0 } == 1)
     }
 
+    @Test(.timeLimit(.minutes(1))) func `the end of an owner is noticed while a stream is open`() async throws {
+        let groups = Mutex<[[UInt32]]>([[50], [50], []])
+        let directory = OwnerDirectory(OwnerPolicy(user: 900, group: 50), lifetime: .milliseconds(1)) { _ in
+            ("anna", groups.withLock { $0.isEmpty ? [] : $0.removeFirst() })
+        }
+
+        try await directory.waitForEnd(of: 1_001)
+
+        #expect(groups.withLock { $0.isEmpty })
+    }
+
     @Test func `the user database of this machine is readable`() async {
         #expect(await OwnerDirectory(OwnerPolicy(user: 900, group: nil)).name(of: 0) == "root")
     }

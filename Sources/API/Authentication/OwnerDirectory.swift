@@ -12,7 +12,7 @@ package final class OwnerDirectory: Sendable {
     }
 
     /// The time after which a user is looked up again. A user who leaves the group stops being an owner within this time.
-    private static let lifetime = Duration.seconds(30)
+    private let lifetime: Duration
     /// The maximum number of groups of a user.
     private static let maxGroups: CInt = 1_024
 
@@ -27,8 +27,13 @@ package final class OwnerDirectory: Sendable {
         }
     }
 
-    init(_ policy: OwnerPolicy, lookUp: @escaping @Sendable (UInt32) async -> (name: String, groups: [UInt32])?) {
+    init(
+        _ policy: OwnerPolicy,
+        lifetime: Duration = .seconds(30),
+        lookUp: @escaping @Sendable (UInt32) async -> (name: String, groups: [UInt32])?
+    ) {
         self.policy = policy
+        self.lifetime = lifetime
         self.lookUp = lookUp
     }
 
@@ -38,12 +43,17 @@ package final class OwnerDirectory: Sendable {
         return policy.group == nil ? false : await account(of: user)?.isOwner ?? false
     }
 
+    /// Returns when a user is no owner any more, or when the task is cancelled. For what outlives the check of a request.
+    func waitForEnd(of user: UInt32) async throws {
+        while await includes(user) { try await Task.sleep(for: lifetime) }
+    }
+
     /// Returns the name of a user: `anna`, or `user 1000` for a user without one.
     func name(of user: UInt32) async -> String { await account(of: user)?.name ?? "user \(user)" }
 
     private func account(of user: UInt32) async -> Account? {
         let known = accounts.withLock { $0[user] }
-        if let known, .now - known.readAt < Self.lifetime { return known.account }
+        if let known, .now - known.readAt < lifetime { return known.account }
         let entry = await lookUp(user)
         let account = entry.map { entry in
             Account(name: entry.name, isOwner: policy.group.map(entry.groups.contains) ?? false)

@@ -69,12 +69,13 @@ import Testing
             commandPrefix: ["unshare", "--mount", "sh", "-c", mounts, "sh", group, accounts],
             configuration: "[api]\nport = \(port)\nallow_any_user = true\n"
         )
-        let lines = try await run("member", broker.socket, "\(port)", group, "4300", within: .seconds(90))
+        let lines = try await run("member", broker.socket, "\(port)", group, "4300", within: .seconds(120))
 
         #expect(
             lines == [
                 "no member: [200, 403]", "root with its code: 401",
                 "member: Dashboard of anna {'dashboard': 4242}", "own: 200", "others: 401 401", "after the group: 401",
+                "stream: ended",
             ]
         )
     }

@@ -8,12 +8,9 @@
 
 import gzip
 import http.client
-import http.server
 import json
 import os
-import queue
 import re
-import socket
 import ssl
 import subprocess
 import sys
@@ -22,6 +19,7 @@ import time
 
 sys.dont_write_bytecode = True
 from api_client import unix
+from foreign_page import chromium, opened
 
 NOBODY = 65534
 
@@ -194,6 +192,10 @@ def member(path, port, group_file, gid):
     show("own", as_user(user, lambda: tcp(port, "GET", "/v1/audit", token=token).status))
     show("others", tcp(port, "GET", "/v1/audit", token=token).status,
          as_user(other, lambda: tcp(port, "GET", "/v1/audit", token=token).status))
+    # Ends when the stream does, with any result.
+    stream = threading.Thread(target=as_user, daemon=True,
+                              args=(user, lambda: tcp(port, "GET", "/v1/events", token=token).status))
+    stream.start()
     with open(group_file, "w") as file:
         file.write(f"root:x:0:\npatchbay:x:{gid}:\n")
     deadline = time.monotonic() + 40
@@ -203,6 +205,8 @@ def member(path, port, group_file, gid):
             break
         time.sleep(1)
     show("after the group", status)
+    stream.join(40)
+    show("stream", "open" if stream.is_alive() else "ended")
 
 
 ATTACK = """<!doctype html><iframe src="http://127.0.0.1:BROKER/"></iframe>
@@ -227,40 +231,13 @@ ATTACK = """<!doctype html><iframe src="http://127.0.0.1:BROKER/"></iframe>
 
 
 def browser(path, port, page_port, folder):
-    said, code = queue.Queue(), new_code(path)
+    code = new_code(path)
     hashes = re.findall(r"dashboard/([0-9a-f]{16})/", tcp(port, "GET", "/").body.decode())
-    html = ATTACK.replace("BROKER", port).replace("CODE", code).replace("HASH", (hashes or ["0"])[0]).encode()
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def reply(self, body):
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def do_GET(self):
-            self.reply(html if self.path == "/" else b"")
-
-        def do_POST(self):
-            said.put(self.rfile.read(int(self.headers["Content-Length"])).decode())
-            self.reply(b"")
-
-        def log_message(self, *_):
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", int(page_port)), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    words = ["chromium-headless-shell", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}"]
-    attacker = subprocess.Popen(words + ["--remote-debugging-port=0", f"http://localhost:{page_port}/"],
-                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
+    html = ATTACK.replace("BROKER", port).replace("CODE", code).replace("HASH", (hashes or ["0"])[0])
+    with opened(html, page_port, folder) as said:
         show("attacker", said.get(timeout=40))
-    finally:
-        attacker.kill()
-        attacker.wait()
     show("code afterwards", sign_in(port, code).status)
-    dump = subprocess.run(words + ["--dump-dom", "--timeout=3000", f"http://127.0.0.1:{port}/"], capture_output=True,
+    dump = subprocess.run(chromium(folder) + ["--dump-dom", "--timeout=3000", f"http://127.0.0.1:{port}/"], capture_output=True,
                           timeout=40)
     show("dashboard", b"<title>Patchbay" in dump.stdout)
 
