@@ -30,7 +30,7 @@ extension Sighting {
 package struct AdvertisedPlace: Hashable, Sendable, Codable {
     /// The time for which an address identifies a device that has left, in seconds: one day.
     ///
-    /// A DHCP server keeps an address for its client during the lease, and assigns the same one again if it can (RFC 2131,
+    /// A DHCP server keeps an address for its client during the lease. It assigns the same one again if it can (RFC 2131,
     /// section 4.3.1). Home routers use leases of about a day.
     static let leaseTime: TimeInterval = 86_400
 

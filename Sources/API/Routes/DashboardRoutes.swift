@@ -65,7 +65,7 @@ enum DashboardRoutes {
             throw Problem(
                 .forbidden,
                 "a code is accepted on the loopback listener only",
-                hint: "ssh -L 7282:127.0.0.1:7282 HOST, and patchbay dashboard there"
+                hint: "patchbay dashboard on the broker's machine prints the address, and the ssh command for its port"
             )
         }
         let spec = try await request.body(DashboardSessionSpec.self)

@@ -1,7 +1,7 @@
 import FoundationEssentials
 package import Model
 
-/// The claims behind the leases of this host in a team: entries of the team's registry, at most one for each phone.
+/// The claims behind the leases of this host in a team: entries of the team's registry, at most one for each phone or endpoint.
 ///
 /// Several hosts may reach one phone. The host that creates the claim of the phone first may lease the phone. The other
 /// hosts see the claim and refuse all clients meanwhile. A claim gives its host nothing else, so a forged one only refuses.

@@ -2,9 +2,9 @@ import Model
 
 /// Finds the places in a text that are secrets, or that look like secrets.
 ///
-/// Found are the known secrets, the values of names such as `password` or `Authorization`, the tokens of Patchbay, and
-/// long runs of letters and digits without order. A secret that is encoded or split is not found. A long name without
-/// order may be found by mistake, which costs a reader a word.
+/// It finds the known secrets, the values of names such as `password` or `Authorization`, and the tokens of Patchbay. It
+/// also finds long runs of letters and digits without order. A secret that is encoded or split is not found. A long name
+/// without order may be found by mistake, which costs a reader a word.
 struct SecretScanner {
     /// Words that a name of a secret contains, without hyphens and underscores.
     private static let words = [

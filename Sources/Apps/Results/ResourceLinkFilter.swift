@@ -3,8 +3,8 @@ import Model
 
 /// Marks or removes the `resource_link`s of an app's result that the app cannot mean.
 ///
-/// A client opens such a link with its own rights. A `file:` link of an app names a file of the app's device, or a resource
-/// of its server, and never one of the client. A link to Patchbay itself would use the client's grant.
+/// A client opens such a link with its own rights. A `file:` link of an app never names a file of the client: it names
+/// one of the app's device, or a resource of its server. A link to Patchbay itself would use the client's grant.
 package struct ResourceLinkFilter: Sendable {
     private static let loopbackNames: Set<String> = ["localhost", "[::1]", "[::]", "0.0.0.0", "[::ffff:127.0.0.1]"]
 

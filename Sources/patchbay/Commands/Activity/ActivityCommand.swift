@@ -33,7 +33,7 @@ struct ActivityCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Show only the calls of this grant.", valueName: "id"))
     var grant: String?
     @Option(
-        help: ArgumentHelp("Show only the last time.", valueName: "time"),
+        help: ArgumentHelp("Show only what happened within this time.", valueName: "time"),
         transform: { try DurationText.parse($0, upTo: maxSeconds, as: "365d") }
     )
     var since: DurationText?
