@@ -18,7 +18,7 @@ import Testing
             environment: ["BUILT": String(built), "PYTHONDONTWRITEBYTECODE": "1"]
         )
 
-        let status = try await demo.exitStatus(within: .seconds(240))
+        let status = try await demo.exitStatus(within: .seconds(420))
 
         for await _ in demo.transcript.elements() {}
         #expect(status == .exited(0), "\(demo.log)")

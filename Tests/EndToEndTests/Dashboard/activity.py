@@ -56,4 +56,4 @@ def arrives_by_itself(page, base, code, call):
     page.wait_for_selector(".v-rows .v-call", state="attached")
     before = page.locator(".v-rows .v-call").last.get_attribute("data-id")
     call()
-    page.wait_for_function("id => [...document.querySelectorAll('.v-rows .v-call')].at(-1).dataset.id !== id", arg=before, timeout=10000)
+    page.wait_for_function("id => [...document.querySelectorAll('.v-rows .v-call')].at(-1).dataset.id !== id", arg=before)

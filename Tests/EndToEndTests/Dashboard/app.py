@@ -44,7 +44,7 @@ def tap_is_exact(page, base, code, id, width, height):
         # The first tap adds the line of the lease, and the picture may move.
         box = picture.bounding_box()
         page.mouse.click(box["x"] + x * box["width"], box["y"] + y * box["height"])
-        deadline = 50
+        deadline = 400
         while len(taps) < number and deadline:
             page.wait_for_timeout(50)
             deadline -= 1

@@ -19,7 +19,7 @@ def invite_and_join(page, base, code, client, join):
     page.wait_for_selector(".v-qr")
     page.wait_for_selector(".v-joined >> text=Waiting for the client…")
     join(page.locator(".v-secret").inner_text())
-    page.wait_for_selector(f".v-join >> text={client}", timeout=20000)
+    page.wait_for_selector(f".v-join >> text={client}")
     page.keyboard.press("Escape")
     page.wait_for_selector("dialog", state="detached")
 

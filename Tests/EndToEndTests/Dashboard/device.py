@@ -31,6 +31,6 @@ def plug(page, base, code, name, unplug, plug_in):
     head = f".section-head:has-text('{name}')"
     page.wait_for_selector(head)
     unplug()
-    page.wait_for_selector(f"{head} >> text=not attached", timeout=20000)
+    page.wait_for_selector(f"{head} >> text=not attached")
     plug_in()
-    page.wait_for_selector(f"{head} >> text=not attached", state="detached", timeout=20000)
+    page.wait_for_selector(f"{head} >> text=not attached", state="detached")

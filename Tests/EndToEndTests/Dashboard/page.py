@@ -8,9 +8,9 @@ CHROMIUM = "/usr/bin/chromium-headless-shell"
 
 @contextmanager
 def browser():
-    """Yields a Chromium; as root it has no sandbox."""
+    """Yields a Chromium; as root it has no sandbox, and a container may have a small /dev/shm."""
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"])
         yield chromium
         chromium.close()
 

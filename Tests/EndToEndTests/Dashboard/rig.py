@@ -21,7 +21,7 @@ broker = int(os.environ.get("BROKER", 0))
 
 def patchbay(*arguments, text=None):
     environment = {**os.environ, "HOME": os.getcwd(), "XDG_STATE_HOME": ""}
-    done = subprocess.run(["patchbay", *arguments], input=text, text=True, capture_output=True, timeout=30, env=environment)
+    done = subprocess.run(["patchbay", *arguments], input=text, text=True, capture_output=True, timeout=120, env=environment)
     assert done.returncode == 0, (arguments, done.stdout, done.stderr)
     return done.stdout
 
@@ -31,12 +31,22 @@ def code():
     return patchbay("dashboard", "--no-open").split("#code=")[1].split()[0]
 
 
-def eventually(check, seconds=10):
+def eventually(check, seconds=60):
     end = time.monotonic() + seconds
     while not (found := check()):
         assert time.monotonic() < end, f"not within {seconds} s"
         time.sleep(0.05)
     return found
+
+
+def settle(seconds=3):
+    """Waits until the list of endpoints and their states stay the same for some seconds."""
+    seen, since = None, time.monotonic()
+    while time.monotonic() - since < seconds:
+        endpoints = [(each["id"], each["state"]) for each in api("GET", "/v1/endpoints")[1]["endpoints"]]
+        if endpoints != seen:
+            seen, since = endpoints, time.monotonic()
+        time.sleep(0.1)
 
 
 # MARK: Phones and apps
@@ -96,7 +106,7 @@ def start_broker():
 
 def api(method, path, document=None, token=None):
     """Sends a request over the control socket, or with a token over TCP. Returns the status and the answer."""
-    connection = http.client.HTTPConnection("127.0.0.1", 7282, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", 7282, timeout=120)
     if not token:
         connection.sock = socket.socket(socket.AF_UNIX)
         connection.sock.connect(os.environ["PATCHBAY_SOCKET"])
@@ -138,7 +148,7 @@ class Agent:
         if self.session:
             headers["Mcp-Session-Id"] = self.session
         body = json.dumps({"jsonrpc": "2.0", "id": self.number, "method": method, "params": params})
-        with urllib.request.urlopen(urllib.request.Request(self.url, body.encode(), headers), timeout=20) as response:
+        with urllib.request.urlopen(urllib.request.Request(self.url, body.encode(), headers), timeout=120) as response:
             self.session = response.headers.get("Mcp-Session-Id") or self.session
             return response.read().decode()
 
