@@ -178,7 +178,8 @@ let package = Package(
             dependencies: ["CLinux", "Devices", "Model", "SystemIO", "Tunnels"],
             path: "Tests/TestSupport",
             exclude: [
-                "appdebug.py", "dartvm.py", "debugbridge.py", "demo", "devicekit.py", "lineapp.py", "lockdownd.py",
+                "adb", "appdebug.py", "dartvm.py", "debugbridge.py", "demo", "devicekit.py", "lineapp.py",
+                "lockdownd.py",
                 "openagents.py", "sampleapp.py", "statedebug.py", "systemd", "usbmuxd", "webdriveragent.py",
             ],
             swiftSettings: settings

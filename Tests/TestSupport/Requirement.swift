@@ -9,6 +9,8 @@ package enum Requirement: String, Sendable, CaseIterable {
     case namespaces
     case avahi
     case usbmuxd
+    /// The adb server.
+    case adb
     /// The real iproxy, for comparison.
     case iproxy
     case python
@@ -47,6 +49,7 @@ package enum Requirement: String, Sendable, CaseIterable {
         case .namespaces: NamespaceProbe.refusal
         case .avahi: Self.absent(["avahi-daemon", "avahi-publish-service", "dbus-daemon"])
         case .usbmuxd: Self.absent(["usbmuxd", "make", "cc", "flock"]) ?? Self.absentHeader
+        case .adb: Self.absent(["adb", "python3"])
         case .iproxy: Self.absent(["iproxy", "stdbuf"])
         case .openssl: Self.absent(["openssl", "curl"])
         case .python: Self.absent(["python3"])

@@ -1,0 +1,42 @@
+/// The properties of a simulated Android phone; `adb/phone.py` explains each.
+package struct AndroidPhone: Sendable {
+    /// How the adb server reaches the phone.
+    package enum Attachment: Sendable {
+        /// Like an emulator: the server lists and removes it at once, with a new transport each time.
+        case emulator
+        /// Like Wi-Fi debugging: the phone stays listed as offline after an unplug, and keeps its transport.
+        case tcp
+    }
+
+    /// `ro.serialno`, which names the phone.
+    package let serial: String
+    package var attachment = Attachment.emulator
+    package var model = "Pixel_8"
+    /// The name that a person gave the phone.
+    package var name = "Pixel 8"
+    /// The version of Android.
+    package var release = "15"
+    /// The address on which the phone's apps really listen.
+    package var address = "127.0.0.1"
+    /// The ports behind the phone's abstract sockets, by name.
+    package var abstractSockets: [String: UInt16] = [:]
+    /// The file that `logcat` prints.
+    package var log: String?
+    /// The user of the app that owns every listening socket.
+    package var user = 10_234
+    /// False for a phone on which nobody has allowed this machine.
+    package var isAuthorized = true
+
+    package init(_ serial: String, attachment: Attachment = .emulator, address: String = "127.0.0.1") {
+        (self.serial, self.attachment, self.address) = (serial, attachment, address)
+    }
+
+    /// The arguments of `adb/phone.py`.
+    func arguments(port: UInt16) -> [String] {
+        var words = ["\(port)", "--address", address, "--serial", serial, "--model", model, "--name", name]
+        words += ["--release", release, "--uid", "\(user)"]
+        if let log { words += ["--logcat", log] }
+        if !abstractSockets.isEmpty { words += ["--forward"] + abstractSockets.map { "\($0.key)=\($0.value)" } }
+        return isAuthorized ? words : words + ["--refuse-auth"]
+    }
+}
