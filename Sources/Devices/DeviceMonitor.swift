@@ -34,7 +34,7 @@ package actor DeviceMonitor: Service {
     /// only from plugging, unplugging and restarts.
     package nonisolated let events: AsyncStream<DeviceEvent>
 
-    nonisolated let address: UsbmuxAddress
+    nonisolated let address: ServerAddress
     private nonisolated let client: any UsbmuxClient
     private nonisolated let listClient: NativeUsbmuxClient
     private nonisolated let clock = ContinuousClock()
@@ -55,7 +55,7 @@ package actor DeviceMonitor: Service {
     ///   - address: The address of usbmuxd, which may be absent.
     ///   - client: The client that opens the dialer's streams. Must use the same address.
     ///   - logger: The logger.
-    package init(address: UsbmuxAddress, client: any UsbmuxClient, logger: Logger) {
+    package init(address: ServerAddress, client: any UsbmuxClient, logger: Logger) {
         self.address = address
         self.client = client
         self.logger = logger
@@ -126,7 +126,7 @@ package actor DeviceMonitor: Service {
     /// Handles one run of usbmuxd from Listen to its end. Always ends by throwing.
     private func listen() async throws {
         let session = try await withTimeout(Self.replyTimeout, request: "Listen") { [address] in
-            let socket = try await address.connect()
+            let socket = try await address.connectToUsbmuxd()
             var usbmuxd = UsbmuxConnection(over: socket.number)
             guard try await usbmuxd.request(.listen) == .result(.ok) else {
                 throw UsbmuxError.malformedMessage("an answer to Listen that is not a result")

@@ -4,7 +4,7 @@ extension SourceStatus {
     private static let restart = "`sudo systemctl restart usbmuxd`; if it hangs, `sudo pkill -KILL usbmuxd`"
 
     /// Creates the status of a usbmuxd that is running but has not replied.
-    init(silentFor time: Duration, at address: UsbmuxAddress) {
+    init(silentFor time: Duration, at address: ServerAddress) {
         self.init(
             name: "usbmuxd",
             state: .starting,
@@ -19,7 +19,7 @@ extension SourceStatus {
     ///   - address: The address of usbmuxd.
     ///   - error: The reason why usbmuxd is unreachable; nil if connected or not tried yet.
     ///   - deviceCount: The number of devices; nil until usbmuxd has reported all of them.
-    init(of address: UsbmuxAddress, error: UsbmuxError?, deviceCount: Int?) {
+    init(of address: ServerAddress, error: UsbmuxError?, deviceCount: Int?) {
         self.init(name: "usbmuxd", state: .starting, detail: "usbmuxd at \(address) is listing its phones")
         if let deviceCount {
             state = .ok
@@ -38,7 +38,7 @@ extension SourceStatus {
             detail = "usbmuxd is not running at \(address)"
             hint =
                 address.path == nil
-                ? "start usbmuxd there, or correct \(UsbmuxAddress.variable)"
+                ? "start usbmuxd there, or correct \(ServerAddress.usbmuxdVariable)"
                 : "plug in a phone, which starts it; if it does not, `sudo apt install usbmuxd`"
         case .permissionDenied:
             state = .missing
@@ -51,7 +51,7 @@ extension SourceStatus {
             detail = "usbmuxd at \(address) closes connections at once; Patchbay retries"
         case .badAddress, .result, .malformedMessage, .failed:
             detail = "usbmuxd at \(address) cannot be used: \(error)"
-            hint = "check which program listens there and whether \(UsbmuxAddress.variable) is right"
+            hint = "check which program listens there and whether \(ServerAddress.usbmuxdVariable) is right"
         }
     }
 }

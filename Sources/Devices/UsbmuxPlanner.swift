@@ -81,7 +81,7 @@ package struct UsbmuxPlanner: ConnectPlanner {
                 "usbmuxd stopped while connecting to \(phone); try again when it is running"
             )
         case .system(let code):
-            let error = monitor.address.error(code)
+            let error = monitor.address.usbmuxdError(code)
             return DialError(error.isDisconnect ? .usbmuxdAbsent : .failed, "\(phone) cannot be reached: \(error)")
         }
     }

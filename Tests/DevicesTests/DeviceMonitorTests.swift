@@ -140,7 +140,7 @@ import Testing
 
 /// Runs a monitor while the body runs.
 func withMonitor(
-    at address: UsbmuxAddress,
+    at address: ServerAddress,
     client: (any UsbmuxClient)? = nil,
     _ body: (DeviceMonitor) async throws -> Void
 ) async throws {

@@ -30,7 +30,7 @@ final class FakeUsbmuxd: Sendable {
         scratch.atEnd { [self] in stop() }
     }
 
-    var address: UsbmuxAddress { .unix(path: path) }
+    var address: ServerAddress { .unix(path: path) }
     var accepted: Int { server.accepted }
 
     /// Ends every client's stream and stops listening; the socket file stays.

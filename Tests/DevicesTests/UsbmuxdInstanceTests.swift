@@ -12,9 +12,9 @@ import Testing
             client.send(MuxMessage.propertyList(MuxMessage.detached(1), tag: 0))
             client.waitForEnd()
         }
-        let socket = try await fake.address.connect()
+        let socket = try await fake.address.connectToUsbmuxd()
         let session = UsbmuxdInstance(listeningOn: socket, path: fake.path)
-        let stream = try await fake.address.connect()
+        let stream = try await fake.address.connectToUsbmuxd()
         #expect(session.owns(connection: stream.number))
 
         fake.stop()
@@ -26,11 +26,11 @@ import Testing
     @Test func `a session does not own a stream of another process`() async throws {
         let fake = try FakeUsbmuxd(in: scratch) { $0.waitForEnd() }
         let elsewhere = try EchoServer(in: scratch)
-        let socket = try await fake.address.connect()
+        let socket = try await fake.address.connectToUsbmuxd()
         let session = UsbmuxdInstance(listeningOn: socket, path: fake.path)
         // The kernel reports no process behind TCP, so this stream counts as one of another process.
-        let address = UsbmuxAddress.tcp(host: "127.0.0.1", port: elsewhere.port)
-        let stream = try await address.connect()
+        let address = ServerAddress.tcp(host: "127.0.0.1", port: elsewhere.port)
+        let stream = try await address.connectToUsbmuxd()
 
         #expect(session.isAlive)
         #expect(!session.owns(connection: stream.number))
@@ -38,9 +38,9 @@ import Testing
 
     @Test func `a closed session owns no stream`() async throws {
         let fake = try FakeUsbmuxd(in: scratch) { $0.waitForEnd() }
-        let socket = try await fake.address.connect()
+        let socket = try await fake.address.connectToUsbmuxd()
         let session = UsbmuxdInstance(listeningOn: socket, path: fake.path)
-        let stream = try await fake.address.connect()
+        let stream = try await fake.address.connectToUsbmuxd()
 
         session.close()
 

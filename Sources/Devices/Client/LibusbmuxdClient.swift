@@ -22,11 +22,11 @@ package final class LibusbmuxdClient: UsbmuxClient {
 
     package let connectionLimit: FairLimiter<UDID>
     package let connectTimeout = Duration.seconds(10)
-    private let address: UsbmuxAddress
+    private let address: ServerAddress
 
     /// `connectionLimit` is shared by all clients of the same usbmuxd.
     package init(
-        address: UsbmuxAddress,
+        address: ServerAddress,
         connectionLimit: FairLimiter<UDID> = FairLimiter(limit: NativeUsbmuxClient.streamLimit)
     ) {
         self.address = address
@@ -80,11 +80,11 @@ package final class LibusbmuxdClient: UsbmuxClient {
         return Connection(descriptor: descriptor, halfClose: .destroys)
     }
 
-    private static func setAddress(_ address: UsbmuxAddress) {
+    private static func setAddress(_ address: ServerAddress) {
         libusbmuxd_set_use_inotify(0)
         let text = address.libusbmuxdForm
-        if let now = getenv(UsbmuxAddress.variable), String(cString: now) == text { return }
-        setenv(UsbmuxAddress.variable, text, 1)
+        if let now = getenv(ServerAddress.usbmuxdVariable), String(cString: now) == text { return }
+        setenv(ServerAddress.usbmuxdVariable, text, 1)
     }
 
     /// Converts a negative status of `usbmuxd_connect` to an error.

@@ -17,7 +17,7 @@ package final class NativeUsbmuxClient: UsbmuxClient {
 
     package let connectionLimit: FairLimiter<UDID>
     package let connectTimeout: Duration
-    private let address: UsbmuxAddress
+    private let address: ServerAddress
     private let replyTimeout: Duration
     private let semaphore = AsyncSemaphore(permits: requestsInFlight)
 
@@ -27,7 +27,7 @@ package final class NativeUsbmuxClient: UsbmuxClient {
     ///   - connectTimeout: The maximum time for a Connect, including the wait for the connection limit.
     ///   - replyTimeout: The maximum time for any other request.
     package init(
-        address: UsbmuxAddress,
+        address: ServerAddress,
         connectionLimit: FairLimiter<UDID> = FairLimiter(limit: NativeUsbmuxClient.streamLimit),
         connectTimeout: Duration = .seconds(10),
         replyTimeout: Duration = .seconds(5)
@@ -76,7 +76,7 @@ package final class NativeUsbmuxClient: UsbmuxClient {
         try await withTimeout(replyTimeout, request: request) { [self] in
             let permit = try await semaphore.acquire()
             defer { permit.release() }
-            let socket = try await address.connect()
+            let socket = try await address.connectToUsbmuxd()
             var usbmuxd = UsbmuxConnection(over: socket.number)
             return try await body(&usbmuxd)
         }

@@ -22,9 +22,9 @@ package enum UsbmuxError: Error, Hashable {
     /// The text is not a valid address of usbmuxd.
     case badAddress(String)
     /// Nothing listens at the address (ENOENT, ECONNREFUSED). Normal while no device is connected.
-    case absent(UsbmuxAddress, errno: CInt)
+    case absent(ServerAddress, errno: CInt)
     /// This user may not open the socket.
-    case permissionDenied(UsbmuxAddress)
+    case permissionDenied(ServerAddress)
     /// usbmuxd closed the connection without a reply.
     case closed(request: String)
     /// usbmuxd did not reply in time.

@@ -110,10 +110,10 @@ struct Configuration: Equatable, Sendable {
 extension Configuration {
     /// Returns the address of usbmuxd.
     /// - Throws: `ConfigurationError.badAddress`.
-    func usbmuxdAddress(_ environment: [String: String]) throws(ConfigurationError) -> UsbmuxAddress {
+    func usbmuxdAddress(_ environment: [String: String]) throws(ConfigurationError) -> ServerAddress {
         do {
-            guard let configured = devices.usbmuxd else { return try UsbmuxAddress(environment: environment) }
-            return try UsbmuxAddress(configured)
+            guard let configured = devices.usbmuxd else { return try ServerAddress(usbmuxdIn: environment) }
+            return try ServerAddress(usbmuxd: configured)
         } catch {
             throw .badAddress(reason: "\(error)")
         }
@@ -122,12 +122,12 @@ extension Configuration {
     /// Returns the socket path of the usbmuxd-compatible server; nil if the server is disabled.
     /// - Throws: `ConfigurationError.unusable` if usbmuxd itself has that path, `.badAddress`.
     func usbmuxServerPath(_ environment: [String: String]) throws(ConfigurationError) -> String? {
-        guard let path = devices.serveUsbmuxd.flatMap({ (try? UsbmuxAddress($0))?.path }) else { return nil }
+        guard let path = devices.serveUsbmuxd.flatMap({ ServerAddress($0)?.path }) else { return nil }
         if let usbmuxd = try usbmuxdAddress(environment).path, Self.resolved(usbmuxd) == Self.resolved(path) {
             throw .unusable(
                 key: "devices.serve_usbmuxd",
                 reason: "is \(path), which is usbmuxd's address too, so Patchbay would connect to itself; set "
-                    + "devices.usbmuxd to usbmuxd's own socket (\(UsbmuxAddress.standard)), or "
+                    + "devices.usbmuxd to usbmuxd's own socket (\(ServerAddress.standardUsbmuxd)), or "
                     + "devices.serve_usbmuxd to another path"
             )
         }

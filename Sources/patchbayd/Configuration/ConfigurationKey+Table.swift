@@ -148,14 +148,14 @@ extension ConfigurationKey {
             "native" is Patchbay's own client; "libusbmuxd" uses the library for streams.
             """),
         .init("devices.usbmuxd", \.devices.usbmuxd,
-            .optional(.text("\"/path\", \"UNIX:/path\", \"host:port\" or \"[v6]:port\"", where: { (try? UsbmuxAddress($0)) != nil })),
+            .optional(.text("\"/path\", \"UNIX:/path\", \"host:port\" or \"[v6]:port\"", where: { ServerAddress($0) != nil })),
             example: "/var/run/usbmuxd", """
             Where usbmuxd listens: "/path", "UNIX:/path", "host:port" or "[v6]:port".
             Default: $USBMUXD_SOCKET_ADDRESS, else /var/run/usbmuxd.
             """),
         .init("devices.serve_usbmuxd", \.devices.serveUsbmuxd,
             .optional(.text("\"unix:/path\": the mode of the unix socket keeps other users from your phones",
-                where: { (try? UsbmuxAddress($0))?.path != nil })),
+                where: { ServerAddress($0)?.path != nil })),
             example: "unix:/run/patchbay/tunnels/usbmuxd",
             check: { configuration, context in
                 guard configuration.devices.enabled || configuration.devices.serveUsbmuxd == nil else {

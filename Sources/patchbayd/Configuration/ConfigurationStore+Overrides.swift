@@ -40,7 +40,7 @@ extension ConfigurationStore.Override {
         add("broker.socket", socket, from: [BrokerSocketPath.variable, "RUNTIME_DIRECTORY", "XDG_RUNTIME_DIR"])
         add("broker.state_directory", directory, from: ["STATE_DIRECTORY", "XDG_STATE_HOME"])
         if let address = try? configuration.usbmuxdAddress(environment) {
-            add("devices.usbmuxd", address.description, from: [UsbmuxAddress.variable])
+            add("devices.usbmuxd", address.description, from: [ServerAddress.usbmuxdVariable])
         }
         return overrides
     }

@@ -9,7 +9,7 @@ enum DeviceClientKind: String, CaseIterable, Sendable {
     case libusbmuxd
 
     func client(of rig: UsbmuxdFixture, connectTimeout: Duration = .seconds(10)) -> any UsbmuxClient {
-        let address = UsbmuxAddress.unix(path: rig.socketPath)
+        let address = ServerAddress.unix(path: rig.socketPath)
         return switch self {
         case .native: NativeUsbmuxClient(address: address, connectTimeout: connectTimeout)
         case .libusbmuxd: LibusbmuxdClient(address: address)

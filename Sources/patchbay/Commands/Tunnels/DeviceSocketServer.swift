@@ -92,8 +92,8 @@ struct DeviceSocketServer: Sendable {
 
     /// Returns the socket of this machine's usbmuxd. Nil if usbmuxd has no unix socket, and if the variable names the
     /// socket at `path`, which would forward each request to itself.
-    private static func usbmuxd(_ environment: [String: String], except path: String) -> UsbmuxAddress? {
-        guard let address = try? UsbmuxAddress(environment: environment), let other = address.path else { return nil }
+    private static func usbmuxd(_ environment: [String: String], except path: String) -> ServerAddress? {
+        guard let address = try? ServerAddress(usbmuxdIn: environment), let other = address.path else { return nil }
         var (own, found) = (stat(), stat())
         guard stat(path, &own) == 0, stat(other, &found) == 0 else { return address }
         return own.st_dev == found.st_dev && own.st_ino == found.st_ino ? nil : address

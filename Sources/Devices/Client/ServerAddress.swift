@@ -3,32 +3,19 @@ import Glibc
 import Model
 import SystemIO
 
-/// The address of usbmuxd.
+/// The address of a server of phones: usbmuxd or adb.
 ///
 /// Accepts every form that tools write into `USBMUXD_SOCKET_ADDRESS`. libusbmuxd requires `UNIX:/path` and silently
 /// uses its default for a bare path. pymobiledevice3 requires the bare path and fails on `UNIX:`.
-package enum UsbmuxAddress: Hashable, Sendable {
+package enum ServerAddress: Hashable, Sendable {
     case unix(path: String)
     /// A host name or a numeric address without brackets.
     case tcp(host: String, port: UInt16)
 
-    /// The socket path of usbmuxd's own packages.
-    package static let standard = UsbmuxAddress.unix(path: "/var/run/usbmuxd")
-    package static let variable = "USBMUXD_SOCKET_ADDRESS"
-
-    /// - Throws: `UsbmuxError.badAddress` for any form other than `UNIX:/path`, `/path`, `host:port` and `[v6]:port`.
-    package init(_ text: String) throws(UsbmuxError) {
-        guard let address = Self.read(text) else { throw .badAddress(SanitizedText(text, limit: 200).text) }
+    /// Parses `UNIX:/path`, `/path`, `host:port` and `[v6]:port`. Returns nil for other text.
+    package init?(_ text: String) {
+        guard let address = Self.read(text) else { return nil }
         self = address
-    }
-
-    /// Reads the address from the environment; the standard address if the variable is unset or empty.
-    package init(environment: [String: String]) throws(UsbmuxError) {
-        guard let text = environment[Self.variable], !text.isEmpty else {
-            self = .standard
-            return
-        }
-        try self.init(text)
     }
 
     /// The path of the unix socket; nil for TCP.
@@ -39,15 +26,15 @@ package enum UsbmuxAddress: Hashable, Sendable {
         }
     }
 
-    /// The form that libusbmuxd accepts (`socket_connect_unix` requires the prefix).
-    var libusbmuxdForm: String {
+    /// True if only programs of this machine can be behind the address.
+    var isLocal: Bool {
         switch self {
-        case .unix(let path): "UNIX:\(path)"
-        case .tcp: description
+        case .unix: true
+        case .tcp(let host, _): host.hasPrefix("127.") && SocketAddress(numeric: host, port: 1) != nil || host == "::1"
         }
     }
 
-    private static func read(_ text: String) -> UsbmuxAddress? {
+    private static func read(_ text: String) -> ServerAddress? {
         if text.hasPrefix("/") { return read(path: text[...]) }
         if text.prefix(5).lowercased() == "unix:" { return read(path: text.dropFirst(5)) }
         guard case .tcp(let host?, let port)? = ListenAddress("tcp:\(text)"), port > 0, host.utf8.count <= 255,
@@ -57,7 +44,7 @@ package enum UsbmuxAddress: Hashable, Sendable {
         return .tcp(host: host, port: port)
     }
 
-    private static func read(path: Substring) -> UsbmuxAddress? {
+    private static func read(path: Substring) -> ServerAddress? {
         guard path.hasPrefix("/"), path.utf8.count <= ListenAddress.pathLimit, !path.utf8.contains(0) else {
             return nil
         }
@@ -65,7 +52,7 @@ package enum UsbmuxAddress: Hashable, Sendable {
     }
 }
 
-extension UsbmuxAddress: CustomStringConvertible {
+extension ServerAddress: CustomStringConvertible {
     package var description: String {
         switch self {
         case .unix(let path): path
@@ -74,18 +61,20 @@ extension UsbmuxAddress: CustomStringConvertible {
     }
 }
 
-extension UsbmuxAddress {
-    /// Connects to usbmuxd. Has no timeout: the caller sets one and cancels.
+extension ServerAddress {
+    /// Connects to the server. Has no timeout: the caller sets one and cancels.
+    ///
+    /// - Throws: `SocketError`; `CancellationError`.
     func connect() async throws -> Descriptor {
         switch self {
         case .unix(let path):
             return try await connect(to: .unix(path: path))
         case .tcp(let host, let port):
-            var failure = UsbmuxError.absent(self, errno: EADDRNOTAVAIL)
+            var failure = SocketError.failed(call: "connect", on: description, code: EADDRNOTAVAIL)
             for address in try await Self.addresses(of: host, port: port) {
                 do {
                     return try await connect(to: address)
-                } catch let error as UsbmuxError {
+                } catch let error as SocketError {
                     failure = error
                 }
             }
@@ -99,28 +88,15 @@ extension UsbmuxAddress {
             do {
                 return try await address.connect(within: .seconds(30))
             } catch SocketError.failed(_, _, EAGAIN) {
-                // usbmuxd's accept queue is full.
+                // The server's accept queue is full.
                 try await backoff.wait(clock: PollerClock())
-            } catch SocketError.failed(_, _, let code) {
-                throw error(code)
-            } catch let error as SocketError {
-                throw UsbmuxError.failed(call: "connecting to usbmuxd at \(self)", message: "\(error)")
             }
-        }
-    }
-
-    /// The error of a connect that failed with an errno.
-    func error(_ code: CInt) -> UsbmuxError {
-        switch code {
-        case ENOENT, ENOTDIR, ECONNREFUSED: .absent(self, errno: code)
-        case EACCES, EPERM: .permissionDenied(self)
-        default: .failed(call: "connecting to usbmuxd at \(self)", message: SocketError.message(for: code))
         }
     }
 }
 
-extension UsbmuxAddress {
-    /// Resolves the host name of a usbmuxd that listens on TCP.
+extension ServerAddress {
+    /// Resolves the host name of a server that listens on TCP.
     ///
     /// getaddrinfo(3) may query the network and blocks, so each lookup runs on a thread of its own. A cancelled caller
     /// continues at once.
@@ -139,14 +115,14 @@ extension UsbmuxAddress {
         var list: UnsafeMutablePointer<addrinfo>?
         let status = getaddrinfo(host, String(port), &hints, &list)
         guard status == 0 else {
-            throw UsbmuxError.failed(call: "the lookup of \(host)", message: String(cString: gai_strerror(status)))
+            throw SocketError.malformed("the host \(host) (\(String(cString: gai_strerror(status))))")
         }
         defer { freeaddrinfo(list) }
         let found = sequence(first: list) { $0?.pointee.ai_next }.prefix { $0 != nil }.compactMap { entry in
             entry.flatMap { address(in: $0.pointee) }
         }
         guard !found.isEmpty else {
-            throw UsbmuxError.failed(call: "the lookup of \(host)", message: "no IPv4 or IPv6 address")
+            throw SocketError.malformed("the host \(host) (no IPv4 or IPv6 address)")
         }
         return found
     }
