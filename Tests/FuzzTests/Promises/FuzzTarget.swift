@@ -1,5 +1,6 @@
 /// The parsers of untrusted input, by the names of their folders in `Corpus`.
 enum FuzzTarget: String, Sendable, CaseIterable {
+    case adb
     case base64
     case debug
     case events
@@ -18,6 +19,7 @@ enum FuzzTarget: String, Sendable, CaseIterable {
     /// - Throws: `Violation`; a crash of the parser ends the process.
     func check(_ input: [UInt8]) throws(Violation) {
         switch self {
+        case .adb: try ADBPromises.check(input)
         case .base64: try Base64Promises.check(input)
         case .debug: try DebugPromises.check(input)
         case .events: try EventPromises.check(input)

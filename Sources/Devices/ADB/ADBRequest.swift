@@ -1,0 +1,54 @@
+import Model
+
+/// The adb server's number of one attachment of a phone (`transport_id` of the device list); at least 1.
+///
+/// A cable and an emulator get a new number at each attachment. A phone over TCP keeps its number through an outage,
+/// and another phone at the same address may then have it. So compare the phone's serial at each return.
+package struct ADBTransportID: Hashable, Sendable, Comparable, CustomStringConvertible {
+    package let number: UInt64
+
+    /// Parses decimal digits. Returns nil for other text, and for 0, which adb uses for "any".
+    package init?(_ text: some StringProtocol) {
+        guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = UInt64(text), number > 0 else {
+            return nil
+        }
+        self.number = number
+    }
+
+    package var description: String { String(number) }
+
+    package static func < (one: ADBTransportID, other: ADBTransportID) -> Bool { one.number < other.number }
+}
+
+/// A request to the adb server, or to the phone to which the server switched the connection (AOSP services.txt).
+///
+/// The server reads one request after its answer to the one before. Requests that are sent together are lost.
+package struct ADBRequest: Hashable, Sendable {
+    /// The name of a service of the server or the phone, such as `host:devices-l`.
+    package let service: String
+
+    /// The longest request that adb servers accept: 64 KiB - 1, because the length has four digits.
+    private static let limit = 0xFFFF
+
+    private init(_ service: String) {
+        precondition(service.utf8.count <= Self.limit)
+        self.service = service
+    }
+
+    /// The list of devices, in one text.
+    package static let devices = ADBRequest("host:devices-l")
+    /// The list of devices now and at each change, each time in one text.
+    package static let trackDevices = ADBRequest("host:track-devices-l")
+    /// Switches the connection to a phone, which gets the next request.
+    package static func transport(_ id: ADBTransportID) -> ADBRequest { ADBRequest("host:transport-id:\(id)") }
+    /// Runs a command of the phone's shell. Its output, also that of errors, follows the answer until the end of the
+    /// stream.
+    package static func shell(_ command: String) -> ADBRequest { ADBRequest("shell:\(command)") }
+
+    /// The request on the wire: four hexadecimal digits of the length, and the text.
+    package var encoded: [UInt8] {
+        let text = Array(service.utf8)
+        let digits = String(text.count, radix: 16)
+        return Array((String(repeating: "0", count: 4 - digits.count) + digits).utf8) + text
+    }
+}
