@@ -8,12 +8,12 @@ import SystemIO
 
 /// The bounded history of the calls of apps' tools, and of the changes of endpoints between them. It is in memory only.
 ///
-/// A call takes one lock at its beginning and one at its end, for a constant time. Images are kept as they were delivered,
-/// in base64, and decoded when a client asks for them.
+/// A call takes one lock at its beginning and one at its end. Images are kept as they were delivered, in base64, and
+/// decoded when a client asks for them. `ActivityHistory` shares the places among the clients.
 package final class ActivityLog: Service {
     /// A call in progress, for `end`.
     package struct RunningCall: Sendable {
-        fileprivate let number: Int
+        fileprivate let id: UInt64
         fileprivate let start: ContinuousClock.Instant
         fileprivate let device: UDID?
         fileprivate let grant: String?
@@ -29,14 +29,10 @@ package final class ActivityLog: Service {
     }
 
     fileprivate struct State {
-        var calls: ActivityRing<ActivityRecord>
-        var changes: ActivityRing<ActivityRecord>
+        var calls: ActivityHistory
+        var changes: ActivityHistory
         var newest: UInt64 = 0
         var revision: UInt64 = 0
-        /// The size of the kept pictures in memory.
-        var pictureBytes = 0
-        /// The calls before this one have no picture.
-        var firstPicture = 1
         var apps: [EndpointID: App] = [:]
         var usage: UsageCounter
         var subscribers: [Int: AsyncStream<Void>.Continuation] = [:]
@@ -45,7 +41,6 @@ package final class ActivityLog: Service {
 
     /// The number of kept calls. Changes of endpoints do not take their places.
     package let limit: Int
-    private let pictureLimit: Int
     private let secrets: @Sendable () -> [[UInt8]]
     private let registry: EndpointRegistry
     private let now: @Sendable () -> Date
@@ -67,14 +62,13 @@ package final class ActivityLog: Service {
         now: @escaping @Sendable () -> Date = { Date() }
     ) {
         self.limit = limit
-        self.pictureLimit = pictureLimit
         self.registry = registry
         self.secrets = secrets
         self.now = now
         state = Mutex(
             State(
-                calls: ActivityRing(capacity: limit),
-                changes: ActivityRing(capacity: limit),
+                calls: ActivityHistory(capacity: limit, pictureLimit: pictureLimit),
+                changes: ActivityHistory(capacity: limit),
                 usage: UsageCounter(startingAt: now())
             )
         )
@@ -115,10 +109,11 @@ extension ActivityLog {
                 arguments: kept,
                 waitMilliseconds: wait.milliseconds
             )
-            state.append(\.calls, call: .call(call), at: id, app?.name ?? SanitizedText(id.text), date)
-            return (state.calls.newest, app?.device)
+            let name = app?.name ?? SanitizedText(id.text)
+            state.append(\.calls, .call(call), of: ActivityHistory.Holder(principal), at: id, name, date)
+            return (state.newest, app?.device)
         }
-        return RunningCall(number: number, start: .now, device: device, grant: client.grant, redactor: redactor)
+        return RunningCall(id: number, start: .now, device: device, grant: client.grant, redactor: redactor)
     }
 
     /// Records the end of a call.
@@ -135,11 +130,10 @@ extension ActivityLog {
             state.usage.record(isFailure: outcome.isFailure, device: call.device, grant: call.grant, at: date)
             state.revision += 1
             let revision = state.revision
-            let isKept: Void? = state.calls.update(call.number) { record in
+            let isKept = state.calls.update(call.id) { record in
                 record.end(outcome, text, picture, after: milliseconds, revision: revision)
             }
-            guard isKept != nil else { return }
-            if let picture { state.keptPicture(of: call.number, growth: picture.size, limit: pictureLimit) }
+            guard isKept else { return }
             for subscriber in state.subscribers.values { subscriber.yield() }
         }
     }
@@ -158,8 +152,9 @@ extension ActivityLog {
 
 extension ActivityLog.State {
     fileprivate mutating func append(
-        _ ring: WritableKeyPath<Self, ActivityRing<ActivityRecord>>,
-        call content: ActivityEntry.Content,
+        _ history: WritableKeyPath<Self, ActivityHistory>,
+        _ content: ActivityEntry.Content,
+        of holder: ActivityHistory.Holder,
         at id: EndpointID,
         _ app: SanitizedText,
         _ date: Date
@@ -167,25 +162,23 @@ extension ActivityLog.State {
         newest += 1
         revision += 1
         let entry = ActivityEntry(id: newest, at: date, endpoint: id, app: app, content: content)
-        let record = ActivityRecord(
-            entry: entry,
-            approvedApp: apps[id]?.approvedApp,
-            revision: revision,
-            number: self[keyPath: ring].newest + 1
+        let approvedApp = apps[id]?.approvedApp
+        self[keyPath: history].append(
+            ActivityRecord(entry: entry, holder: holder, approvedApp: approvedApp, revision: revision)
         )
-        let oldest = self[keyPath: ring].append(record)
-        pictureBytes -= oldest?.picture?.size ?? 0
         for subscriber in subscribers.values { subscriber.yield() }
     }
+}
 
-    /// Records the growth of a call's picture, and drops the oldest pictures until the rest fits.
-    fileprivate mutating func keptPicture(of number: Int, growth: Int, limit: Int) {
-        pictureBytes += growth
-        // A call may end after many newer ones.
-        firstPicture = max(min(firstPicture, number), calls.numbers?.lowerBound ?? 1)
-        while pictureBytes > limit, firstPicture <= calls.newest {
-            pictureBytes -= calls.update(firstPicture) { $0.dropPicture() } ?? 0
-            firstPicture += 1
+extension ActivityHistory.Holder {
+    /// The client of a call. The names that a client gives itself make no difference.
+    fileprivate init(_ principal: Principal) {
+        if let grant = principal.grant {
+            self = .grant(grant.id)
+        } else if let member = principal.member {
+            self = .host(member.host)
+        } else {
+            self = .user(principal.leaseHolder.name)
         }
     }
 }
@@ -214,7 +207,14 @@ extension ActivityLog {
             guard endpoint.approval == .approved, let text = Self.text(of: change, before) else { return }
             let name = change.kind == .removed ? "removed" : endpoint.state.rawValue
             let content = ActivityEntry.Content.change(text: text, state: name)
-            state.append(\.changes, call: content, at: endpoint.id, endpoint.activityName, date)
+            state.append(
+                \.changes,
+                content,
+                of: .endpoint(endpoint.id),
+                at: endpoint.id,
+                endpoint.activityName,
+                date
+            )
         }
     }
 
@@ -258,19 +258,16 @@ extension ActivityLog {
 
     /// Returns the call of an entry with its picture; nil if there is none that the client may see.
     package func record(_ id: UInt64, for principal: Principal) -> ActivityRecord? {
-        let record = state.withLock { state in state.calls.elements.first { $0.entry.id == id } }
+        let record = state.withLock { $0.calls[id] }
         return record.flatMap { $0.isVisible(to: principal) ? $0 : nil }
     }
 
     /// Keeps what was computed of a picture, unless the picture was dropped meanwhile.
     func keep(_ picture: ActivityPicture, of record: ActivityRecord) {
         state.withLock { state in
-            let growth = state.calls.update(record.number) { kept -> Int in
-                guard kept.entry.id == record.entry.id, let before = kept.picture else { return 0 }
-                kept.picture = picture
-                return picture.size - before.size
+            _ = state.calls.update(record.entry.id) { kept in
+                if kept.picture != nil { kept.picture = picture }
             }
-            state.keptPicture(of: record.number, growth: growth ?? 0, limit: pictureLimit)
         }
     }
 

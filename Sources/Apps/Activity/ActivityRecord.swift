@@ -8,15 +8,20 @@ package struct ActivityRecord: Sendable {
     private let approvedApp: SanitizedText?
     /// The number of the last change.
     package private(set) var revision: UInt64
-    /// The number in its ring.
-    let number: Int
+    /// The client or the endpoint that has a share of the history.
+    let holder: ActivityHistory.Holder
     package var picture: ActivityPicture?
 
-    init(entry: ActivityEntry, approvedApp: SanitizedText?, revision: UInt64, number: Int) {
+    init(
+        entry: ActivityEntry,
+        holder: ActivityHistory.Holder,
+        approvedApp: SanitizedText?,
+        revision: UInt64
+    ) {
         self.entry = entry
+        self.holder = holder
         self.approvedApp = approvedApp
         self.revision = revision
-        self.number = number
     }
 
     mutating func end(
@@ -37,12 +42,6 @@ package struct ActivityRecord: Sendable {
         )
         self.picture = picture
         self.revision = revision
-    }
-
-    /// Drops the picture, and returns its size in memory.
-    mutating func dropPicture() -> Int {
-        defer { picture = nil }
-        return picture?.size ?? 0
     }
 
     /// Returns whether a client may see the entry.

@@ -81,6 +81,28 @@ import Testing
         #expect(await log.entries(for: Self.owner).entries.allSatisfy { $0.picture == nil })
     }
 
+    @Test func `a busy grant pushes out its own calls and pictures, and not those of others`() async {
+        let (busy, other) = (Principal.holder(of: "g1", [.endpointCall]), Principal.holder(of: "g2", [.endpointCall]))
+        let log = Self.log(limit: 4, pictureLimit: 3 * Self.picture.utf8.count)
+        Self.call(log, "first", of: other, Self.image())
+        Self.call(log, "second", of: other)
+        for tool in ["a", "b", "c", "d", "e"] { Self.call(log, tool, of: busy, Self.image()) }
+
+        #expect(await Self.tools(log) == ["first", "second", "d", "e"])
+        #expect(await log.entries(for: Self.owner).entries.map { $0.picture != nil } == [true, false, true, true])
+        Self.call(log, "mine", Self.image())
+        Self.call(log, "mine too")
+        #expect(await Self.tools(log) == ["second", "e", "mine", "mine too"])
+        #expect(await Self.tools(log, for: busy) == ["e"])
+    }
+
+    @Test func `of many grants with one call each, the newest are kept`() async {
+        let log = Self.log(limit: 2)
+        for grant in 1...5 { Self.call(log, "\(grant)", of: .holder(of: "g\(grant)", [.endpointCall]), Self.image()) }
+
+        #expect(await Self.tools(log) == ["4", "5"])
+    }
+
     @Test func `a grant sees its own calls, and an owner all`() async {
         let log = Self.log(limit: 10)
         let (one, other) = (
