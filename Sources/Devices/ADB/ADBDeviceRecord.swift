@@ -6,7 +6,7 @@ package enum ADBState: Hashable, Sendable {
     case ready
     /// The phone does not answer, or is no longer there.
     case offline
-    /// Nobody has allowed this machine on the phone.
+    /// The phone has not allowed this machine.
     case unauthorized
     /// The phone is being asked, or the connection is being made.
     case authorizing
@@ -48,11 +48,15 @@ package struct ADBDeviceRecord: Hashable, Sendable {
 
     /// Reads a list. Ignores lines that are damaged, that repeat a transport, and those after the limit.
     package static func list(_ text: [UInt8]) -> [ADBDeviceRecord] {
+        var records: [ADBDeviceRecord] = []
         var known: Set<ADBTransportID> = []
-        return text.split(separator: UInt8(ascii: "\n")).lazy
-            .compactMap { ADBDeviceRecord(line: String(decoding: $0, as: UTF8.self)) }
-            .filter { known.insert($0.transportID).inserted }
-            .prefix(limit).map { $0 }
+        for line in text.split(separator: UInt8(ascii: "\n")) where records.count < limit {
+            guard let record = ADBDeviceRecord(line: String(decoding: line, as: UTF8.self)),
+                known.insert(record.transportID).inserted
+            else { continue }
+            records.append(record)
+        }
+        return records
     }
 
     /// Reads `SERIAL STATE [usb:PATH] [KEY:VALUE …] transport_id:N`. Ignores unknown keys.
