@@ -56,6 +56,8 @@ package struct UsbmuxPlanner: ConnectPlanner {
                 "nothing listens on port \(route.port) of \(phone); start the app, or check the port"
             )
         case .rejected(UsbmuxResult.badDevice.code): return .absent(route.udid)
+        case .refused(let reason):
+            return DialError(.failed, "\(phone) cannot be reached: \(reason)")
         case .rejected(let code):
             let error = UsbmuxError.result(UsbmuxResult(code: code), request: "Connect")
             return DialError(.failed, "\(phone) cannot be reached: \(error)")

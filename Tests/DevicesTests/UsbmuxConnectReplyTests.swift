@@ -36,7 +36,9 @@ import Testing
     }
 
     @Test func `every other reply is rejected, a result with its code`() {
-        for code in [1, 2, 3] as [UInt32] { #expect(evaluate(MuxMessage.result(code)) == .rejected(code: code)) }
+        for code in [1, 2, 3] as [UInt32] {
+            #expect(evaluate(MuxMessage.result(code)) == .failed(.rejected(code: code)))
+        }
         let others = [
             MuxMessage.result(0, tag: 77),
             MuxMessage.buid(),
@@ -44,7 +46,7 @@ import Testing
             UsbmuxHeader(length: 3, version: 1, kind: 8, tag: 1).encoded,
             Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8),
         ]
-        for other in others { #expect(evaluate(other) == .rejected(code: nil)) }
+        for other in others { #expect(evaluate(other) == .failed(.closed)) }
     }
 
     @Test func `the plan of a route has the DeviceID of now, and an absent device has none`() async throws {
@@ -62,7 +64,7 @@ import Testing
                 return
             }
             #expect(address == .unix(path: fake.path) && present.halfClose == .destroys)
-            #expect(handshake.request == UsbmuxRequest.connect(deviceID: 41, port: 80).message.encoded)
+            #expect(handshake.requests[0] == UsbmuxRequest.connect(deviceID: 41, port: 80).message.encoded)
             #expect(present.limitKey?.device == 41 && present.linkCheck != nil)
             await #expect(throws: DialError.self) { _ = try await plan(Phones.two) }
         }

@@ -115,7 +115,9 @@ package actor ADBFixture {
         try await stream.send(Array((String(repeating: "0", count: 4 - length.count) + length + service).utf8))
         let answer = String(decoding: try await stream.receiveToEnd(), as: UTF8.self)
         // The server closes the connection of `host:emulator` without an answer.
-        guard answer.hasPrefix("OKAY") || answer.isEmpty else { throw TestSupportError("adb answered \(service) with \(answer)") }
+        guard answer.hasPrefix("OKAY") || answer.isEmpty else {
+            throw TestSupportError("adb answered \(service) with \(answer)")
+        }
         return String(answer.dropFirst(8))
     }
 

@@ -32,7 +32,7 @@ package final class InterruptedUsbmuxClient: UsbmuxClient {
         guard case .socket(let address, let handshake?) = method else { return method }
         let counting = ConnectPlan.Method.socket(
             address,
-            ConnectPlan.Handshake(request: handshake.request, evaluate: handshake.evaluate) { [self] number in
+            ConnectPlan.Handshake(requests: handshake.requests, evaluate: handshake.evaluate) { [self] number in
                 state.withLock { ($0.connected, $0.lastDeviceID) = ($0.connected + 1, handle.deviceID) }
                 return handshake.verify(number)
             }

@@ -14,7 +14,7 @@ struct PlannedConnectionTests {
     private static let route = Route.usb(USBRoute(udid: TunnelTableFixture.udid, port: 1))
     private static let network = Route.network(NetworkRoute(address: "192.0.2.1", port: 1))
 
-    /// Plans streams to a unix socket. The request is "R", and the replies are "OK" and "NO".
+    /// Plans streams to a unix socket. The replies are "OK" and "NO".
     private final class FakePlanner: ConnectPlanner {
         let failures = Mutex<[ConnectPlan.AttemptFailure]>([])
         /// The open permits, and the most of them at one time.
@@ -26,10 +26,11 @@ struct PlannedConnectionTests {
         private let path: String
         private let verify: @Sendable () -> Bool
         private let timeout: Duration
-        private let hasHandshake: Bool
+        /// The requests of the handshake; empty for none.
+        private let requests: [String]
 
-        init(_ path: String, timeout: Duration, hasHandshake: Bool, verify: @escaping @Sendable () -> Bool) {
-            (self.path, self.timeout, self.hasHandshake, self.verify) = (path, timeout, hasHandshake, verify)
+        init(_ path: String, timeout: Duration, requests: [String], verify: @escaping @Sendable () -> Bool) {
+            (self.path, self.timeout, self.requests, self.verify) = (path, timeout, requests, verify)
         }
 
         private final class Permit: Sendable {
@@ -44,16 +45,16 @@ struct PlannedConnectionTests {
         /// The plan of port 2 leads to another server, which accepts no connection.
         func plan(for route: Route) -> ConnectPlan {
             let handshake = ConnectPlan.Handshake(
-                request: Array("R".utf8),
+                requests: requests.map { Array($0.utf8) },
                 evaluate: { bytes in
                     if bytes.count < 2 { return .incomplete }
-                    return bytes.prefix(2).elementsEqual("OK".utf8) ? .accepted(length: 2) : .rejected(code: 7)
+                    return bytes.prefix(2).elementsEqual("OK".utf8) ? .accepted(length: 2) : .failed(.rejected(code: 7))
                 },
                 verify: { [verify] _ in verify() }
             )
             return ConnectPlan(
                 route: route,
-                method: .socket(.unix(path: route.port == 2 ? path + "2" : path), hasHandshake ? handshake : nil),
+                method: .socket(.unix(path: route.port == 2 ? path + "2" : path), requests.isEmpty ? nil : handshake),
                 timeout: timeout,
                 limitKey: ConnectLimitKey(server: self, device: 1),
                 acquirePermit: { [self] in hasPermits.withLock { $0 } ? Permit(self) : nil },
@@ -75,7 +76,7 @@ struct PlannedConnectionTests {
     private func withTunnel(
         routes: [Route] = [Self.route],
         timeout: Duration = .seconds(10),
-        hasHandshake: Bool = true,
+        requests: [String] = ["R"],
         backlog: CInt = 128,
         pause: Duration = .zero,
         verify: @escaping @Sendable () -> Bool = { true },
@@ -87,7 +88,7 @@ struct PlannedConnectionTests {
             let server = try LoopbackServer(unixPath: path, backlog: backlog, pause: pause, serve: serve)
             scratch.atEnd { server.stop() }
             let silent = try Listener(on: .unix(path: path + "2"))
-            let planner = FakePlanner(path, timeout: timeout, hasHandshake: hasHandshake, verify: verify)
+            let planner = FakePlanner(path, timeout: timeout, requests: requests, verify: verify)
             fixture.resolver.set(.success(routes))
             let table = try await fixture.table(planner)
             try await fixture.running(table) { try await body(table, try await table.create(fixture.spec()), planner) }
@@ -118,6 +119,26 @@ struct PlannedConnectionTests {
             client.finish()
             try await eventually("the permit is released") { planner.permits.withLock { $0.open } == 0 }
             #expect(await table.list().first?.statistics.failures == [:])
+        }
+    }
+
+    @Test func `a request is sent after the reply to the one before`() async throws {
+        let serve: @Sendable (CInt) -> Void = { number in
+            for request in ["one", "two"] {
+                var bytes = [UInt8](repeating: 0, count: 16)
+                // A longer message contains a request that came too early.
+                guard recv(number, &bytes, bytes.count, 0) == 3, bytes.starts(with: request.utf8) else { return }
+                usleep(20_000)
+                _ = BlockingStream.send(Array("OK".utf8)[...], to: number)
+            }
+            _ = BlockingStream.send(Array("hello".utf8)[...], to: number)
+        }
+        try await withTunnel(requests: ["one", "two"], serve: serve) { _, tunnel, planner in
+            let client = try await SocketStream.connect(to: try fixture.address(tunnel))
+            try await client.send([7])
+
+            #expect(try await client.receive(5) == Array("hello".utf8))
+            #expect(planner.failures.withLock { $0 } == [])
         }
     }
 
@@ -326,7 +347,7 @@ struct PlannedConnectionTests {
 
     @Test func `a listener that opens during the connect is found before a byte of the client is sent`() async throws {
         let serve: @Sendable (CInt) -> Void = { Self.waitForEnd($0) }
-        try await withTunnel(routes: [Self.network], hasHandshake: false, serve: serve) { _, tunnel, planner in
+        try await withTunnel(routes: [Self.network], requests: [], serve: serve) { _, tunnel, planner in
             planner.allowedChecks.withLock { $0 = 1 }
             let address = try fixture.address(tunnel)
 

@@ -47,7 +47,7 @@ package final class NativeUsbmuxClient: UsbmuxClient {
 
     package func method(for route: USBRoute, to handle: DeviceMonitor.Handle) -> ConnectPlan.Method {
         let handshake = ConnectPlan.Handshake(
-            request: UsbmuxRequest.connect(deviceID: handle.deviceID, port: route.port).message.encoded,
+            requests: [UsbmuxRequest.connect(deviceID: handle.deviceID, port: route.port).message.encoded],
             evaluate: handle.session.evaluate,
             verify: { handle.session.owns(connection: $0) }
         )

@@ -34,11 +34,11 @@ enum UsbmuxConnectReply {
         do {
             guard let message = try decoder.next() else { return .incomplete }
             guard message.tag == UsbmuxConnection.tag, case .result(let result) = try UsbmuxReply(message) else {
-                return .rejected(code: nil)
+                return .failed(.closed)
             }
-            return result == .ok ? .accepted(length: length) : .rejected(code: result.code)
+            return result == .ok ? .accepted(length: length) : .failed(.rejected(code: result.code))
         } catch {
-            return .rejected(code: nil)
+            return .failed(.closed)
         }
     }
 }

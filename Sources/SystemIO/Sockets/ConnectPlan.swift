@@ -27,22 +27,23 @@ package final class ConnectPlan: Sendable {
             case incomplete
             /// The reply has this length in bytes. The peer's own bytes follow.
             case accepted(length: Int)
-            /// The reply is a refusal, with the peer's code if it has one.
-            case rejected(code: UInt32?)
+            /// The reply is a refusal, or is invalid.
+            case failed(AttemptFailure)
         }
 
-        package let request: [UInt8]
-        /// Evaluates every byte received so far. Called on the connector's thread.
+        /// The requests. Each is sent after the reply to the one before, and there is at least one.
+        package let requests: [[UInt8]]
+        /// Evaluates the bytes received since the last request. Called on the connector's thread.
         package let evaluate: @Sendable (UnsafeRawBufferPointer) -> Result
-        /// True if the expected peer accepted the connected socket. Called after the reply.
+        /// True if the expected peer accepted the connected socket. Called after the last reply.
         package let verify: @Sendable (CInt) -> Bool
 
         package init(
-            request: [UInt8],
+            requests: [[UInt8]],
             evaluate: @escaping @Sendable (UnsafeRawBufferPointer) -> Result,
             verify: @escaping @Sendable (CInt) -> Bool
         ) {
-            self.request = request
+            self.requests = requests
             self.evaluate = evaluate
             self.verify = verify
         }
@@ -53,6 +54,8 @@ package final class ConnectPlan: Sendable {
         case system(CInt)
         /// The peer refused the handshake with this code.
         case rejected(code: UInt32)
+        /// The peer refused the handshake with this reason.
+        case refused(SanitizedText)
         /// The peer closed without a reply, gave an invalid one, or is not the expected peer.
         case closed
         case timedOut

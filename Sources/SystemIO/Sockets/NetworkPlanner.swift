@@ -74,7 +74,7 @@ package struct NetworkPlanner: ConnectPlanner {
                 .unreachable,
                 "\(address) is not reachable (\(SocketError.message(forConnect: code))); check that both machines are in the same network"
             )
-        case .rejected, .closed, .noPermit:
+        case .rejected, .refused, .closed, .noPermit:
             return DialError(.failed, "\(address) could not be connected to: \(failure)")
         }
     }

@@ -22,6 +22,8 @@ final class PendingConnection {
     /// The time at which the slot of the server is released.
     var slotRelease: MonotonicInstant?
     var fallback: FallbackRequest?
+    /// The index of the handshake's request that was sent last.
+    private var requestIndex = 0
     /// The reason why the plan failed; nil before that, and after its timeout.
     private(set) var failure: ConnectPlan.AttemptFailure?
     /// The target whose plan was selected; nil before that.
@@ -191,6 +193,7 @@ extension PendingConnection {
     func connect(watch: (_ number: CInt, _ isConnecting: Bool) -> Bool) -> ConnectionState.Event? {
         guard let plan, case .socket(let address, _) = plan.method else { return failed(.closed) }
         guard plan.isAllowed?() != false else { return failed(.forbidden) }
+        requestIndex = 0
         guard let socket = try? address.makeSocket() else { return failed(.system(errno)) }
         let number = socket.number
         guard let code = try? address.startConnect(number) else { return failed(.system(EINVAL)) }
@@ -235,22 +238,26 @@ extension PendingConnection {
         return handshake
     }
 
-    /// Sends the request of the handshake. It fits into the send buffer of a new socket.
+    /// Sends a request of the handshake. It fits into the send buffer of a new socket.
     func sendRequest() -> ConnectionState.Event? {
-        let sent = handshake?.request.withUnsafeBytes { target?.send($0) == $0.count }
+        let sent = handshake?.requests[requestIndex].withUnsafeBytes { target?.send($0) == $0.count }
         return sent == true ? nil : failed(.closed)
     }
 
-    /// Reads the reply of the handshake. The target's bytes after it stay in the socket.
+    /// Reads a reply of the handshake. The target's bytes after the last one stay in the socket.
     private func readReply(_ pool: RelayBufferPool) -> ConnectionState.Event? {
         guard let handshake, let number = target?.number else { return failed(.closed) }
         let count = target?.peek(into: pool.scratch) ?? 0
         guard count > 0 else { return count < 0 && (errno == EAGAIN || errno == EINTR) ? nil : failed(.closed) }
         switch handshake.evaluate(UnsafeRawBufferPointer(rebasing: pool.scratch[..<count])) {
         case .incomplete: return target?.isEnding == true ? failed(.closed) : nil
-        case .rejected(let code): return failed(code.map { .rejected(code: $0) } ?? .closed)
+        case .failed(let failure): return failed(failure)
         case .accepted(let length):
             _ = target?.receive(into: UnsafeMutableRawBufferPointer(rebasing: pool.scratch[..<length]))
+            guard requestIndex + 1 == handshake.requests.count else {
+                requestIndex += 1
+                return sendRequest()
+            }
             return handshake.verify(number) ? .verified : failed(.closed)
         }
     }
