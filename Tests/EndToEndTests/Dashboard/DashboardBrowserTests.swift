@@ -22,7 +22,7 @@ import Testing
 
         for await _ in demo.transcript.elements() {}
         #expect(status == .exited(0), "\(demo.log)")
-        #expect(demo.output.count { $0.hasPrefix("ok: ") } >= 30)
+        #expect(demo.output.count { $0.hasPrefix("ok: ") } >= 34)
         for failure in demo.output where failure.hasPrefix("FAILED: ") { Issue.record("\(failure)") }
     }
 }

@@ -1,5 +1,6 @@
 """An app: the form of a tool, its live screen, its states, and its approval."""
 import json
+import time
 
 from page import open_page
 
@@ -96,6 +97,31 @@ def looking_takes_no_lease(page, base, code, id):
     page.wait_for_timeout(5000)
     assert 1 <= len(pictures) - before <= 11, len(pictures) - before
     assert not leases
+
+
+def many_viewers(page, base, code, id, received, watch, tabs=8, seconds=4):
+    """Tabs, and other clients that look as tabs do, see new pictures, for which the app takes one screenshot at a time.
+
+    `watch` starts the other clients, and returns a function that ends them and returns what each one was answered.
+    """
+    open_page(page, base, code, f"/e/{id}")
+    pages = [page] + [page.context.new_page() for _ in range(tabs - 1)]
+    answers = [[] for _ in pages]
+    for tab, seen in zip(pages, answers):
+        tab.on("response", lambda response, seen=seen: seen.append(response.status) if "/screen/picture" in response.url else None)
+        if tab != page:
+            tab.goto(f"{base}/#/e/{id}", wait_until="commit")
+    for tab in pages:
+        tab.wait_for_selector(".v-surface:not(.is-empty)")
+    end, before, began = watch(), len(received()), time.monotonic()
+    for seen in answers:
+        seen.clear()
+    page.wait_for_timeout(seconds * 1000)
+    shots, passed = received()[before:], time.monotonic() - began
+    answers += end()
+    assert all(answers) and {status for seen in answers for status in seen} <= {200, 304}, answers
+    assert {shot["at once"] for shot in received()} == {1}, received()
+    assert 1 <= len(shots) <= 2 * passed + 1, (len(shots), passed)
 
 
 def leased_by_another(page, base, code, id, holder):

@@ -19,6 +19,33 @@ def hostile_names(page, base, code, views=("/", "/wall")):
         no_overflow(page)
 
 
+REPORT = set("html head meta title style body h1 dl dt dd ol li div span time bdi pre figure img figcaption".split())
+
+
+def hostile_report(page, file, texts):
+    """In the exported report the texts of strangers are text: no element, script, link or request comes of them."""
+    requests = []
+    page.on("dialog", lambda dialog: (_ for _ in ()).throw(AssertionError("a name ran as a script")))
+    page.on("request", lambda request: requests.append(request.url) if not request.url.startswith("data:image/") else None)
+    page.goto(f"file://{file}")
+    elements, attributes = page.evaluate("""() => {
+        const all = [...document.querySelectorAll('*')];
+        return [all.map(one => one.localName), all.flatMap(one => one.getAttributeNames())];
+    }""")
+    assert set(elements) <= REPORT, set(elements) - REPORT
+    allowed = {"lang", "charset", "http-equiv", "content", "name", "id", "class", "datetime", "width", "alt", "src"}
+    assert set(attributes) <= allowed, set(attributes) - allowed
+    text = page.inner_text("body")
+    missing = [each for each in texts if each not in text]
+    assert not missing, (missing, text[:1000])
+    assert not any(sign in page.content() for sign in "\u202e\x1b"), "a sign turns or colours the text around it"
+    assert page.evaluate("[...document.images].length && [...document.images].every(image => image.naturalWidth)")
+    for width in (360, 1440):
+        page.set_viewport_size({"width": width, "height": 900})
+        no_overflow(page)
+    assert requests == [page.url], requests
+
+
 def no_overflow(page):
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), "scrolls sideways"
 

@@ -77,3 +77,31 @@ def watch_a_lease(page, base, code, endpoint, holder, take):
     assert holder in page.locator("dialog").inner_text()
     page.locator("dialog").get_by_role("button", name="Break the lease").click()
     card.wait_for(state="detached")
+
+
+def queue_for_a_lease(page, base, code, endpoint, take, end):
+    """A person waits for a phone that an agent has, gets it in turn, and leaves it to the next one.
+
+    `take` takes the lease for a client or waits for it, and returns a function that awaits it; `end` ends a lease.
+    """
+    open_page(page, base, code, "/leases")
+    held = take("first")()
+    card = page.locator(".v-lease", has_text=endpoint)
+    card.get_by_text("first").wait_for()
+    page.click("text=Take a lease…")
+    page.select_option("dialog select >> nth=0", endpoint)
+    page.check("dialog input[type=checkbox]")
+    page.click("text=Take the lease")
+    page.wait_for_selector("dialog >> text=Waiting for your turn…")
+    card.get_by_text("1 waiting").wait_for()
+    next = take("second")
+    card.get_by_text("2 waiting").wait_for()
+    assert "first" in card.inner_text() and "second" not in card.inner_text()
+    end("first", held["id"])
+    page.wait_for_selector("dialog", state="detached")
+    card.get_by_text("You", exact=True).wait_for()
+    card.get_by_text("1 waiting").wait_for()
+    card.get_by_role("button", name="End", exact=True).click()
+    card.get_by_text("second").wait_for()
+    end("second", next()["id"])
+    card.wait_for(state="detached")

@@ -8,9 +8,10 @@ CHROMIUM = "/usr/bin/chromium-headless-shell"
 
 @contextmanager
 def browser():
-    """Yields a Chromium; as root it has no sandbox, and a container may have a small /dev/shm."""
+    """Yields a Chromium; as root it has no sandbox, a container may have a small /dev/shm, and evil.test leads to this machine."""
+    arguments = ["--no-sandbox", "--disable-dev-shm-usage", "--host-resolver-rules=MAP evil.test 127.0.0.1"]
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
         yield chromium
         chromium.close()
 

@@ -3,11 +3,13 @@
 import http.client
 import json
 import os
+import queue
 import shutil
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 
@@ -37,6 +39,13 @@ def eventually(check, seconds=60):
         assert time.monotonic() < end, f"not within {seconds} s"
         time.sleep(0.05)
     return found
+
+
+def later(work):
+    """Runs work in a thread, and returns a function that awaits its result."""
+    results = queue.Queue()
+    threading.Thread(target=lambda: results.put(work()), daemon=True).start()
+    return lambda: results.get(timeout=60)
 
 
 def settle(seconds=3):
@@ -154,6 +163,27 @@ class Agent:
 
     def call(self, tool, **arguments):
         return self.ask("tools/call", {"name": tool, "arguments": arguments})
+
+
+def watch(endpoint, count):
+    """Starts clients that ask for the screen of an app twice a second. Returns a function that ends them and returns their answers."""
+    ending, token = threading.Event(), grant("viewers", "registry.read", "endpoint.call")
+
+    def look():
+        answers = []
+        while not ending.wait(0.5):
+            connection = http.client.HTTPConnection("127.0.0.1", 7282, timeout=60)
+            connection.request("GET", f"/v1/endpoints/{endpoint}/screen/picture?width=320", headers={"Authorization": f"Bearer {token}"})
+            answers.append(connection.getresponse().status)
+            connection.close()
+        return answers
+
+    viewers = [later(look) for _ in range(count)]
+
+    def end():
+        ending.set()
+        return [answers() for answers in viewers]
+    return end
 
 
 def request_access(name):

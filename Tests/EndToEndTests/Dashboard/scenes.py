@@ -16,6 +16,7 @@ import bench
 import connection
 import decisions
 import device
+import foreign
 import page as pages
 import rig
 from rig import BASE, PHONE, code
@@ -98,6 +99,36 @@ def hostile(page, bench_):
     appearance.hostile_names(page, BASE, code(), views)
 
 
+def other_pages(page, _):
+    lists = ("endpoints", "leases", "tunnels", "invites", "grants")
+
+    def state():
+        return {name: sorted(each["id"] for each in rig.api("GET", f"/v1/{name}")[1][name]) for name in lists}
+    foreign.other_pages(page, BASE, code(), code(), state)
+    foreign.rebinding(page, "evil.test", 7282)
+
+
+def report(page, bench_):
+    rig.patchbay("activity", "--html", "report.html")
+    texts = ["<img src=x onerror=alert(1)>", "<script>alert(1)</script>", "<b>bold</b>", "javascript:alert(1)", "x" * 1000]
+    appearance.hostile_report(page, os.path.abspath("report.html"), texts)
+
+
+def viewers(page, _):
+    id, received = rig.screen_app("Slow", "slow")
+    app.many_viewers(page, BASE, code(), id, received, lambda: rig.watch(id, 12))
+
+
+def queue(page, _):
+    tokens = {}
+
+    def take(client):
+        tokens[client] = rig.grant(client, "registry.read", "endpoint.call")
+        asked = {"endpoint": SHOP, "seconds": 60, "waitSeconds": 120}
+        return rig.later(lambda: rig.api("POST", "/v1/leases", asked, tokens[client])[1])
+    decisions.queue_for_a_lease(page, BASE, code(), SHOP, take, lambda client, id: rig.api("DELETE", f"/v1/leases/{id}", token=tokens[client]))
+
+
 def views(bench_):
     return ("/", f"/e/{bench_.screen}", f"/e/{SHOP}?tab=tools", f"/d/{PHONE}", "/activity", "/access", "/tunnels", "/leases", "/use", "/wall")
 
@@ -105,6 +136,7 @@ def views(bench_):
 # Each with True if the browser may report a refused request.
 SCENES = {
     "a code works once": (used_code, True),
+    "other pages": (other_pages, True),
     "first paint": (first_paint, False),
     "no layout shift": (lambda page, _: appearance.no_layout_shift(page, BASE, code()), False),
     "search": (lambda page, _: bench.search_and_clear(page, BASE, code(), "devicekit"), False),
@@ -119,6 +151,7 @@ SCENES = {
     "form": (lambda page, it: app.form_of_a_tool(page, BASE, code(), it.screen, "cart", {"count": "2", "note": "tea"}, {"count": 2, "note": "tea"}), False),
     "states": (lambda page, _: app.states(page, BASE, code(), "debug-app-127-0-0-1", "pay"), False),
     "looking": (lambda page, it: app.looking_takes_no_lease(page, BASE, code(), it.screen), False),
+    "viewers": (viewers, False),
     "tap": (lambda page, it: app.tap_and_see(page, BASE, code(), it.screen, tapped(it)), False),
     "exact taps": (lambda page, it: app.tap_is_exact(page, BASE, code(), it.screen, 360, 740), False),
     "request": (asks, False),
@@ -127,10 +160,12 @@ SCENES = {
     "tunnel": (lambda page, _: decisions.tunnel(page, BASE, code(), SHOP), False),
     "own lease": (lambda page, it: decisions.lease(page, BASE, code(), it.bank), False),
     "other lease": (lambda page, it: decisions.watch_a_lease(page, BASE, code(), SHOP, "night-tests", it.take_lease), False),
+    "queue": (queue, False),
     "timeline": (lambda page, _: activity.step_with_keys(page, BASE, code()), False),
     "pictures": (lambda page, _: activity.pictures_side_by_side(page, BASE, code(), "tap"), False),
     "new call": (lambda page, it: activity.arrives_by_itself(page, BASE, code(), lambda: it.agent.call("screenshot")), False),
     "hostile names": (hostile, False),
+    "report": (report, False),
     "narrow": (lambda page, it: appearance.fits(page, BASE, code(), views(it), (360,)), False),
     "axe": (lambda page, it: appearance.accessible(page, BASE, code(), views(it)), False),
     "restart": (lambda page, _: connection.disconnected_and_back(page, BASE, code(), rig.stop_broker, rig.start_broker), True),
@@ -140,7 +175,7 @@ SCENES = {
 def tapped(bench_):
     """Returns a function that reads the calls which the app receives from now on."""
     before = len(bench_.received())
-    return lambda: bench_.received()[before:]
+    return lambda: [call for call in bench_.received()[before:] if call["tool"] != "screenshot"]
 
 
 def play(browser, name, bench_):
@@ -160,8 +195,8 @@ def play(browser, name, bench_):
         return True
     except Exception as error:
         place = [frame for frame in traceback.extract_tb(error.__traceback__) if "site-packages" not in frame.filename][-1]
-        print(f"FAILED: {name}: {place.name} line {place.lineno}: {str(error)[:1200]} {errors[:3]}", flush=True)
-        page.screenshot(path=f"{name.replace(' ', '-')}.png")
+        file = os.path.basename(place.filename)
+        print(f"FAILED: {name}: {file}:{place.lineno} ({place.name}): {error!r:.1200} {errors[:3]}", flush=True)
         return False
     finally:
         context.close()

@@ -1,7 +1,8 @@
 """An app whose screen a person operates: an MCP server with tools to take a screenshot, tap, swipe and type.
 
-A tap in a row of the screen marks the row. `hostile` gives its tools, results and links the texts of an attacker.
-Prints "listening on PORT", and one line of JSON for each call.
+A tap in a row of the screen marks the row. `hostile` gives its tools, results and links the texts of an attacker, and with
+`slow` a screenshot takes 0.3 s. Prints "listening on PORT", and one line of JSON for each call; that of a screenshot says
+how many are taken at the same time.
 """
 
 import base64
@@ -9,6 +10,8 @@ import http.server
 import json
 import struct
 import sys
+import threading
+import time
 import zlib
 
 WIDTH, HEIGHT, ROW, TOP = 390, 844, 112, 96
@@ -18,6 +21,7 @@ BACKGROUND, BAR, CARD, LINE, TEXT, MARKED, PICTURE, GOOD, DARK = range(9)
 HOSTILE = "<img src=x onerror=alert(1)>\u202e\u001b[31m</script>"
 NUMBERS = {"x": {"type": "number"}, "y": {"type": "number"}}
 marked, typed = set(), []
+screenshots, lock = 0, threading.Lock()
 
 
 def png():
@@ -71,18 +75,29 @@ def tools():
 
 
 def call(name, arguments):
-    if name != "screenshot":
-        print(json.dumps({"tool": name, "arguments": arguments}), flush=True)
     if name == "screenshot":
-        return [{"type": "image", "data": base64.b64encode(png()).decode(), "mimeType": "image/png"}]
+        return [screenshot()]
+    print(json.dumps({"tool": name, "arguments": arguments}), flush=True)
     if name == "tap":
         marked.symmetric_difference_update({int((arguments["y"] - TOP - 14) // ROW)})
     if name == "type_text":
         typed.append(arguments["text"])
     if is_hostile:
         link = {"type": "resource_link", "uri": "javascript:alert(1)", "name": HOSTILE}
-        return [{"type": "text", "text": HOSTILE + "x" * 10_000}, link]
+        return [link, {"type": "text", "text": HOSTILE + "x" * 10_000}]
     return [{"type": "text", "text": json.dumps({"done": name, "cart": len(marked)})}]
+
+
+def screenshot():
+    global screenshots
+    with lock:
+        screenshots += 1
+        print(json.dumps({"tool": "screenshot", "at once": screenshots}), flush=True)
+    time.sleep(0.3 if is_slow else 0)
+    image = {"type": "image", "data": base64.b64encode(png()).decode(), "mimeType": "image/png"}
+    with lock:
+        screenshots -= 1
+    return image
 
 
 class App(http.server.BaseHTTPRequestHandler):
@@ -118,7 +133,7 @@ class App(http.server.BaseHTTPRequestHandler):
         pass
 
 
-is_hostile = "hostile" in sys.argv[1:]
+is_hostile, is_slow = "hostile" in sys.argv[1:], "slow" in sys.argv[1:]
 server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), App)
 print("listening on", server.server_port, flush=True)
 server.serve_forever()
