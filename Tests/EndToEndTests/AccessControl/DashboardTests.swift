@@ -4,7 +4,7 @@ import Model
 import TestSupport
 import Testing
 
-/// The dashboard's page and the sign-in of owners, with real users, listeners and a real browser.
+/// The dashboard's page and the sign-in of owners, with real users and listeners.
 @Suite(.needs(.root, .python), .scratchFolder) struct DashboardTests {
     private let scratch = ScratchFolder.current
     private static let script = String(#filePath.dropLast("DashboardTests.swift".count)) + "dashboard.py"
@@ -78,21 +78,6 @@ import Testing
                 "stream: ended",
             ]
         )
-    }
-
-    @Test(.needs(.browser)) func `a page of another origin gets no session, and the dashboard opens`() async throws {
-        let (broker, port, page) = try await startBroker()
-        let lines = try await run(
-            "browser",
-            broker.socket,
-            port,
-            page,
-            try scratch.makeFolder("browser"),
-            within: .seconds(120)
-        )
-
-        #expect(lines.first == #"attacker: {"json":"TypeError","simple":"opaque","page":"TypeError"}"#)
-        #expect(lines.dropFirst() == ["code afterwards: 201", "dashboard: True"])
     }
 
     @Test func `the command prints an address whose code signs in`() async throws {

@@ -3,7 +3,6 @@
   attacks SOCKET PORT REMOTE_PORT GRANT_SOCKET   uses codes and sessions as other users, pages and listeners
   late SOCKET PORT                               uses a code after 60 s
   member SOCKET PORT GROUP_FILE GID              signs in as a member of the owners' group, and leaves the group
-  browser SOCKET PORT PAGE_PORT FOLDER           opens a page of another origin in Chromium, and then the dashboard
 """
 
 import gzip
@@ -12,14 +11,12 @@ import json
 import os
 import re
 import ssl
-import subprocess
 import sys
 import threading
 import time
 
 sys.dont_write_bytecode = True
 from api_client import unix
-from foreign_page import chromium, opened
 
 NOBODY = 65534
 
@@ -209,37 +206,4 @@ def member(path, port, group_file, gid):
     show("stream", "open" if stream.is_alive() else "ended")
 
 
-ATTACK = """<!doctype html><iframe src="http://127.0.0.1:BROKER/"></iframe>
-<script src="http://127.0.0.1:BROKER/dashboard/HASH/app.js"></script><script>
-(async () => {
-  const said = {};
-  const attempts = {
-    json: {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify({code: "CODE"})},
-    simple: {method: "POST", mode: "no-cors", headers: {"Content-Type": "text/plain"}, body: JSON.stringify({code: "CODE"})},
-    page: {},
-  };
-  for (const [name, options] of Object.entries(attempts)) {
-    const path = name === "page" ? "/" : "/v1/dashboard/sessions";
-    try {
-      const answer = await fetch("http://127.0.0.1:BROKER" + path, options);
-      said[name] = answer.type === "opaque" ? "opaque" : answer.status;
-    } catch (error) { said[name] = error.name; }
-  }
-  await fetch("/said", {method: "POST", body: JSON.stringify(said)});
-})();
-</script>"""
-
-
-def browser(path, port, page_port, folder):
-    code = new_code(path)
-    hashes = re.findall(r"dashboard/([0-9a-f]{16})/", tcp(port, "GET", "/").body.decode())
-    html = ATTACK.replace("BROKER", port).replace("CODE", code).replace("HASH", (hashes or ["0"])[0])
-    with opened(html, page_port, folder) as said:
-        show("attacker", said.get(timeout=40))
-    show("code afterwards", sign_in(port, code).status)
-    dump = subprocess.run(chromium(folder) + ["--dump-dom", "--timeout=3000", f"http://127.0.0.1:{port}/"], capture_output=True,
-                          timeout=40)
-    show("dashboard", b"<title>Patchbay" in dump.stdout)
-
-
-{"attacks": attacks, "late": late, "member": member, "browser": browser}[sys.argv[1]](*sys.argv[2:])
+{"attacks": attacks, "late": late, "member": member}[sys.argv[1]](*sys.argv[2:])
