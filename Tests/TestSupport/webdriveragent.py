@@ -65,6 +65,9 @@ class Phone:
         if "value" not in body and "text" not in body:
             raise Failure(400, "invalid argument", "Neither 'value' nor 'text' parameter is provided")
 
+    def keys(self, query, body):
+        "".join(body["value"])
+
     def open(self, query, body):
         if "url" not in body:
             raise Failure(400, "invalid argument", "URL is required")
@@ -84,6 +87,7 @@ SHARED = {
 }
 ROUTES = {
     **SHARED, "POST wda/tap": phone.tap, "POST wda/dragfromtoforduration": constant(None), "POST wda/pressButton": phone.press,
+    "POST wda/keys": phone.keys,
     "POST wda/apps/launch": phone.launch, "POST wda/apps/terminate": phone.terminate, "POST url": phone.open,
     "POST element": phone.find, "POST elements": lambda query, body: [phone.find(query, body)],
     "GET element/E-1/text": constant("Buy"), "GET element/E-1/rect": constant(RECT), "POST element/E-1/click": constant(None),

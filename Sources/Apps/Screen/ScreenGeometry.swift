@@ -105,5 +105,6 @@ package enum ScreenInput: Hashable, Sendable {
 
     case tap(Point)
     case swipe(from: Point, to: Point, milliseconds: Int)
+    /// A text. The characters backspace (U+0008) and tab are keys, where `ScreenTools.pressesKeys` says so.
     case type(String)
 }

@@ -32,6 +32,7 @@ package final class ScreenService: Sendable {
     package struct Description: Sendable {
         /// The tool that takes the picture; nil without one.
         package let tool: String?
+        /// The possible kinds of input: `tap`, `type` and `swipe`. With `keys`, the characters backspace and tab press these keys.
         package let input: [String]
         package let limits: [String]
     }
@@ -58,6 +59,7 @@ package final class ScreenService: Sendable {
         where await isAllowed(tool) {
             input.append(name)
         }
+        if tools.pressesKeys, input.contains("type") { input.append("keys") }
         return Description(tool: hasPicture ? tools.screenshot?.name : nil, input: input, limits: limits)
     }
 

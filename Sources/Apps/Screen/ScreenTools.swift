@@ -34,6 +34,8 @@ struct ScreenTools: Sendable {
     private(set) var tap: Tool?
     private(set) var swipe: (tool: Tool, arguments: SwipeArguments, duration: (name: String, isSeconds: Bool)?)?
     private(set) var type: Tool?
+    /// True if the tool that types presses the keys Backspace and Tab for these characters, as its description says.
+    private(set) var pressesKeys = false
     /// The tools that report the size of the screen, in the unit of the coordinates.
     private(set) var windowSize: Tool?
     private(set) var deviceInfo: Tool?
@@ -77,7 +79,9 @@ struct ScreenTools: Sendable {
             swipe = (found.tool(names), arguments, duration)
             break
         }
-        type = first(Self.types) { $0.isText("text") && $0.required.isSubset(of: ["text"]) }?.tool([])
+        let typing = first(Self.types) { $0.isText("text") && $0.required.isSubset(of: ["text"]) }
+        type = typing?.tool([])
+        pressesKeys = typing?.mentions("backspace") ?? false
         windowSize = first(["window_size"]) { $0.required.isEmpty }?.tool([])
         deviceInfo = first(["device_info"]) { $0.required.isEmpty }?.tool([])
         launchContext = first(["launch_context"]) { $0.required.isEmpty }?.tool([])
@@ -96,7 +100,9 @@ struct ScreenTools: Sendable {
                     + (named.map { "; \($0.name) needs the identifier of an element" } ?? "")
             )
         }
-        if type == nil {
+        if let type, !pressesKeys {
+            limits.append("no keys: \(type.name) inserts text, so Backspace and Tab do nothing")
+        } else if type == nil {
             let named = other(Self.types)
             limits.append(
                 "no typing: "
@@ -141,6 +147,8 @@ private struct Declaration {
     }
 
     func isNumber(_ name: String) -> Bool { ["number", "integer"].contains(properties[name]?["type"]?.string ?? "") }
+
+    func mentions(_ word: String) -> Bool { description.lowercased().contains(word) }
 
     func isText(_ name: String) -> Bool { properties[name]?["type"] == "string" }
 

@@ -36,7 +36,12 @@ import Testing
 
         #expect(tools.screenshot?.name == "screenshot" && tools.tap?.name == "tap_point" && tools.tap?.unit == .points)
         #expect(tools.type?.name == "type_text" && tools.swipe == nil)
-        #expect(tools.limits == ["no swipes: the app has no tool to swipe between points; scroll has directions only"])
+        #expect(
+            tools.limits == [
+                "no keys: type_text inserts text, so Backspace and Tab do nothing",
+                "no swipes: the app has no tool to swipe between points; scroll has directions only",
+            ]
+        )
     }
 
     @Test func `a tool of the same name with other arguments is another tool`() {
@@ -57,12 +62,14 @@ import Testing
 
     @Test func `the tools of the shipped profiles are found`() throws {
         let bridge = try Self.shipped("debugbridge")
-        #expect(bridge.limits.isEmpty && bridge.swipe?.arguments.from.x == "from_x")
+        #expect(bridge.limits == ["no keys: type inserts text, so Backspace and Tab do nothing"])
+        #expect(bridge.swipe?.arguments.from.x == "from_x")
         let kit = try Self.shipped("devicekit")
-        #expect(kit.limits.isEmpty && kit.swipe?.arguments.to.y == "y2" && kit.swipe?.tool.isWhole == true)
+        #expect(kit.limits.isEmpty && kit.pressesKeys)
+        #expect(kit.swipe?.arguments.to.y == "y2" && kit.swipe?.tool.isWhole == true)
         let driver = try Self.shipped("webdriveragent")
         #expect(driver.tap?.name == "tap" && driver.swipe?.tool.name == "drag" && driver.windowSize != nil)
-        #expect(driver.limits == ["no typing: type needs element"])
+        #expect(driver.limits.isEmpty && driver.type?.name == "type_text" && driver.pressesKeys)
         let debug = try Self.shipped("app-debug")
         #expect(debug.screenshot != nil && debug.tap == nil && debug.limits.count == 3)
         #expect(debug.limits[0].contains("activate needs the identifier"))

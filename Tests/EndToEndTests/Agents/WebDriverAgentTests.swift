@@ -43,6 +43,10 @@ import Testing
         return (server, try #require(UInt16(line.dropFirst("listening on ".count))))
     }
 
+    private static func characters(_ request: Request) -> String? {
+        request.body["value"]?.array?.compactMap(\.string).joined()
+    }
+
     private static func requests(to server: Program) -> [Request] { server.output.compactMap(Request.init) }
 
     @Test func `the tools send the requests that facebook-wda sends`() async throws {
@@ -78,6 +82,11 @@ import Testing
         // facebook-wda sends the text, the tool also sends it as the list of JSON Wire Protocol.
         _ = try await broker.ask("call", id, "type", "element=E-1", "text=hello")
         #expect(Self.requests(to: server).last?.body.text == #"{"text":"hello","value":["hello"]}"#)
+        // facebook-wda sends a list of characters, which WebDriverAgent joins.
+        _ = try await broker.ask("call", id, "type_text", "text=7\u{8}")
+        let typed = try #require(Self.requests(to: server).last)
+        let keys = try #require(expected.last { $0.path == typed.path })
+        #expect(typed.path == "/session/S/wda/keys" && Self.characters(typed) == Self.characters(keys), "\(typed)")
         let described = try await broker.ask("call", id, "source", "format=description")
         #expect(described.joined().contains("Application, pid: 7"))
         let shot = try await broker.ask("call", id, "screenshot")
