@@ -331,6 +331,8 @@ export function notice(text, {kind = 'information', action, brief = false, stick
     action ? h('button', {type: 'button', onclick: () => { dismiss(); action.run(); }}, action.label) : null,
     h('button', {type: 'button', class: 'icon-button', 'aria-label': 'Dismiss', onclick: dismiss}, icon('cross')));
   function dismiss() { element.remove(); }
+  // The same text again replaces the earlier one.
+  for (const other of region?.children ?? []) if (other.textContent === element.textContent) other.remove();
   region?.append(element);
   while (region?.childElementCount > 5) region.firstElementChild.remove();
   if (!sticky && !action) setTimeout(dismiss, brief ? 2000 : kind === 'problem' ? 12000 : 6000);

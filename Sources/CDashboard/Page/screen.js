@@ -1,5 +1,5 @@
 // The live screen of an app. Looking takes no lease; the first tap, swipe or text takes one and shows it.
-import {confirmDialog, duration, fill, foreign, h, noticeProblem, printable, setText, time} from './dom.js';
+import {confirmDialog, duration, fill, foreign, h, notice, noticeProblem, printable, setText, time} from './dom.js';
 import {api, may} from './session.js';
 import {leaseOf, store, subscribe} from './store.js';
 import {act, isTyping, problemView} from './parts.js';
@@ -8,6 +8,8 @@ import {fraction, gesture} from './gesture.js';
 const FASTEST = 500;
 const SLOWEST = 4000;
 const LEASE_SECONDS = 120;
+// The keys beside letters, and the characters for which an app's tool presses them.
+const KEYS = [['Backspace', '\b', '⌫'], ['Tab', '\t', '⇥'], ['Enter', '\n', '⏎']];
 
 /** Shows the screen of an app, refreshed while it is visible. Returns the cleanup. */
 export function mountScreen(root, id) {
@@ -41,7 +43,8 @@ export function mountScreen(root, id) {
     event.preventDefault();
     const text = typing.firstChild.value;
     if (text) send({type: {text}}).then(isSent => { if (isSent) typing.firstChild.value = ''; });
-  }}, h('input', {type: 'text', 'aria-label': 'Text to type into the app', placeholder: 'Type into the app', autocomplete: 'off', autocapitalize: 'off', spellcheck: 'false'}), h('button', {type: 'submit'}, 'Type'));
+  }}, h('input', {type: 'text', 'aria-label': 'Text to type into the app', placeholder: 'Type into the app', autocomplete: 'off', autocapitalize: 'off', spellcheck: 'false'}), h('button', {type: 'submit'}, 'Type'),
+  KEYS.map(([key, , sign]) => h('button', {type: 'button', class: 'icon-button', title: key, 'aria-label': key, onclick: () => press(key)}, sign)));
   const limits = h('ul', {class: 'v-limits'});
   const bar = h('div', {class: 'v-row v-screen-bar'}, status, pause);
   const canSend = kind => details?.input?.includes(kind) && may('endpoint.call');
@@ -150,20 +153,30 @@ export function mountScreen(root, id) {
   gesture(surface, image, {
     isEnabled: () => Boolean(url) && (canSend('tap') || canSend('swipe')),
     tap(point) {
-      if (!canSend('tap')) return setText(status, why('tap'));
+      if (!canSend('tap')) return notice(why('tap'));
       mark(point, 'tap');
       send({tap: point});
     },
     swipe(from, to, milliseconds) {
-      if (!canSend('swipe')) return setText(status, why('swipe'));
+      if (!canSend('swipe')) return notice(why('swipe'));
       mark(from, 'tap');
       mark(to, 'end');
       send({swipe: {from, to, milliseconds}});
     },
   });
-  const why = kind => details.limits?.find(text => text.toLowerCase().includes(kind)) ?? `This app has no tool to ${kind}.`;
+  const why = kind => printable(details?.limits?.find(text => text.toLowerCase().includes(kind)) ?? `This app has no tool for ${kind}.`);
 
-  // By keyboard: arrows move a cross, Enter taps there, and letters are typed.
+  /** Types a letter, or presses a key of `KEYS`. Every app gets Enter as the end of a line. */
+  function press(key) {
+    const text = key.length === 1 ? key : KEYS.find(([name]) => name === key)?.[1];
+    if (!canSend('type')) return notice(why('typing'));
+    if (!text || text < '\n' && !canSend('keys')) return notice(text ? why('keys') : `The live screen has no key ${key}.`);
+    buffer += text;
+    clearTimeout(bufferTimer);
+    bufferTimer = setTimeout(flushText, 300);
+  }
+
+  // By keyboard: arrows move a cross, Enter taps there, and letters are typed. Tab leaves the screen, so it has a button only.
   const cross = h('i', {class: 'v-cross', hidden: true});
   surface.append(cross);
   const place = {x: 0.5, y: 0.5};
@@ -183,11 +196,8 @@ export function mountScreen(root, id) {
     } else if (event.key === 'Enter' && !cross.hidden) {
       mark(place, 'tap');
       send({tap: {...place}});
-    } else if (canSend('type') && (event.key.length === 1 || event.key === 'Enter')) {
-      buffer += event.key === 'Enter' ? '\n' : event.key;
-      clearTimeout(bufferTimer);
-      bufferTimer = setTimeout(flushText, 300);
-    } else return;
+    } else if (details && (event.key.length === 1 || ['Enter', 'Backspace', 'Delete'].includes(event.key))) press(event.key);
+    else return;
     event.preventDefault();
     event.stopPropagation();
   });

@@ -77,6 +77,26 @@ def tap_and_see(page, base, code, id, received):
     page.click(".v-screen-lease >> text=Release")
 
 
+def press_keys(page, base, code, id, received):
+    """Enter and Backspace reach an app whose tool presses keys, and a key that the tool cannot press says so."""
+    open_page(page, base, code, f"/e/{id}")
+    page.wait_for_selector(".v-surface:not(.is-empty)")
+    page.wait_for_function("document.querySelector('.v-screen-lease').textContent")
+    page.locator(".v-surface").focus()
+    for key in ("7", "Backspace", "8", "Enter"):
+        page.keyboard.press(key)
+    page.click("[aria-label=Tab]")
+    for _ in range(200):
+        typed = "".join(call["arguments"]["text"] for call in received())
+        if len(typed) == 5:
+            break
+        page.wait_for_timeout(50)
+    assert typed == "7\b8\n\t", typed
+    page.click(".v-screen-lease >> text=Release")
+    page.locator(".v-surface").press("Delete")
+    page.wait_for_selector(".notice >> text=no key Delete")
+
+
 def give_a_token(page, base, code, id, token):
     """A token is typed once, the app accepts it, and the page never has it again."""
     open_page(page, base, code, f"/e/{id}")

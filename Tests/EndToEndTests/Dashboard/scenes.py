@@ -4,6 +4,7 @@ Runs in the work folder of `demo/run --kinds --then`. Prints one line for each s
 """
 
 import os
+import re
 import sys
 import time
 import traceback
@@ -153,6 +154,7 @@ SCENES = {
     "looking": (lambda page, it: app.looking_takes_no_lease(page, BASE, code(), it.screen), False),
     "viewers": (viewers, False),
     "tap": (lambda page, it: app.tap_and_see(page, BASE, code(), it.screen, tapped(it)), False),
+    "press keys": (lambda page, it: app.press_keys(page, BASE, code(), it.screen, tapped(it)), False),
     "exact taps": (lambda page, it: app.tap_is_exact(page, BASE, code(), it.screen, 360, 740), False),
     "request": (asks, False),
     "invite": (lambda page, _: decisions.invite_and_join(page, BASE, code(), "build-server", join), False),
@@ -186,7 +188,7 @@ def play(browser, name, bench_):
     errors = pages.collect_errors(page)
     # For work on the page: its files of this folder, instead of those in the broker.
     if folder := os.environ.get("PAGE"):
-        context.route("**/dashboard/*/*.js", lambda route: route.fulfill(path=f"{folder}/{route.request.url.rsplit('/', 1)[1]}"))
+        context.route(re.compile(r"/dashboard/\w+/.+\.(js|css)$"), lambda route: route.fulfill(path=f"{folder}/{route.request.url.rsplit('/', 1)[1]}"))
     try:
         scene(page, bench_)
         wrong = [error for error in errors if not (may_be_refused and REFUSALS in error)]

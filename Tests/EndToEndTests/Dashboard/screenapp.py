@@ -65,7 +65,7 @@ def tools():
     ends = {name: {"type": "number"} for name in ("from_x", "from_y", "to_x", "to_y")}
     found = [tool("screenshot", {}, "Takes a picture", annotations={"readOnlyHint": True}),
              tool("tap", NUMBERS, "Taps a point, in pixels"), tool("swipe", ends, "Swipes between points, in pixels"),
-             tool("type_text", {"text": {"type": "string"}}, "Types a text"),
+             tool("type_text", {"text": {"type": "string"}}, "Types a text; backspace is a key"),
              tool("cart", {"count": {"type": "integer", "description": "How many"}, "note": {"type": "string"}}, "Fills the cart")]
     if is_hostile:
         for one in found:
@@ -81,7 +81,8 @@ def call(name, arguments):
     if name == "tap":
         marked.symmetric_difference_update({int((arguments["y"] - TOP - 14) // ROW)})
     if name == "type_text":
-        typed.append(arguments["text"])
+        for character in arguments["text"]:
+            typed.append(character) if character != "\b" else typed and typed.pop()
     if is_hostile:
         link = {"type": "resource_link", "uri": "javascript:alert(1)", "name": HOSTILE}
         return [link, {"type": "text", "text": HOSTILE + "x" * 10_000}]
