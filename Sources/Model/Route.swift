@@ -47,14 +47,43 @@ extension NetworkRoute {
     package var location: String { Approval.Address(self).location }
 }
 
-/// A USB route: a TCP port on a phone's loopback.
-package struct USBRoute: Hashable, Sendable, Codable {
+/// A USB route: a socket on a phone.
+package struct USBRoute: Hashable, Sendable {
     package let udid: UDID
-    package let port: UInt16
+    package let socket: DeviceSocket
 
-    package init(udid: UDID, port: UInt16) {
+    package init(udid: UDID, socket: DeviceSocket) {
         self.udid = udid
-        self.port = port
+        self.socket = socket
+    }
+
+    package init(udid: UDID, port: UInt16) { self.init(udid: udid, socket: .port(port)) }
+
+    /// The TCP port; 0 for an abstract socket.
+    package var port: UInt16 { socket.port ?? 0 }
+}
+
+/// Encodes as `{"udid": …, "port": …}` or `{"udid": …, "abstractSocket": …}`.
+extension USBRoute: Codable {
+    private enum Keys: String, CodingKey { case udid, port, abstractSocket }
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: Keys.self)
+        udid = try container.decode(UDID.self, forKey: .udid)
+        if let name = try container.decodeIfPresent(AbstractSocketName.self, forKey: .abstractSocket) {
+            socket = .abstract(name)
+        } else {
+            socket = .port(try container.decode(UInt16.self, forKey: .port))
+        }
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Keys.self)
+        try container.encode(udid, forKey: .udid)
+        switch socket {
+        case .port(let port): try container.encode(port, forKey: .port)
+        case .abstract(let name): try container.encode(name, forKey: .abstractSocket)
+        }
     }
 }
 
@@ -118,7 +147,7 @@ extension Route: CustomStringConvertible {
             let scope = route.address.lowercased().hasPrefix("fe80") ? route.interface.map { "%\($0)" } ?? "" : ""
             return "[\(route.address)\(scope)]:\(route.port)"
         case .usb(let route):
-            return "usb:\(route.udid):\(route.port)"
+            return "usb:\(route.udid):\(route.socket)"
         }
     }
 }

@@ -80,10 +80,13 @@ package struct TunnelSpec: Hashable, Sendable, Codable {
 
 /// The target of a tunnel.
 package enum TunnelTarget: Hashable, Sendable {
-    /// A TCP port on the loopback of a phone.
-    case device(udid: UDID, port: UInt16)
+    /// A socket on a phone.
+    case device(USBRoute)
     /// An endpoint. Each new connection uses the route that is best at that time.
     case endpoint(EndpointID)
+
+    /// A TCP port on the loopback of a phone.
+    package static func device(udid: UDID, port: UInt16) -> TunnelTarget { .device(USBRoute(udid: udid, port: port)) }
 
     /// The protocol of a stream to a target, in the header `Upgrade` of `GET /v1/streams`.
     package static let streamProtocol = "patchbay-stream/1"
@@ -168,7 +171,7 @@ extension TunnelSpec {
     }
 }
 
-/// Encodes as `{"device": {"udid": …, "port": …}}` or `{"endpoint": "<id>"}`.
+/// Encodes as `{"device": …}` with the form of a USB route, or `{"endpoint": "<id>"}`.
 extension TunnelTarget: Codable {
     private enum Keys: String, CodingKey { case device, endpoint }
 
@@ -177,16 +180,14 @@ extension TunnelTarget: Codable {
         if let id = try container.decodeIfPresent(EndpointID.self, forKey: .endpoint) {
             self = .endpoint(id)
         } else {
-            // A port of a phone has the same JSON form as a USB route.
-            let route = try container.decode(USBRoute.self, forKey: .device)
-            self = .device(udid: route.udid, port: route.port)
+            self = .device(try container.decode(USBRoute.self, forKey: .device))
         }
     }
 
     package func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: Keys.self)
         switch self {
-        case .device(let udid, let port): try container.encode(USBRoute(udid: udid, port: port), forKey: .device)
+        case .device(let route): try container.encode(route, forKey: .device)
         case .endpoint(let id): try container.encode(id, forKey: .endpoint)
         }
     }

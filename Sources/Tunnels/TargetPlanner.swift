@@ -59,8 +59,8 @@ package struct RoutePlanner: TargetPlanner {
         switch target {
         case .endpoint(let id):
             DialError(.noRoute, "\(id) has no route now; start the app, or run `patchbay show \(id)`")
-        case .device(let udid, let port):
-            DialError(.noRoute, "port \(port) of \(udid) is not reachable now; plug the device in")
+        case .device(let route):
+            DialError(.noRoute, "\(route.socket) of \(route.udid) is not reachable now; plug the device in")
         }
     }
 }

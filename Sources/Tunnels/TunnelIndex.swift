@@ -52,8 +52,8 @@ struct TunnelIndex: Sendable {
         limit: Int
     ) throws(TunnelError) -> [TunnelPlan] {
         guard entries.count + specs.count <= limit else { throw .tooMany(limit: limit) }
-        for case .device(let udid, 0) in specs.map(\.target) {
-            throw .badTarget("port 0 of \(udid) cannot be connected to; give the port that the app listens on")
+        for case .device(let route) in specs.map(\.target) where route.socket == .port(0) {
+            throw .badTarget("port 0 of \(route.udid) cannot be connected to; give the port that the app listens on")
         }
         var plans: [TunnelPlan] = []
         for var spec in specs {

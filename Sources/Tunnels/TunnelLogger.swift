@@ -56,7 +56,7 @@ package struct TunnelLogger: Service {
         let bound = addresses.isEmpty ? "\(tunnel.spec.local)" : addresses
         let target =
             switch tunnel.spec.target {
-            case .device(let udid, let port): "\(Route.usb(USBRoute(udid: udid, port: port)))"
+            case .device(let route): "\(Route.usb(route))"
             case .endpoint(let id): id.text
             }
         var metadata: Logger.Metadata = [

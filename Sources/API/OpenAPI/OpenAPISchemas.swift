@@ -18,6 +18,8 @@ enum OpenAPISchemas {
             "$ref":"#/components/schemas/Date"}}},
         "UDID":{"type":"string","pattern":"^([0-9A-F]{8}-[0-9A-F]{16}|[0-9a-f]{40})$"},
         "Port":{"type":"integer","minimum":0,"maximum":65535},
+        "AbstractSocketName":{"type":"string","description":"an abstract unix socket of an Android phone, as after localabstract:",
+          "pattern":"^[A-Za-z0-9._/-]{1,107}$"},
         "ServiceType":{"type":"string","pattern":"^_[a-z0-9-][a-z0-9_-]+\\._(tcp|udp)$"},
         "ListenAddress":{"type":"string","description":"tcp:PORT, tcp:HOST:PORT or unix:/path",
           "pattern":"^(tcp:|unix:/)"},
@@ -33,9 +35,9 @@ enum OpenAPISchemas {
             "app":{"type":"string"},"appIsBundleID":{"const":true},"launchID":{"type":"string"},
             "approval":{"enum":["pending","approved","changed"]},"secretHeld":{"const":true},
             "mismatch":{"type":"string","description":"the app that answered instead of `app`"}}},
-          {"type":"object","required":["via","udid","port","approval"],"properties":{
+          {"type":"object","required":["via","udid","approval"],"oneOf":[{"required":["port"]},{"required":["abstractSocket"]}],"properties":{
             "via":{"const":"usb"},"udid":{"$ref":"#/components/schemas/UDID"},
-            "port":{"$ref":"#/components/schemas/Port"},
+            "port":{"$ref":"#/components/schemas/Port"},"abstractSocket":{"$ref":"#/components/schemas/AbstractSocketName"},
             "app":{"type":"string"},"appIsBundleID":{"const":true},"launchID":{"type":"string"},
             "approval":{"enum":["pending","approved","changed"]},"secretHeld":{"const":true},
             "mismatch":{"type":"string","description":"the app that answered instead of `app`"}}}]},
@@ -160,8 +162,10 @@ enum OpenAPISchemas {
             "name":{"type":"string"},"outcome":{"enum":["answered","failed","skipped"]},
             "status":{"type":"integer"},"reason":{"type":"string"}}}}}},
         "TunnelTarget":{"oneOf":[
-          {"type":"object","required":["device"],"additionalProperties":false,"properties":{"device":{"type":"object","required":["udid","port"],
-            "additionalProperties":false,"properties":{"udid":{"$ref":"#/components/schemas/UDID"},"port":{"$ref":"#/components/schemas/Port"}}}}},
+          {"type":"object","required":["device"],"additionalProperties":false,"properties":{"device":{"type":"object","required":["udid"],
+            "oneOf":[{"required":["port"]},{"required":["abstractSocket"]}],
+            "additionalProperties":false,"properties":{"udid":{"$ref":"#/components/schemas/UDID"},"port":{"$ref":"#/components/schemas/Port"},
+              "abstractSocket":{"$ref":"#/components/schemas/AbstractSocketName"}}}}},
           {"type":"object","required":["endpoint"],"additionalProperties":false,"properties":{"endpoint":{
             "$ref":"#/components/schemas/EndpointID"}}}]},
         "TunnelSpec":{"type":"object","required":["local","target","noRebind","persistent"],"additionalProperties":false,"properties":{

@@ -44,7 +44,7 @@ package struct LeasePolicy: Sendable {
     /// host.
     private func leaseTarget(of target: TunnelTarget) async -> LeaseTarget? {
         switch target {
-        case .device(let udid, _): return .device(udid)
+        case .device(let route): return .device(route.udid)
         case .endpoint(let id):
             return try? await LeaseTarget(registry.endpoint(id))
         }

@@ -10,12 +10,13 @@ import SystemIO
 import Transport
 import Tunnels
 
-/// `GET /v1/streams`: turns the connection of the request into a stream to an endpoint or to a port of a phone.
+/// `GET /v1/streams`: turns the connection of the request into a stream to an endpoint or to a socket of a phone.
 enum StreamRoutes {
     static let query: [APIRoute.Query] = [
         .string("endpoint", "the ID of an endpoint"),
         .string("device", "the UDID of a phone, in place of an endpoint"),
         .integer("port", "the port on the phone"),
+        .string("abstractSocket", "the abstract socket of an Android phone, in place of a port"),
     ]
 
     /// The response head after which the connection carries the bytes of the target.
@@ -96,16 +97,32 @@ enum StreamRoutes {
 extension APIRequest {
     /// Returns the target of a stream. Throws unless the query names one target.
     fileprivate func streamTarget() throws -> TunnelTarget {
-        switch (query("endpoint"), query("device"), try query("port", as: UInt16.self)) {
+        switch (query("endpoint"), query("device"), try deviceSocket()) {
         case (let text?, nil, nil):
             return .endpoint(try endpointID(text))
-        case (nil, let text?, let port?) where port > 0:
+        case (nil, let text?, let socket?):
             guard let udid = UDID(text) else {
                 throw Problem(.notFound, "\"\(SanitizedText(text))\" is not a UDID", hint: "patchbay devices")
             }
-            return .device(udid: udid, port: port)
+            return .device(USBRoute(udid: udid, socket: socket))
         default:
-            throw Problem(.badRequest, "the query must have either an endpoint, or a device and its port")
+            throw Problem(
+                .badRequest,
+                "the query must have either an endpoint, or a device and its port or abstract socket"
+            )
+        }
+    }
+
+    /// Returns the socket of a device that the query names; nil unless it names one.
+    private func deviceSocket() throws -> DeviceSocket? {
+        switch (try query("port", as: UInt16.self), query("abstractSocket")) {
+        case (let port?, nil) where port > 0: return .port(port)
+        case (nil, let text?):
+            guard let name = AbstractSocketName(text) else {
+                throw Problem(.badRequest, "\"\(SanitizedText(text))\" is not the name of an abstract socket")
+            }
+            return .abstract(name)
+        default: return nil
         }
     }
 }

@@ -23,11 +23,11 @@ package struct ApprovedRouteResolver: RouteResolver {
 
     package func resolve(_ target: TunnelTarget) async throws(DialError) -> ResolvedTarget {
         switch target {
-        case .device(let udid, let port):
+        case .device(let route):
             guard let requireDevice else { throw TransportPlanner.devicesDisabled }
             // The dial uses the same list of devices.
-            try await requireDevice(udid)
-            return ResolvedTarget([.usb(USBRoute(udid: udid, port: port))])
+            try await requireDevice(route.udid)
+            return ResolvedTarget([.usb(route)])
         case .endpoint(let id):
             let endpoint: Endpoint
             do { endpoint = try await registry.endpoint(id) } catch {

@@ -64,7 +64,11 @@ extension TunnelTarget {
     fileprivate var query: [(name: String, value: String?)] {
         switch self {
         case .endpoint(let id): [("endpoint", id.text)]
-        case .device(let udid, let port): [("device", udid.text), ("port", "\(port)")]
+        case .device(let route):
+            switch route.socket {
+            case .port(let port): [("device", route.udid.text), ("port", "\(port)")]
+            case .abstract(let name): [("device", route.udid.text), ("abstractSocket", name.text)]
+            }
         }
     }
 }

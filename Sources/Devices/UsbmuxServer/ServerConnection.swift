@@ -45,10 +45,10 @@ struct UsbmuxServerConnection: Sendable {
                 let pendingDial = PendingDial()
                 let udid = device.device.udid
                 let failure = await pendingDial.dial(for: socket) { [dialer, policy] () async throws -> Connection in
-                    let target = TunnelTarget.device(udid: udid, port: port)
+                    let route = USBRoute(udid: udid, port: port)
                     let user = SocketOption.peerUser(of: socket)
-                    if let refusal = await policy?.check(of: target, for: nil, owner: user)() { throw refusal }
-                    return try await dialer.dial(.usb(USBRoute(udid: udid, port: port)))
+                    if let refusal = await policy?.check(of: .device(route), for: nil, owner: user)() { throw refusal }
+                    return try await dialer.dial(.usb(route))
                 }
                 guard failure != nil || pendingDial.isFilled else { return nil }
                 try await stream.send(session.connectCompleted(failure))

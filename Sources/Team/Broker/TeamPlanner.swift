@@ -21,12 +21,14 @@ struct TeamPlanner: TargetPlanner {
             guard let host = id.host else { return try await local.snapshot(of: .endpoint(id), for: owner) }
             try await checkReachable(id, on: host)
             return TargetSnapshot([try plan(to: .endpoint(id.onItsHost), on: host, for: owner)])
-        case .device(let udid, _):
+        case .device(let route):
             do throws(DialError) { return try await local.snapshot(of: target, for: owner) } catch {
                 guard error.reason == .deviceAbsent || error.reason == .usbmuxdAbsent else { throw error }
                 // No plan for a client of another host: it asked this broker because the phone was attached here.
-                let plans = brokers.watcher.hosts(of: udid).compactMap { try? plan(to: target, on: $0, for: owner) }
-                guard !plans.isEmpty else { throw lostHost(of: udid) ?? error }
+                let plans = brokers.watcher.hosts(of: route.udid).compactMap {
+                    try? plan(to: target, on: $0, for: owner)
+                }
+                guard !plans.isEmpty else { throw lostHost(of: route.udid) ?? error }
                 return TargetSnapshot(plans)
             }
         }

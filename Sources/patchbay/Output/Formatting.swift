@@ -90,7 +90,7 @@ enum Formatting {
 
     static func target(_ target: TunnelTarget) -> String {
         switch target {
-        case .device(let udid, let port): "\(udid):\(port)"
+        case .device(let route): "\(route.udid):\(route.socket)"
         case .endpoint(let id): id.text
         }
     }

@@ -87,9 +87,9 @@ struct PortForwardTool: BrokerTool {
         ]
         switch tunnel.spec.target {
         case .endpoint(let id): json["endpoint"] = .string(id.text)
-        case .device(let udid, let port):
-            json["device"] = .string("\(udid)")
-            json["remotePort"] = .number(JSONNumber(Int(port)))
+        case .device(let route):
+            json["device"] = .string("\(route.udid)")
+            if let port = route.socket.port { json["remotePort"] = .number(JSONNumber(Int(port))) }
         }
         return json
     }

@@ -108,7 +108,7 @@ private struct StreamDialer: Dialer {
     func dial(_ route: Route) async throws -> Connection {
         guard case .usb(let route) = route else { throw DialError(.noRoute, "only ports of a phone are dialed") }
         do {
-            return try await client.streams.open(to: .device(udid: route.udid, port: route.port))
+            return try await client.streams.open(to: .device(route))
         } catch let error as ClientError {
             let failure = DialError(error)
             failed(failure)

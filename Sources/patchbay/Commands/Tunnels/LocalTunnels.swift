@@ -94,9 +94,12 @@ struct StreamPlanner: TargetPlanner {
             case .endpoint(let id):
                 guard try await client.endpoint(id).routes.isEmpty else { return }
                 throw DialError(.noRoute, "\(id) has no route now; start the app, or run `patchbay show \(id)`")
-            case .device(let udid, _):
-                guard try await !client.devices().contains(where: { $0.udid == udid }) else { return }
-                throw DialError(.deviceAbsent, "\(udid) is not attached to the broker's machine; plug it in there")
+            case .device(let route):
+                guard try await !client.devices().contains(where: { $0.udid == route.udid }) else { return }
+                throw DialError(
+                    .deviceAbsent,
+                    "\(route.udid) is not attached to the broker's machine; plug it in there"
+                )
             }
         } catch let failure as DialError {
             throw failure
