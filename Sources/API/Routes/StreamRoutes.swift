@@ -97,7 +97,10 @@ enum StreamRoutes {
 extension APIRequest {
     /// Returns the target of a stream. Throws unless the query names one target.
     fileprivate func streamTarget() throws -> TunnelTarget {
-        switch (query("endpoint"), query("device"), try deviceSocket()) {
+        switch (
+            query("endpoint"), query("device"),
+            try DeviceSocket(port: query("port", as: UInt16.self), abstractSocket: query("abstractSocket"))
+        ) {
         case (let text?, nil, nil):
             return .endpoint(try endpointID(text))
         case (nil, let text?, let socket?):
@@ -112,16 +115,18 @@ extension APIRequest {
             )
         }
     }
+}
 
-    /// Returns the socket of a device that the query names; nil unless it names one.
-    private func deviceSocket() throws -> DeviceSocket? {
-        switch (try query("port", as: UInt16.self), query("abstractSocket")) {
-        case (let port?, nil) where port > 0: return .port(port)
+extension DeviceSocket {
+    /// Returns nil unless exactly one of the values is given.
+    fileprivate init?(port: UInt16?, abstractSocket text: String?) throws {
+        switch (port, text) {
+        case (let port?, nil) where port > 0: self = .port(port)
         case (nil, let text?):
             guard let name = AbstractSocketName(text) else {
                 throw Problem(.badRequest, "\"\(SanitizedText(text))\" is not the name of an abstract socket")
             }
-            return .abstract(name)
+            self = .abstract(name)
         default: return nil
         }
     }
