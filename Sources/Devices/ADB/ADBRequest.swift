@@ -1,4 +1,4 @@
-import Model
+package import Model
 
 /// The adb server's number of one attachment of a phone (`transport_id` of the device list); at least 1.
 ///
@@ -41,6 +41,15 @@ package struct ADBRequest: Hashable, Sendable {
     package static let trackDevices = ADBRequest("host:track-devices-l")
     /// Switches the connection to a phone, which gets the next request.
     package static func transport(_ id: ADBTransportID) -> ADBRequest { ADBRequest("host:transport-id:\(id)") }
+    /// Opens a stream to a socket of the phone.
+    ///
+    /// A port has only digits: the phone itself would connect to another machine for `tcp:PORT:HOST`.
+    package static func open(_ socket: DeviceSocket) -> ADBRequest {
+        switch socket {
+        case .port(let port): ADBRequest("tcp:\(port)")
+        case .abstract(let name): ADBRequest("\(AbstractSocketName.adbPrefix)\(name)")
+        }
+    }
     /// Runs a command of the phone's shell. Its output, also that of errors, follows the answer until the end of the
     /// stream.
     package static func shell(_ command: String) -> ADBRequest { ADBRequest("shell:\(command)") }
