@@ -1,16 +1,16 @@
 // Decisions of an owner: requests for access, approvals of addresses, invites and grants.
 import {fill, foreign, h, icon, list, printable, setText, stateBadge, time} from './dom.js';
-import {api, may, who} from './session.js';
+import {api, may, path, who} from './session.js';
 import {refresh, store, subscribe, titleOf} from './store.js';
-import {act, actorText, dangerButton, emptyView, endpointLink, permissionsView, section} from './parts.js';
+import {actButton, actorText, appLink, dangerButton, emptyView, page, permissionsView, section, table} from './parts.js';
 import {addressOf, approve, openAddresses} from './endpoint-cards.js';
 import {inviteDialog, inviteRow} from './invites.js';
+import {endpointLink} from './rows.js';
 
 export const title = 'Access';
 
-const requestPath = ({userCode}) => `/v1/access-requests/${encodeURIComponent(userCode)}`;
-const answer = (button, request, verb) => act(button, async () => { await api('POST', `${requestPath(request)}/${verb}`); await refresh('access-requests'); },
-  verb === 'approve' ? `${request.name} has access now.` : `The request of ${request.name} is denied.`);
+const answer = (request, label, done, classes) => actButton(label,
+  async () => { await api('POST', path('access-requests', request.userCode, label.toLowerCase())); await refresh('access-requests'); }, done, classes);
 
 /** The apps whose addresses wait for an approval, the newest first. */
 function waiting() {
@@ -19,38 +19,35 @@ function waiting() {
 }
 
 export function render(root, params, ctx) {
-  const requests = h('div', {class: 'v-list'});
-  const approvals = h('div', {class: 'v-list'});
-  const invites = h('div', {class: 'v-list'});
+  const requests = h('div.v-list');
+  const approvals = h('div.v-list');
+  const invites = h('div.v-list');
   const grants = h('tbody');
   const ended = h('input', {type: 'checkbox', onchange: () => show()});
   const parts = {requests: h('div'), approvals: h('div'), invites: h('div'), grants: h('div')};
-  const grantTable = h('div', {class: 'v-scroll'}, h('table', {class: 'v-table v-grants'},
-    h('thead', null, h('tr', null, ['Grant', 'Permissions', 'Used', 'Ends', ''].map(text => h('th', {scope: 'col'}, text || h('span', {class: 'sr'}, 'Actions'))))), grants));
-  fill(root, h('div', {class: 'v-page'},
-    h('header', {class: 'v-head'}, h('div', {class: 'v-head-main'}, h('h1', null, 'Access'), h('p', {class: 'v-facts'}, 'Who may use which apps. You decide here, and every decision is in the audit log.')),
-      h('div', {class: 'v-actions'}, may('invite.create') && h('button', {type: 'button', class: 'primary', onclick: inviteDialog}, 'Invite…'))),
+  const grantTable = table('.v-grants', ['Grant', 'Permissions', 'Used', 'Ends', ''], grants);
+  page(root, 'Access', 'Who may use which apps. You decide here, and every decision is in the audit log.', may('invite.create') && h('button.primary', {onclick: inviteDialog}, 'Invite…'),
     may('admin') && [section('Requests for access', null, parts.requests), section('Approvals', null, parts.approvals)],
     may('invite.create') && section('Invites', null, parts.invites),
-    section('Grants', [h('label', {class: 'v-inline'}, ended, ' Show ended'), may('admin') && dangerButton('Revoke all…', {title: 'Revoke every grant?',
-      text: 'Every grant and every open invite ends, with their connections, calls and tunnels. This page is signed out too. Only processes of the owner keep access.', action: 'Revoke all'}, () => api('DELETE', '/v1/grants'))], parts.grants)));
+    section('Grants', [h('label.v-inline', ended, ' Show ended'), may('admin') && dangerButton('Revoke all…', {title: 'Revoke every grant?',
+      text: 'Every grant and every open invite ends, with their connections, calls and tunnels. This page is signed out too. Only processes of the owner keep access.', action: 'Revoke all'}, () => api('DELETE', '/v1/grants'))], parts.grants));
 
   function place(part, content, items, none) {
     if (items.length) { if (content.parentNode !== part) fill(part, content); } else fill(part, none);
   }
   function show() {
     const open = [...store.requests.values()].filter(request => Date.parse(request.expiresAt) > Date.now());
-    place(parts.requests, requests, open, h('p', {class: 'v-hint'}, 'No client asks for access. An agent asks with ', h('code', null, 'patchbay join --request'), '.'));
+    place(parts.requests, requests, open, h('p.v-hint', 'No client asks for access. An agent asks with ', h('code', 'patchbay join --request'), '.'));
     list(requests, open, request => request.userCode, requestCard);
     const apps = waiting();
-    place(parts.approvals, approvals, apps, h('p', {class: 'v-hint'}, 'No app waits for an approval.'));
-    list(approvals, apps, endpoint => endpoint.id, approvalRow, (element, endpoint) => setApproval(element, endpoint));
+    place(parts.approvals, approvals, apps, h('p.v-hint', 'No app waits for an approval.'));
+    list(approvals, apps, endpoint => endpoint.id, approvalRow, setApproval);
     const all = [...store.invites.values()].filter(invite => !invite.endReason || ended.checked);
-    place(parts.invites, invites, all, h('p', {class: 'v-hint'}, 'No invite is open. An invite lets one client join with a code.'));
-    list(invites, all, invite => invite.id, inviteRow, (element, invite) => { fill(element, [...inviteRow(invite).childNodes]); });
+    place(parts.invites, invites, all, h('p.v-hint', 'No invite is open. An invite lets one client join with a code.'));
+    list(invites, all, invite => invite.id, inviteRow);
     const held = [...store.grants.values()].filter(grant => !grant.endReason || ended.checked).sort((one, other) => (one.createdAt < other.createdAt ? 1 : -1));
     place(parts.grants, grantTable, held, emptyView('No grants', 'Invite a client, or approve its request.'));
-    list(grants, held, grant => grant.id, grantRow, (element, grant) => fill(element, [...grantRow(grant).childNodes]));
+    list(grants, held, grant => grant.id, grantRow);
   }
   const end = subscribe(['requests', 'endpoints', 'invites', 'grants'], show);
   show();
@@ -60,17 +57,16 @@ export function render(root, params, ctx) {
 // MARK: Requests and approvals
 
 function requestCard(request) {
-  return h('article', {class: 'v-card v-request', dataset: {row: ''}, tabindex: '-1'},
-    h('div', null, h('h3', null, foreign(request.name)), h('p', {class: 'v-sub'}, foreign(actorText(request.requester))), permissionsView(request.permissions)),
-    h('div', {class: 'v-code-check'}, h('code', {class: 'v-user-code'}, foreign(request.userCode)), h('span', {class: 'v-hint'}, 'The client shows the same code. Expires in ', time(request.expiresAt, {left: true}))),
+  return h('article.v-card.v-request', {dataset: {row: ''}, tabindex: '-1'},
+    h('div', h('h3', foreign(request.name)), h('p.v-sub', foreign(actorText(request.requester))), permissionsView(request.permissions)),
+    h('div.v-code-check', h('code.v-user-code', foreign(request.userCode)), h('span.v-hint', 'The client shows the same code. Expires in ', time(request.expiresAt, {left: true}))),
     requestButtons(request));
 }
-const requestButtons = request => h('div', {class: 'v-actions'},
-  h('button', {type: 'button', class: 'primary', onclick: ({currentTarget}) => answer(currentTarget, request, 'approve')}, 'Approve'),
-  h('button', {type: 'button', onclick: ({currentTarget}) => answer(currentTarget, request, 'deny')}, 'Deny'));
+const requestButtons = request => h('div.v-actions',
+  answer(request, 'Approve', `${request.name} has access now.`, 'primary'), answer(request, 'Deny', `The request of ${request.name} is denied.`));
 
 function approvalRow(endpoint) {
-  const element = h('article', {class: 'v-card v-request', dataset: {row: ''}, tabindex: '-1'});
+  const element = h('article.v-card.v-request', {dataset: {row: ''}, tabindex: '-1'});
   setApproval(element, endpoint);
   return element;
 }
@@ -79,10 +75,10 @@ function setApproval(element, endpoint) {
   const key = JSON.stringify([endpoint.approval, titleOf(endpoint), routes]);
   if (element.dataset.key === key) return;
   element.dataset.key = key;
-  fill(element, h('div', null, h('h3', null, endpointLink(endpoint.id)), h('p', {class: 'v-sub'}, foreign(endpoint.kind), ', announced by ', foreign(routes[0].host ?? 'an unknown host', {}, 80), ', first seen ', time(endpoint.firstSeenAt, {relative: true})),
-    endpoint.approval === 'changed' && h('p', {class: 'v-warning'}, icon('warning'), 'Another app answers at the approved address.')),
-  h('ul', {class: 'v-plain v-addresses'}, routes.map(route => h('li', null, h('code', {class: 'v-address'}, foreign(addressOf(route))),
-    h('button', {type: 'button', onclick: ({currentTarget}) => act(currentTarget, () => approve(endpoint.id, route), `${addressOf(route)} is approved.`)}, 'Approve', h('span', {class: 'sr'}, ` ${addressOf(route)} for ${endpoint.id}`))))));
+  fill(element, h('div', h('h3', appLink(endpoint.id)), h('p.v-sub', foreign(endpoint.kind), ', announced by ', foreign(routes[0].host ?? 'an unknown host', 80), ', first seen ', time(endpoint.firstSeenAt, {relative: true})),
+    endpoint.approval === 'changed' && h('p.v-warning', icon('warning'), 'Another app answers at the approved address.')),
+  h('ul.v-plain.v-addresses', routes.map(route => h('li', h('code.v-address', foreign(addressOf(route))),
+    actButton(['Approve', h('span.sr', ` ${addressOf(route)} for ${endpoint.id}`)], () => approve(endpoint.id, route), `${addressOf(route)} is approved.`)))));
 }
 
 // MARK: Grants
@@ -95,14 +91,14 @@ function grantRow(grant) {
   const calls = agents.reduce((sum, agent) => sum + (agent.calls ?? 0), 0);
   const name = `${grant.name} (${grant.id})`;
   return h('tr', {class: grant.endReason && 'is-ended', dataset: {row: ''}, tabindex: '-1'},
-    h('th', {scope: 'row'}, foreign(grant.name), isSelf && h('span', {class: 'v-tag'}, 'you'), h('span', {class: 'v-sub'}, foreign(grant.id), ' · ', bound, grant.remote && ' · remote', grant.parent && [' · under ', foreign(grant.parent)])),
-    h('td', null, permissionsView(grant.permissions)),
-    h('td', null, time(grant.lastUsedAt, {relative: true}), agents.length > 0 && h('span', {class: 'v-sub'}, h('a', {href: `#/activity?client=${encodeURIComponent(grant.id)}`}, `${calls} calls`))),
-    h('td', null, grant.endReason ? stateBadge('offline', {text: grant.endReason}) : time(grant.expiresAt, {left: true})),
-    h('td', {class: 'v-actions'}, !grant.endReason && dangerButton('Revoke', () => {
+    h('th', {scope: 'row'}, foreign(grant.name), isSelf && h('span.v-tag', 'you'), h('span.v-sub', foreign(grant.id), ' · ', bound, grant.remote && ' · remote', grant.parent && [' · under ', foreign(grant.parent)])),
+    h('td', permissionsView(grant.permissions)),
+    h('td', time(grant.lastUsedAt, {relative: true}), agents.length > 0 && h('span.v-sub', h('a', {href: `#/activity?client=${encodeURIComponent(grant.id)}`}, `${calls} calls`))),
+    h('td', grant.endReason ? stateBadge('offline', {text: grant.endReason}) : time(grant.expiresAt, {left: true})),
+    h('td.v-actions', !grant.endReason && dangerButton('Revoke', () => {
       const children = [...store.grants.values()].filter(one => one.parent === grant.id && !one.endReason).length;
       return {title: 'Revoke this grant?', action: 'Revoke', text: `${name} ends, with its connections, running calls, tunnels and leases${children ? `, and ${children} grants under it` : ''}.${isSelf ? ' This page is signed out.' : ''}`};
-    }, async () => { await api('DELETE', `/v1/grants/${encodeURIComponent(grant.id)}`); if (!isSelf) await refresh('grants'); }, `${grant.name} is revoked.`)));
+    }, async () => { await api('DELETE', path('grants', grant.id)); if (!isSelf) await refresh('grants'); }, `${grant.name} is revoked.`)));
 }
 
 // MARK: Notices
@@ -111,8 +107,8 @@ function grantRow(grant) {
 export function mountNotices(ctx) {
   if (!may('admin')) return () => {};
   const known = new Set(waiting().map(endpoint => endpoint.id));
-  const region = h('div', {class: 'v-notices', role: 'region', 'aria-label': 'Decisions'});
-  const spoken = h('span', {class: 'sr', role: 'status'});
+  const region = h('div.v-notices', {role: 'region', 'aria-label': 'Decisions'});
+  const spoken = h('span.sr', {role: 'status'});
   const hidden = new Set();
   document.body.append(region, spoken);
 
@@ -123,21 +119,21 @@ export function mountNotices(ctx) {
     // A flood of adverts must not cover the page, so further apps are a number.
     const items = [...open.slice(0, 2).map(request => ({key: request.userCode, request})), ...isQuiet ? [] : fresh.slice(0, 1).map(endpoint => ({key: endpoint.id, endpoint, more: fresh.length - 1}))];
     const before = region.childElementCount;
-    list(region, items, item => item.key, card, (element, item) => fill(element, [...card(item).childNodes]));
+    list(region, items, item => item.key, card);
     if (region.childElementCount > before) setText(spoken, items.at(-1).request ? `${printable(items.at(-1).request.name)} asks for access.` : 'An app waits for an approval.');
   }
   function card({request, endpoint, more}) {
     const hide = () => { if (request) hidden.add(request.userCode); else waiting().forEach(one => known.add(one.id)); show(); };
-    const close = h('button', {type: 'button', class: 'icon-button', 'aria-label': 'Not now', title: 'Not now', onclick: hide}, icon('cross'));
+    const close = h('button.icon-button', {'aria-label': 'Not now', title: 'Not now', onclick: hide}, icon('cross'));
     if (request) {
-      return h('article', {class: 'v-card v-notice'}, h('header', {class: 'v-row'}, h('p', null, foreign(request.name, {class: 'v-strong'}), ' asks for access'), close),
-        permissionsView(request.permissions), h('p', {class: 'v-row'}, h('code', {class: 'v-user-code'}, foreign(request.userCode)), h('span', {class: 'v-hint'}, 'The client shows the same code.')), requestButtons(request));
+      return h('article.v-card.v-notice', h('header.v-row', h('p', foreign(request.name, 300, 'v-strong'), ' asks for access'), close),
+        permissionsView(request.permissions), h('p.v-row', h('code.v-user-code', foreign(request.userCode)), h('span.v-hint', 'The client shows the same code.')), requestButtons(request));
     }
     const [route] = openAddresses(endpoint);
-    return h('article', {class: 'v-card v-notice'}, h('header', {class: 'v-row'}, h('p', null, foreign(titleOf(endpoint), {class: 'v-strong'}), ' waits for an approval'), close),
-      h('p', {class: 'v-sub'}, h('code', {class: 'v-address'}, foreign(addressOf(route))), ', announced by ', foreign(route.host ?? 'an unknown host')),
-      h('div', {class: 'v-actions'}, h('button', {type: 'button', class: 'primary', onclick: ({currentTarget}) => act(currentTarget, async () => { await approve(endpoint.id, route); known.add(endpoint.id); show(); }, 'Approved.')}, 'Approve'),
-        h('a', {class: 'v-quiet', href: `#/e/${encodeURIComponent(endpoint.id)}`, onclick: hide}, 'Look at it'), more > 0 && h('a', {href: '#/access', onclick: hide}, `${more} more`)));
+    return h('article.v-card.v-notice', h('header.v-row', h('p', foreign(titleOf(endpoint), 300, 'v-strong'), ' waits for an approval'), close),
+      h('p.v-sub', h('code.v-address', foreign(addressOf(route))), ', announced by ', foreign(route.host ?? 'an unknown host')),
+      h('div.v-actions', actButton('Approve', async () => { await approve(endpoint.id, route); known.add(endpoint.id); show(); }, 'Approved.', 'primary'),
+        h('a.v-quiet', {href: endpointLink(endpoint.id), onclick: hide}, 'Look at it'), more > 0 && h('a', {href: '#/access', onclick: hide}, `${more} more`)));
   }
   let isReady = store.loaded;
   const end = subscribe(['requests', 'endpoints', 'connection'], () => {

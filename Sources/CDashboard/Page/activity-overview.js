@@ -5,9 +5,9 @@ const HEIGHT = 44;
 const COLOURS = {ok: '--v-ok', error: '--v-error', refused: '--v-refused', running: '--v-running', cancelled: '--v-idle', unknown: '--v-idle'};
 
 export function mountOverview({onSelect}) {
-  const canvas = h('canvas', {class: 'v-overview', 'aria-hidden': 'true', title: 'Drag to select a time span, double-click for all'});
-  const reset = h('button', {type: 'button', class: 'v-quiet v-overview-reset', hidden: true, onclick: () => onSelect(null, null)}, 'Show all times');
-  const element = h('div', {class: 'v-overview-frame'}, canvas, reset);
+  const canvas = h('canvas.v-overview', {'aria-hidden': 'true', title: 'Drag to select a time span, double-click for all'});
+  const reset = h('button.v-quiet.v-overview-reset', {hidden: true, onclick: () => onSelect(null, null)}, 'Show all times');
+  const element = h('div.v-overview-frame', canvas, reset);
   let last = null;
   let axis = [0, 1];
   let drag = null;

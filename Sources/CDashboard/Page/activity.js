@@ -15,15 +15,15 @@ const seconds = at => (Date.parse(at) - base) / 1000;
 
 export function render(root, params, ctx) {
   const get = name => params.query.get(name) ?? '';
-  fill(root, h('header', {class: 'v-head'}, h('div', {class: 'v-head-main'}, h('h1', {}, 'Activity'), h('p', {class: 'v-facts'}, 'What agents and people called, the newest last. The broker keeps it in memory only.')),
-    h('div', {class: 'v-actions'}, h('button', {type: 'button', onclick: showReport}, 'Report…'))));
-  const body = h('div', {class: 'v-activity-page'});
+  fill(root, h('header.v-head', h('div.v-head-main', h('h1', 'Activity'), h('p.v-facts', 'What agents and people called, the newest last. The broker keeps it in memory only.')),
+    h('div.v-actions', h('button', {onclick: showReport}, 'Report…'))));
+  const body = h('div.v-activity-page');
   root.append(body);
   return mountActivity(body, {endpoint: get('endpoint'), client: get('client') || get('grant'), tool: get('tool'), outcome: get('outcome'), text: get('text'), id: Number(get('id')) || null, isPage: true}, ctx);
 }
 
 function showReport() {
-  dialog({title: 'A report to attach', body: [h('p', {}, 'This command writes the activity with its pictures into one file, without a server:'), codeLine('patchbay activity --html report.html')]});
+  dialog({title: 'A report to attach', body: [h('p', 'This command writes the activity with its pictures into one file, without a server:'), codeLine('patchbay activity --html report.html')]});
 }
 
 /** Shows the activity, of one app if `endpoint` is given and it is no page of its own. Returns the cleanup. */
@@ -37,21 +37,21 @@ export function mountActivity(root, {isPage = false, id = null, ...wanted}, ctx)
   const selects = [['endpoint', 'All apps'], ['client', 'All clients'], ['tool', 'All tools'], ['outcome', 'All outcomes']].filter(([name]) => isPage || name !== 'endpoint').map(([name, all]) =>
     Object.assign(select([['', all]], {'aria-label': all, onchange: event => { filter[name] = event.target.value; apply(); }}), {filterName: name, all}));
   const span = select(SPANS, {'aria-label': 'Time span', onchange: () => { Object.assign(state, {span: span.value, from: null, to: null}); apply(); }});
-  const follow = h('button', {type: 'button', class: 'v-quiet', 'aria-pressed': 'true', title: 'Keep the newest in view (f)', onclick: () => setFollowing(!state.isFollowing)}, 'Follow');
-  const reset = h('button', {type: 'button', class: 'v-quiet', onclick: () => { Object.assign(filter, {client: '', tool: '', outcome: '', text: ''}, isPage && {endpoint: ''}); Object.assign(state, {span: '', from: null, to: null}); search.value = span.value = ''; apply(); }}, 'Clear');
-  const count = h('span', {class: 'v-hint', role: 'status'});
+  const follow = h('button.v-quiet', {'aria-pressed': 'true', title: 'Keep the newest in view (f)', onclick: () => setFollowing(!state.isFollowing)}, 'Follow');
+  const reset = h('button.v-quiet', {onclick: () => { Object.assign(filter, {client: '', tool: '', outcome: '', text: ''}, isPage && {endpoint: ''}); Object.assign(state, {span: '', from: null, to: null}); search.value = span.value = ''; apply(); }}, 'Clear');
+  const count = h('span.v-hint', {role: 'status'});
   const overview = mountOverview({onSelect(from, to) { Object.assign(state, {from, to, isFollowing: from === null && state.isFollowing}); apply(); }});
-  const rows = h('div', {class: 'v-rows', role: 'listbox', tabindex: '0', 'aria-label': 'Calls and changes', onscroll, onclick: event => {
+  const rows = h('div.v-rows', {role: 'listbox', tabindex: '0', 'aria-label': 'Calls and changes', onscroll, onclick: event => {
     const row = event.target.closest('.v-call');
     if (row) choose(Number(row.dataset.id));
   }});
-  const head = h('div', {class: 'v-call v-call-head', 'aria-hidden': 'true'}, ['Time', 'Client', 'App', 'Tool', 'Outcome', 'Took'].map(text => h('span', {}, text)), h('span', {class: 'v-axis'}));
-  const table = h('div', {class: 'v-calls'}, head, rows);
-  const pane = h('div', {class: 'v-detail', hidden: true, 'aria-live': 'off'});
+  const head = h('div.v-call.v-call-head', {'aria-hidden': 'true'}, ['Time', 'Client', 'App', 'Tool', 'Outcome', 'Took'].map(text => h('span', text)), h('span.v-axis'));
+  const table = h('div.v-calls', head, rows);
+  const pane = h('div.v-detail', {hidden: true, 'aria-live': 'off'});
   const empty = h('div', {hidden: true});
-  const frame = h('div', {class: ['v-activity', !isPage && 'is-embedded']},
-    h('div', {class: 'v-toolbar', role: 'search'}, search, selects, span, reset, follow, count),
-    overview.element, h('div', {class: 'v-activity-body'}, table, pane), empty);
+  const frame = h('div.v-activity', {class: !isPage && 'is-embedded'},
+    h('div.v-toolbar', {role: 'search'}, search, selects, span, reset, follow, count),
+    overview.element, h('div.v-activity-body', table, pane), empty);
   fill(root, frame);
 
   // MARK: Filter
@@ -84,7 +84,7 @@ export function mountActivity(root, {isPage = false, id = null, ...wanted}, ctx)
     const isEmpty = !shown.length;
     table.parentElement.hidden = isEmpty;
     empty.hidden = !isEmpty;
-    if (isEmpty) fill(empty, store.activity.length && (isPage || filter.text || filter.tool || filter.client || filter.outcome || isLimited) ? emptyView('Nothing matches', 'No entry has these properties. ', h('button', {type: 'button', onclick: () => reset.click()}, 'Clear the filter'))
+    if (isEmpty) fill(empty, store.activity.length && (isPage || filter.text || filter.tool || filter.client || filter.outcome || isLimited) ? emptyView('Nothing matches', 'No entry has these properties. ', h('button', {onclick: () => reset.click()}, 'Clear the filter'))
       : emptyView('No activity yet', 'The calls of agents and people appear here, with what they changed and with pictures.'));
     mark();
     // The detail of a running call changes when the call ends.
@@ -137,13 +137,13 @@ export function mountActivity(root, {isPage = false, id = null, ...wanted}, ctx)
 
   function row(entry) {
     const isCall = entry.kind === 'call';
-    const element = h('div', {class: ['v-call', !isCall && 'is-change'], role: 'option', id: `a${entry.id}`, dataset: {id: String(entry.id)}, style: {'--at': String(seconds(entry.at))}},
+    const element = h('div.v-call', {class: !isCall && 'is-change', role: 'option', id: `a${entry.id}`, dataset: {id: String(entry.id)}, style: {'--at': String(seconds(entry.at))}},
       time(entry.at),
-      isCall ? foreign(clientName(entry.client), {}, 80) : h('span', {}),
-      foreign(nameOf(entry), {}, 80),
-      isCall ? h('span', {class: 'v-call-tool'}, foreign(entry.tool, {}, 120), h('span', {class: 'v-call-thumb'})) : h('span', {class: 'v-call-text'}, stateBadge(entry.state ?? 'unknown', {label: false}), foreign(entry.text, {}, 200)),
-      isCall && stateBadge(entry.outcome), isCall && h('span', {class: 'v-number'}),
-      h('span', {class: 'v-track'}, isCall ? h('i', {class: 'v-bar'}) : h('i', {class: 'v-tick'})));
+      isCall ? foreign(clientName(entry.client), 80) : h('span'),
+      foreign(nameOf(entry), 80),
+      isCall ? h('span.v-call-tool', foreign(entry.tool, 120), h('span.v-call-thumb')) : h('span.v-call-text', stateBadge(entry.state ?? 'unknown', {label: false}), foreign(entry.text, 200)),
+      isCall && stateBadge(entry.outcome), isCall && h('span.v-number'),
+      h('span.v-track', isCall ? h('i.v-bar') : h('i.v-tick')));
     updateRow(element, entry);
     return element;
   }
@@ -160,7 +160,7 @@ export function mountActivity(root, {isPage = false, id = null, ...wanted}, ctx)
     track.title = `${wait ? `waited ${duration(wait)}, ` : ''}took ${duration(run)}`;
     const thumb = element.querySelector('.v-call-thumb');
     if (entry.picture && !thumb.firstChild) {
-      thumb.append(icon('screen'), h('span', {class: 'sr'}, 'with a picture'));
+      thumb.append(icon('screen'), h('span.sr', 'with a picture'));
       watcher.observe(thumb);
     }
   }
@@ -251,8 +251,8 @@ export function mountActivity(root, {isPage = false, id = null, ...wanted}, ctx)
 }
 
 const nameOf = entry => { const endpoint = store.endpoints.get(entry.endpoint); return endpoint ? titleOf(endpoint) : entry.app || entry.endpoint || ''; };
-export const clientKey = client => client?.agent ?? client?.grant ?? client?.name ?? '';
-export const clientName = client => client?.name ?? 'unknown';
+const clientKey = client => client?.agent ?? client?.grant ?? client?.name ?? '';
+const clientName = client => client?.name ?? 'unknown';
 
 /** Builds labels at round times of the axis. */
 function axis(from, to, width) {
@@ -262,7 +262,7 @@ function axis(from, to, width) {
     // A label at the end would be cut.
     if ((to - at) / (to - from) * width < 64) break;
     const text = new Date(at).toLocaleTimeString(undefined, {hour: '2-digit', minute: '2-digit', ...step < 60 && {second: '2-digit'}, ...step < 1 && {fractionalSecondDigits: 1}});
-    marks.push(h('span', {class: 'v-axis-mark', style: {'--x': `${100 * (at - from) / (to - from)}%`}}, text));
+    marks.push(h('span.v-axis-mark', {style: {'--x': `${100 * (at - from) / (to - from)}%`}}, text));
   }
   return marks;
 }

@@ -4,8 +4,8 @@ import {who} from './session.js';
 import {store, subscribe} from './store.js';
 
 function card(agent) {
-  const element = h('li', {class: 'agent'}, icon('agent'), foreign(agent.client?.name || agent.name, {class: 'agent-name cut'}, 60),
-    h('span', {class: 'agent-call cut'}), h('small', null, h('span', null), ' · ', time(agent.lastCallAt, {relative: true})));
+  const element = h('li.agent', icon('agent'), foreign(agent.client?.name || agent.name, 60, 'agent-name cut'),
+    h('span.agent-call.cut'), h('small', h('span'), ' · ', time(agent.lastCallAt, {relative: true})));
   element.title = printable(`${agent.name}${agent.client?.version ? `, version ${agent.client.version}` : ''}`, 200);
   update(element, agent);
   return element;
@@ -16,8 +16,8 @@ function update(element, agent) {
   const key = call ? `${call.activity}+${more}` : '';
   if (element.call !== key) {
     element.call = key;
-    element.children[2].replaceChildren(...(call ? [stateBadge('running', {label: false}), h('span', {class: 'mono'}, printable(call.tool, 60)),
-      h('span', {class: 'dim'}, ` ${printable(call.endpoint ?? '', 60)}${more > 0 ? ` +${more}` : ''}`)] : [h('span', {class: 'dim'}, 'idle')]));
+    element.children[2].replaceChildren(...(call ? [stateBadge('running', {label: false}), h('span.mono', printable(call.tool, 60)),
+      h('span.dim', ` ${printable(call.endpoint ?? '', 60)}${more > 0 ? ` +${more}` : ''}`)] : [h('span.dim', 'idle')]));
   }
   const [count, last] = [element.lastChild.firstChild, element.lastChild.lastChild];
   setText(count, `${agent.calls} ${agent.calls === 1 ? 'call' : 'calls'}`);
@@ -26,9 +26,9 @@ function update(element, agent) {
 
 /** Shows the agents in a line of a fixed height. Returns its cleanup. */
 export function mountAgents(root) {
-  const items = h('ul', {class: 'agent-list', tabindex: '0', 'aria-label': 'Agents'});
-  const none = h('span', {class: 'dim'}, 'No agent is connected. The page of an app shows how to connect one.');
-  const section = h('section', {class: 'agents', 'aria-label': 'Agents and their calls'}, items, none);
+  const items = h('ul.agent-list', {tabindex: '0', 'aria-label': 'Agents'});
+  const none = h('span.dim', 'No agent is connected. The page of an app shows how to connect one.');
+  const section = h('section.agents', {'aria-label': 'Agents and their calls'}, items, none);
   root.append(section);
   const show = () => {
     section.hidden = !who?.isOwner && store.agents.size === 0;

@@ -79,15 +79,15 @@ async function show({focus = false} = {}) {
     main.className = '';
     if (!view) {
       ctx.setTitle('Not found');
-      fill(main, h('div', {class: 'empty'}, h('h1', null, 'There is no such view'), h('p', null, h('a', {href: '#/'}, 'Go to the bench'))));
+      fill(main, h('div.empty', h('h1', 'There is no such view'), h('p', h('a', {href: '#/'}, 'Go to the bench'))));
     } else {
       ctx.setTitle(view.title);
       current.cleanup = view.render(main, {...decoded(found[0].groups), query}, ctx);
     }
   } catch (error) {
     reportError(error);
-    fill(main, h('div', {class: 'empty'}, h('h1', null, 'This view could not be shown'), h('p', null, String(error?.message ?? error)),
-      h('button', {type: 'button', onclick: () => location.reload()}, 'Reload')));
+    fill(main, h('div.empty', h('h1', 'This view could not be shown'), h('p', String(error?.message ?? error)),
+      h('button', {onclick: () => location.reload()}, 'Reload')));
   }
   if (current.path !== path) scrollTo(0, 0);
   current.path = path;
@@ -106,13 +106,13 @@ function markNav(path) {
 function showShell() {
   const visible = NAV.filter(([target]) => target !== '#/access' || may('invite.create') || who.isOwner);
   fill(document.getElementById('nav'), visible.map(([target, label, picture]) =>
-    h('a', {href: target}, icon(picture), h('span', null, label), target === '#/access' ? h('span', {class: 'count', id: 'count-access', hidden: true}) : null)));
+    h('a', {href: target}, icon(picture), h('span', label), target === '#/access' ? h('span.count', {id: 'count-access', hidden: true}) : null)));
   fill(document.getElementById('account'),
-    h('span', {class: 'account-name', title: who.isOwner ? 'You have the rights of the owner.' : `Scopes: ${[...who.scopes].join(', ')}`},
-      h('bdi', null, who.name), h('small', null, who.isOwner ? 'owner' : 'limited')),
-    h('button', {type: 'button', class: 'icon-button', title: 'Light or dark', 'aria-label': 'Light or dark', onclick: switchTheme}, themeIcon()),
-    h('button', {type: 'button', class: 'icon-button keys', title: 'Keys (?)', 'aria-label': 'Show keys', onclick: showKeys}, '?'),
-    h('button', {type: 'button', class: 'quiet', onclick: () => signOut().catch(noticeProblem)}, 'Sign out'));
+    h('span.account-name', {title: who.isOwner ? 'You have the rights of the owner.' : `Scopes: ${[...who.scopes].join(', ')}`},
+      h('bdi', who.name), h('small', who.isOwner ? 'owner' : 'limited')),
+    h('button.icon-button', {title: 'Light or dark', 'aria-label': 'Light or dark', onclick: switchTheme}, themeIcon()),
+    h('button.icon-button.keys', {title: 'Keys (?)', 'aria-label': 'Show keys', onclick: showKeys}, '?'),
+    h('button.quiet', {onclick: () => signOut().catch(noticeProblem)}, 'Sign out'));
   header.hidden = false;
   countRequests();
 }
@@ -125,7 +125,7 @@ function countRequests() {
   count.title = `${store.requests.size} open requests for access`;
 }
 
-const themeIcon = () => h('span', {class: 'theme', 'aria-hidden': 'true'});
+const themeIcon = () => h('span.theme', {'aria-hidden': 'true'});
 function applyTheme(theme) {
   if (theme) document.documentElement.dataset.theme = theme;
   else delete document.documentElement.dataset.theme;
@@ -145,7 +145,7 @@ function showSignIn(problem) {
   fill(document.getElementById('notices'));
   document.body.classList.remove('wall');
   ctx.setTitle('Sign in');
-  const message = h('p', {class: 'form-problem', role: 'alert'}, problem ? `${problem.message} ${problem.hint ?? ''}` : '');
+  const message = h('p.form-problem', {role: 'alert'}, problem ? `${problem.message} ${problem.hint ?? ''}` : '');
   const field = h('input', {type: 'password', id: 'token', name: 'token', autocomplete: 'off', spellcheck: 'false', required: true,
     placeholder: 'pbg_…', 'aria-describedby': 'token-help'});
   const button = h('button', {type: 'submit'}, 'Sign in');
@@ -162,9 +162,9 @@ function showSignIn(problem) {
       field.select();
     }
     button.disabled = false;
-  }}, h('label', {htmlFor: 'token'}, 'Or paste the token of a grant'), h('div', {class: 'joined'}, field, button),
+  }}, h('label', {htmlFor: 'token'}, 'Or paste the token of a grant'), h('div.joined', field, button),
   h('small', {id: 'token-help'}, 'It stays in this tab and is sent to this broker only.'));
-  fill(main, h('section', {class: 'sign-in'}, h('h1', null, 'Patchbay'), h('p', null, 'Run this command on the machine of the broker. It opens this page signed in.'),
+  fill(main, h('section.sign-in', h('h1', 'Patchbay'), h('p', 'Run this command on the machine of the broker. It opens this page signed in.'),
     codeLine('patchbay dashboard', 'Copy the command'), message, form));
   main.className = '';
   field.focus();
@@ -174,7 +174,7 @@ const KEYS = [['/', 'Search'], ['j, k or arrows', 'Next or previous row'], ['Ent
   ...NAV.map(([, label, , key]) => [`g ${key}`, `Go to ${label}`]), ['?', 'Show keys']];
 function showKeys() {
   if (document.querySelector('dialog[open]')) return;
-  dialog({title: 'Keys', body: h('dl', {class: 'keys-list'}, KEYS.map(([key, text]) => [h('dt', null, h('kbd', null, key)), h('dd', null, text)]))});
+  dialog({title: 'Keys', body: h('dl.keys-list', KEYS.map(([key, text]) => [h('dt', h('kbd', key)), h('dd', text)]))});
 }
 
 function step(by) {
@@ -240,7 +240,7 @@ function showConnection() {
     return;
   }
   banner.dataset.state = 'stale';
-  fill(banner, h('i', {class: 'spinner', 'aria-hidden': 'true'}), h('span', null, 'Disconnected, showing the state of ', h('strong', null, clockText(since)), '. The page returns by itself.'));
+  fill(banner, h('i.spinner', {'aria-hidden': 'true'}), h('span', 'Disconnected, showing the state of ', h('strong', clockText(since)), '. The page returns by itself.'));
 }
 
 async function signedIn() {
@@ -286,7 +286,7 @@ async function start() {
       return;
     } catch {
       // The broker restarts: the page keeps its session and tries again.
-      fill(main, h('div', {class: 'empty'}, h('h1', null, 'The broker does not answer'), h('p', null, 'The page tries again by itself.')));
+      fill(main, h('div.empty', h('h1', 'The broker does not answer'), h('p', 'The page tries again by itself.')));
       await new Promise((resolve) => setTimeout(resolve, wait));
     }
   }

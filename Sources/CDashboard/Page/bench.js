@@ -4,7 +4,7 @@ import {mountAgents} from './agents.js';
 import {groupsOf, matcher, needsApproval, placeOf} from './filter.js';
 import {mountProblems} from './problems.js';
 import {deviceLink, endpointRow, leaseChip, tunnelChip, tunnelsOf, updateExtras, updateRow, updateTunnelChip} from './rows.js';
-import {api, may, who} from './session.js';
+import {api, may, path, who} from './session.js';
 import {deviceName, hostOf, leaseOfDevice, store, subscribe} from './store.js';
 
 export const title = 'Bench';
@@ -22,16 +22,16 @@ export function render(root, {query}, ctx) {
   let queue = [];
   let frame = 0;
 
-  const search = h('input', {type: 'search', class: 'search', dataset: {search: ''}, value: filter.q, placeholder: 'Search  /', 'aria-label': 'Search apps, phones, addresses and holders',
+  const search = h('input.search', {type: 'search', dataset: {search: ''}, value: filter.q, placeholder: 'Search  /', 'aria-label': 'Search apps, phones, addresses and holders',
     title: 'Words, or kind: state: host: is:leased is:pending is:forwarded', oninput: () => change('q', search.value)});
   const chips = STATES.map(([key, label]) => {
-    const count = h('span', {class: 'number'}, '0');
-    const button = h('button', {type: 'button', class: `filter-chip state state-${key === 'approval' ? 'pending' : key}`, 'aria-pressed': String(filter.state.has(key)),
+    const count = h('span.number', '0');
+    const button = h('button', {class: `filter-chip state state-${key === 'approval' ? 'pending' : key}`, 'aria-pressed': String(filter.state.has(key)),
       onclick: () => {
         filter.state.has(key) ? filter.state.delete(key) : filter.state.add(key);
         button.setAttribute('aria-pressed', String(filter.state.has(key)));
         change('state', [...filter.state].join(','), true);
-      }}, h('i', {class: 'shape', 'aria-hidden': 'true'}), count, ` ${label}`);
+      }}, h('i.shape', {'aria-hidden': 'true'}), count, ` ${label}`);
     return {key, button, count};
   });
   const choose = (name, label) => {
@@ -41,13 +41,13 @@ export function render(root, {query}, ctx) {
   const selects = {kind: choose('kind', 'Kind'), device: choose('device', 'Phone or machine'), host: choose('host', 'Host')};
   const group = h('select', {'aria-label': 'Group', onchange: () => { by = group.value; ctx.setQuery({group: by === 'device' ? null : by}); rebuild(); }},
     GROUPS.map(([key, label]) => h('option', {value: key, selected: key === by}, label)));
-  const summary = h('span', {class: 'dim'});
-  const prune = h('button', {type: 'button', class: 'quiet', hidden: true, onclick: () => removeOffline()}, 'Remove offline…');
-  const content = h('div', {class: 'bench'});
-  const head = h('div', {class: 'page-head'}, h('h1', null, 'Bench'), summary);
-  const controls = h('div', {class: 'controls'}, search, h('div', {class: 'filter-chips', role: 'group', 'aria-label': 'States'}, chips.map(({button}) => button)),
+  const summary = h('span.dim');
+  const prune = h('button.quiet', {hidden: true, onclick: () => removeOffline()}, 'Remove offline…');
+  const content = h('div.bench');
+  const head = h('div.page-head', h('h1', 'Bench'), summary);
+  const controls = h('div.controls', search, h('div.filter-chips', {role: 'group', 'aria-label': 'States'}, chips.map(({button}) => button)),
     selects.kind, selects.device, selects.host, group, prune);
-  const waiting = h('div', {class: 'skeleton', 'aria-hidden': 'true'}, Array.from({length: 8}, () => h('i')));
+  const waiting = h('div.skeleton', {'aria-hidden': 'true'}, Array.from({length: 8}, () => h('i')));
   root.classList.add('bench-view');
   root.append(head, waiting);
 
@@ -79,7 +79,7 @@ export function render(root, {query}, ctx) {
     let removed = 0;
     for (const {id} of gone) {
       try {
-        await api('DELETE', `/v1/endpoints/${encodeURIComponent(id)}`);
+        await api('DELETE', path('endpoints', id));
         removed += 1;
       } catch (error) {
         noticeProblem(error);
@@ -159,8 +159,8 @@ export function render(root, {query}, ctx) {
   }
 
   function groupElement(item) {
-    const heading = h('h2', {class: 'group-title'});
-    const element = h('section', {class: ['group', item.host ? 'team-host' : '']}, item.title || by !== 'device' ? heading : null, h('div', {class: 'sections'}));
+    const heading = h('h2.group-title');
+    const element = h('section.group', {class: item.host ? 'team-host' : ''}, item.title || by !== 'device' ? heading : null, h('div.sections'));
     element.heading = heading;
     updateGroup(element, item);
     return element;
@@ -173,15 +173,15 @@ export function render(root, {query}, ctx) {
       const key = `${item.title}|${count}|${stale}|${isOwn}`;
       if (element.key !== key) {
         element.key = key;
-        fill(element.heading, item.host ? icon('host') : null, foreign(item.title || 'All apps', {class: 'cut'}, 80), item.host && isOwn ? h('span', {class: 'chip'}, 'this host') : null,
-          h('small', null, count), stale ? h('span', {class: 'chip warn'}, 'registry unreachable since ', time(stale)) : null);
+        fill(element.heading, item.host ? icon('host') : null, foreign(item.title || 'All apps', 80, 'cut'), item.host && isOwn ? h('span.chip', 'this host') : null,
+          h('small', count), stale ? h('span.chip.warn', 'registry unreachable since ', time(stale)) : null);
       }
     }
     list(element.lastChild, item.sections, (section) => section.key, sectionElement, updateSection);
   }
   function sectionElement(item) {
-    const header = item.device || item.machine !== undefined ? h('header', {class: 'section-head'}) : null;
-    const element = h('section', {class: 'section'}, header, h('ul', {class: 'rows'}));
+    const header = item.device || item.machine !== undefined ? h('header.section-head') : null;
+    const element = h('section.section', header, h('ul.rows'));
     element.style.setProperty('--n', item.endpoints.length);
     updateSection(element, item);
     return element;
@@ -242,7 +242,7 @@ function showSectionHead(section, item) {
   if (!device) {
     if (header.key === machine) return;
     header.key = machine;
-    fill(header, h('span', {class: 'wire stem'}, icon('machine')), h('h3', {class: 'cut'}, foreign(machine || 'Another machine', null, 80)));
+    fill(header, h('span.wire.stem', icon('machine')), h('h3.cut', foreign(machine || 'Another machine', 80)));
     return;
   }
   const lease = leaseOfDevice(device.udid);
@@ -252,28 +252,28 @@ function showSectionHead(section, item) {
     header.key = key;
     const others = (device.routes ?? []).slice(1);
     const transport = device.routes?.[0]?.transport ?? device.transport;
-    const name = h('bdi', {class: 'cut'});
+    const name = h('bdi.cut');
     setForeign(name, deviceName(device), 80);
-    fill(header, h('span', {class: ['wire', 'stem', transport === 'network' ? 'wire-wifi' : 'wire-cable', device.isAway ? 'none' : 'preferred'],
+    fill(header, h('span.wire.stem', {class: [transport === 'network' ? 'wire-wifi' : 'wire-cable', device.isAway ? 'none' : 'preferred'],
       title: device.isAway ? 'Not attached' : transport === 'network' ? 'On Wi-Fi' : 'On a cable'}, icon('phone')),
-    h('h3', {class: 'cut'}, h('a', {href: deviceLink(device.udid), dataset: {row: ''}}, name)),
-    device.label && device.name ? foreign(device.name, {class: 'dim cut'}, 60) : null,
-    h('span', {class: 'dim cut device-facts'}, foreign([device.productType, device.productVersion].filter(Boolean).join(' · '), null, 80)),
-    device.isAway ? h('span', {class: 'chip'}, 'not attached') : transport === 'network' ? h('span', {class: 'chip'}, icon('wifi'), 'Wi-Fi') : null,
-    others.length ? h('span', {class: 'chip', title: 'The phone is attached to these hosts, too'}, 'also ', others.map((route) => `${route.host.name} (${route.transport === 'usb' ? 'cable' : 'Wi-Fi'})`).join(', ')) : null,
-    device.note ? foreign(device.note, {class: 'note cut'}, 120) : null,
+    h('h3.cut', h('a', {href: deviceLink(device.udid), dataset: {row: ''}}, name)),
+    device.label && device.name ? foreign(device.name, 60, 'dim cut') : null,
+    h('span.dim.cut.device-facts', foreign([device.productType, device.productVersion].filter(Boolean).join(' · '), 80)),
+    device.isAway ? h('span.chip', 'not attached') : transport === 'network' ? h('span.chip', icon('wifi'), 'Wi-Fi') : null,
+    others.length ? h('span.chip', {title: 'The phone is attached to these hosts, too'}, 'also ', others.map((route) => `${route.host.name} (${route.transport === 'usb' ? 'cable' : 'Wi-Fi'})`).join(', ')) : null,
+    device.note ? foreign(device.note, 120, 'note cut') : null,
     lease ? leaseChip(lease) : null,
-    h('span', {class: 'head-tunnels'}, tunnels.slice(0, 2).map(tunnelChip)),
-    item.endpoints.length === 0 ? h('small', {class: 'nothing'}, 'No debug server found on this phone') : null);
+    h('span.head-tunnels', tunnels.slice(0, 2).map(tunnelChip)),
+    item.endpoints.length === 0 ? h('small.nothing', 'No debug server found on this phone') : null);
   }
   const shown = header.querySelector('.head-tunnels')?.children ?? [];
   for (const [at, tunnel] of tunnels.slice(0, 2).entries()) if (shown[at]) updateTunnelChip(shown[at], tunnel);
 }
 
-const nothingFound = (clear) => h('div', {class: 'empty'}, h('h2', null, 'Nothing matches'), h('p', null, 'No app, phone or address has these words and states.'),
-  h('button', {type: 'button', onclick: clear}, 'Clear the filter'));
+const nothingFound = (clear) => h('div.empty', h('h2', 'Nothing matches'), h('p', 'No app, phone or address has these words and states.'),
+  h('button', {onclick: clear}, 'Clear the filter'));
 function emptyBench() {
-  return h('div', {class: 'empty'}, h('h2', null, 'No app yet'),
-    h('p', null, 'Attach an iPhone with a cable, or run a development build with a debug server on this network. It appears here by itself.'),
-    may('admin') ? h('div', {class: 'empty-commands'}, codeLine('patchbay doctor', 'Copy the command'), codeLine('patchbay add NAME 192.168.1.30:8080 --kind mcp', 'Copy the command')) : null);
+  return h('div.empty', h('h2', 'No app yet'),
+    h('p', 'Attach an iPhone with a cable, or run a development build with a debug server on this network. It appears here by itself.'),
+    may('admin') ? h('div.empty-commands', codeLine('patchbay doctor', 'Copy the command'), codeLine('patchbay add NAME 192.168.1.30:8080 --kind mcp', 'Copy the command')) : null);
 }

@@ -10,7 +10,7 @@ const noTools = (endpoint) => (endpoint.limits ?? []).some((limit) => limit.star
 const noTunnels = (endpoint) => (endpoint.limits ?? []).some((limit) => limit.startsWith('no tunnels'));
 
 /** Returns the lines for an app as `[{tool, text, note}]`. */
-export function endpointLines(endpoint) {
+function endpointLines(endpoint) {
   const {id} = endpoint;
   const name = shortName(endpoint);
   const usb = routesOf(endpoint).find(({via}) => via === 'usb');
@@ -40,7 +40,7 @@ export function endpointLines(endpoint) {
 }
 
 /** Returns the lines for a phone. */
-export function deviceLines(device, port = 9876) {
+function deviceLines(device, port = 9876) {
   const udid = quoted(device.udid);
   return [
     {tool: 'patchbay forward', text: `patchbay forward ${port} --device ${udid}`, note: 'The port of the phone at the same local port. It survives a replug.'},
@@ -55,7 +55,7 @@ export function deviceLines(device, port = 9876) {
 /** Builds the card "Connect with …" for `{endpoint}` or `{device, port}`. */
 export function connectCard({endpoint, device, port}) {
   const lines = endpoint ? endpointLines(endpoint) : deviceLines(device, port);
-  return h('section', {class: 'card connect'}, h('h2', null, 'Connect with …'),
-    lines.map(({tool, text, note}) => h('details', {class: 'connect-line', name: 'connect'}, h('summary', null, tool),
-      h('div', null, codeLine(text, `Copy the line for ${tool}`), note ? h('small', null, note) : null))));
+  return h('section.card.connect', h('h2', 'Connect with …'),
+    lines.map(({tool, text, note}) => h('details.connect-line', {name: 'connect'}, h('summary', tool),
+      h('div', codeLine(text, `Copy the line for ${tool}`), note ? h('small', note) : null))));
 }

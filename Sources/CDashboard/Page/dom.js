@@ -8,11 +8,15 @@ const HIDDEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200e
 /** Returns a link's target if it is relative, http or https; otherwise null. */
 export const safeLink = (url) => (SAFE_LINK.test(String(url)) ? String(url) : null);
 
-function build(element, props, children) {
-  for (const [name, value] of Object.entries(props ?? {})) {
+function build(make, name, children) {
+  const [tag, ...classes] = name.split('.');
+  const element = make(tag);
+  if (tag === 'button') element.type = 'button';
+  const props = children[0]?.constructor === Object ? children.shift() : {};
+  for (const [name, value] of Object.entries(props)) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith('on') && typeof value === 'function') element.addEventListener(name.slice(2).toLowerCase(), value);
-    else if (name === 'class') element.setAttribute('class', Array.isArray(value) ? value.filter(Boolean).join(' ') : value);
+    else if (name === 'class') classes.push(...[value].flat().filter(Boolean));
     else if (name === 'dataset') Object.assign(element.dataset, value);
     else if (name === 'style') for (const [key, text] of Object.entries(value)) element.style.setProperty(key, text);
     else if (name === 'href' || name === 'src') {
@@ -22,6 +26,7 @@ function build(element, props, children) {
       element.setAttribute(name === 'htmlFor' ? 'for' : name, value === true ? '' : value);
     }
   }
+  if (classes.length) element.setAttribute('class', classes.join(' '));
   append(element, children);
   return element;
 }
@@ -34,10 +39,10 @@ function append(element, children) {
   }
 }
 
-/** Builds an HTML element: `h('button', {class: 'primary', onclick: f}, 'Approve')`. */
-export const h = (tag, props, ...children) => build(document.createElement(tag), props, children);
+/** Builds an HTML element: `h('button.primary', {onclick: f}, 'Approve')`. The properties may be left out. */
+export const h = (name, ...children) => build((tag) => document.createElement(tag), name, children);
 /** Builds an SVG element. */
-export const svg = (tag, props, ...children) => build(document.createElementNS(SVG, tag), props, children);
+export const svg = (name, ...children) => build((tag) => document.createElementNS(SVG, tag), name, children);
 /** Replaces the children of an element. */
 export function fill(element, ...children) {
   element.replaceChildren();
@@ -56,11 +61,9 @@ export function printable(text, limit = 300) {
   const shown = whole.length > limit ? `${whole.slice(0, limit)}…` : whole;
   return shown.replace(HIDDEN, (c) => `‹${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}›`);
 }
-/** Builds foreign text that cannot reorder its surroundings. */
-export function foreign(text, props, limit = 300) {
-  const long = String(text ?? '').length > 40;
-  return h('bdi', {...(long ? {title: printable(text, 1000)} : {}), ...props}, printable(text, limit));
-}
+/** Builds foreign text that cannot reorder its surroundings. A long one is whole in its tooltip. */
+export const foreign = (text, limit = 300, classes = null) =>
+  h('bdi', {class: classes, title: String(text ?? '').length > 40 && printable(text, 1000)}, printable(text, limit));
 export function setForeign(element, text, limit = 300) {
   const shown = printable(text, limit);
   if (element.textContent === shown) return;
@@ -80,9 +83,10 @@ function place(parent, element, before) {
 
 /**
  * Makes the children of `parent` equal to `items`, by key. `update(element, item, previous)` runs only for an item that
- * is another object than before. Elements that `list` did not build stay at the end.
+ * is another object than before; without one, the content is built again. Elements that `list` did not build stay at
+ * the end.
  */
-export function list(parent, items, key, render, update) {
+export function list(parent, items, key, render, update = (element, item) => element.replaceChildren(...render(item).childNodes)) {
   const known = rows.get(parent) ?? new Map();
   const next = new Map();
   for (const item of items) {
@@ -91,7 +95,7 @@ export function list(parent, items, key, render, update) {
     let row = known.get(id);
     if (!row) row = {item, element: render(item)};
     else if (row.item !== item) {
-      update?.(row.element, item, row.item);
+      update(row.element, item, row.item);
       row.item = item;
     }
     next.set(id, row);
@@ -246,7 +250,7 @@ const STATES = {
 };
 /** Builds a state as colour, shape and text. With `{label: false}` only a screen reader gets the text. */
 export function stateBadge(state, {label = true, text} = {}) {
-  const element = h('span', {class: 'state'}, h('i', {class: 'shape', 'aria-hidden': 'true'}), h('span', {class: label ? '' : 'sr'}));
+  const element = h('span.state', h('i.shape', {'aria-hidden': 'true'}), h('span', {class: label ? '' : 'sr'}));
   setState(element, state, text);
   return element;
 }
@@ -260,7 +264,7 @@ async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    const area = h('textarea', {class: 'sr', value: text});
+    const area = h('textarea.sr', {value: text});
     (document.querySelector('dialog[open]:last-of-type') ?? document.body).append(area);
     area.select();
     const done = document.execCommand('copy');
@@ -270,7 +274,7 @@ async function copy(text) {
 }
 /** Builds a button that copies a text, or what a function returns at that moment. */
 export function copyButton(text, label = 'Copy') {
-  const button = h('button', {type: 'button', class: 'copy icon-button', title: label, 'aria-label': label}, icon('copy'));
+  const button = h('button.copy.icon-button', {title: label, 'aria-label': label}, icon('copy'));
   button.addEventListener('click', async (event) => {
     event.preventDefault();
     event.stopPropagation();
@@ -287,19 +291,19 @@ export function copyButton(text, label = 'Copy') {
 }
 /** Builds a command or an address with its copy button. */
 export const codeLine = (text, label = `Copy ${String(text).slice(0, 60)}`) =>
-  h('div', {class: 'code-line'}, h('code', null, printable(text, 4000)), copyButton(text, label));
+  h('div.code-line', h('code', printable(text, 4000)), copyButton(text, label));
 
 /** Opens a modal dialog. `Esc` and its close button close it; `closed` is fulfilled with the value of `close(value)`. */
 export function dialog({title, body, actions = [], wide = false, label}) {
   const opener = document.activeElement;
-  const heading = h('h2', null, title);
+  const heading = h('h2', title);
   heading.id = `dialog-${Math.random().toString(36).slice(2)}`;
   let resolve;
   const closed = new Promise((done) => { resolve = done; });
   const element = h('dialog', {class: wide ? 'dialog wide' : 'dialog', 'aria-labelledby': heading.id},
-    h('header', null, heading, h('button', {type: 'button', class: 'icon-button', 'aria-label': label ?? 'Close', onclick: () => close()}, icon('cross'))),
-    h('div', {class: 'dialog-body'}, body),
-    actions.length ? h('footer', null, actions) : null);
+    h('header', heading, h('button.icon-button', {'aria-label': label ?? 'Close', onclick: () => close()}, icon('cross'))),
+    h('div.dialog-body', body),
+    actions.length ? h('footer', actions) : null);
   function close(value) {
     if (!element.isConnected) return;
     element.close();
@@ -317,9 +321,9 @@ export function dialog({title, body, actions = [], wide = false, label}) {
 /** Asks once before an act. The text names what ends. Returns a promise of true or false. */
 export async function confirmDialog({title, text, action, danger = false}) {
   let opened;
-  const cancel = h('button', {type: 'button', onclick: () => opened.close(false)}, 'Cancel');
-  const go = h('button', {type: 'button', class: danger ? 'danger' : 'primary', onclick: () => opened.close(true)}, action);
-  opened = dialog({title, body: text instanceof Node ? text : h('p', null, text), actions: [cancel, go]});
+  const cancel = h('button', {onclick: () => opened.close(false)}, 'Cancel');
+  const go = h('button', {class: danger ? 'danger' : 'primary', onclick: () => opened.close(true)}, action);
+  opened = dialog({title, body: text instanceof Node ? text : h('p', text), actions: [cancel, go]});
   (danger ? cancel : go).focus();
   return (await opened.closed) === true;
 }
@@ -327,9 +331,9 @@ export async function confirmDialog({title, text, action, danger = false}) {
 /** Shows a text that a screen reader announces when it is idle. `action` is `{label, run}`; without one it goes by itself. */
 export function notice(text, {kind = 'information', action, brief = false, sticky = false} = {}) {
   const region = document.getElementById('notices');
-  const element = h('div', {class: `notice notice-${kind}`}, text instanceof Node ? text : h('span', null, text),
-    action ? h('button', {type: 'button', onclick: () => { dismiss(); action.run(); }}, action.label) : null,
-    h('button', {type: 'button', class: 'icon-button', 'aria-label': 'Dismiss', onclick: dismiss}, icon('cross')));
+  const element = h('div', {class: `notice notice-${kind}`}, text instanceof Node ? text : h('span', text),
+    action ? h('button', {onclick: () => { dismiss(); action.run(); }}, action.label) : null,
+    h('button.icon-button', {'aria-label': 'Dismiss', onclick: dismiss}, icon('cross')));
   function dismiss() { element.remove(); }
   // The same text again replaces the earlier one.
   for (const other of region?.children ?? []) if (other.textContent === element.textContent) other.remove();

@@ -1,8 +1,8 @@
 // One app: its state, routes, identity, approval and token; its live screen, tools, states and activity.
 import {fill, foreign, h, icon, setForeign, setState, setTime, stateBadge, time} from './dom.js';
-import {api, may} from './session.js';
+import {api, may, path} from './session.js';
 import {leaseOf, store, subscribe, titleOf} from './store.js';
-import {act, dangerButton, emptyView, isTyping} from './parts.js';
+import {actButton, dangerButton, emptyView, isTyping} from './parts.js';
 import {approvalCard, identityCard, routesCard, tokenCard, txtCard} from './endpoint-cards.js';
 import {mountScreen} from './screen.js';
 import {mountTools} from './tools.js';
@@ -30,15 +30,15 @@ export function render(root, params, ctx) {
 
   const badge = stateBadge('offline');
   const heading = h('h1', {tabindex: '-1'});
-  const facts = h('p', {class: 'v-facts'});
-  const reason = h('p', {class: 'v-reason'});
-  const lease = h('span', {class: 'v-lease-chip'});
-  const actions = h('div', {class: 'v-actions'});
-  const tabs = h('div', {class: 'v-tabs', role: 'tablist', 'aria-label': 'Parts of the app', onkeydown: stepTab});
-  const panel = h('div', {class: 'v-panel', role: 'tabpanel', tabindex: '-1'});
-  const screen = h('aside', {class: 'v-aside', 'aria-label': 'Live screen'});
-  const head = h('header', {class: 'v-head'}, h('div', {class: 'v-head-main'}, h('div', {class: 'v-row'}, heading, badge, lease), facts, reason), actions);
-  const frame = h('div', {class: 'v-endpoint'}, h('div', {class: 'v-main'}, head, tabs, panel), screen);
+  const facts = h('p.v-facts');
+  const reason = h('p.v-reason');
+  const lease = h('span.v-lease-chip');
+  const actions = h('div.v-actions');
+  const tabs = h('div.v-tabs', {role: 'tablist', 'aria-label': 'Parts of the app', onkeydown: stepTab});
+  const panel = h('div.v-panel', {role: 'tabpanel', tabindex: '-1'});
+  const screen = h('aside.v-aside', {'aria-label': 'Live screen'});
+  const head = h('header.v-head', h('div.v-head-main', h('div.v-row', heading, badge, lease), facts, reason), actions);
+  const frame = h('div.v-endpoint', h('div.v-main', head, tabs, panel), screen);
   const seen = time(null, {relative: true});
 
   function find() {
@@ -58,7 +58,7 @@ export function render(root, params, ctx) {
       endpoint = null;
       return fill(root, store.loaded
         ? emptyView('This app is not listed', 'No app has the ID ', foreign(id), '. It may have been removed, or your grant does not include it. ', h('a', {href: '#/'}, 'Back to the bench'))
-        : h('p', {class: 'v-hint', role: 'status'}, 'Loading…'));
+        : h('p.v-hint', {role: 'status'}, 'Loading…'));
     }
     if (next.id !== endpoint?.id) {
       close();
@@ -82,11 +82,11 @@ export function render(root, params, ctx) {
     const {udid, deviceName, host} = endpoint.location ?? {};
     const device = udid && store.devices.get(udid);
     fill(facts,
-      h('span', {}, foreign(endpoint.kind)), endpoint.version && h('span', {}, 'version ', foreign(endpoint.version)),
-      udid ? h('a', {href: `#/d/${encodeURIComponent(udid)}`}, icon('phone'), foreign(device?.label || deviceName || udid)) : host && h('span', {}, icon('machine'), foreign(host)),
-      endpoint.host?.name && h('span', {}, icon('host'), foreign(endpoint.host.name)),
-      endpoint.state !== 'online' && endpoint.lastSeenAt && h('span', {}, 'last seen ', seen),
-      h('code', {}, foreign(endpoint.id)));
+      h('span', foreign(endpoint.kind)), endpoint.version && h('span', 'version ', foreign(endpoint.version)),
+      udid ? h('a', {href: `#/d/${encodeURIComponent(udid)}`}, icon('phone'), foreign(device?.label || deviceName || udid)) : host && h('span', icon('machine'), foreign(host)),
+      endpoint.host?.name && h('span', icon('host'), foreign(endpoint.host.name)),
+      endpoint.state !== 'online' && endpoint.lastSeenAt && h('span', 'last seen ', seen),
+      h('code', foreign(endpoint.id)));
     const next = cardKey(endpoint);
     setForeign(reason, endpoint.reason ?? '', 500);
     if (next === key) return showLease();
@@ -106,7 +106,7 @@ export function render(root, params, ctx) {
     screenKey = next;
     endScreen?.();
     endScreen = isPossible ? mountScreen(screen, endpoint.id) : null;
-    if (!isPossible) fill(screen, !hasStates(endpoint) && h('p', {class: 'v-hint v-no-screen'}, 'The live screen starts when an owner approves the app.'));
+    if (!isPossible) fill(screen, !hasStates(endpoint) && h('p.v-hint.v-no-screen', 'The live screen starts when an owner approves the app.'));
   }
 
   function showLease() {
@@ -118,14 +118,13 @@ export function render(root, params, ctx) {
   }
 
   function actionsOf({id: own, state, sources, approval}) {
-    const path = `/v1/endpoints/${encodeURIComponent(own)}`;
     return [
-      may('tunnel.open') && state !== 'blocked' && !hasStates(endpoint) && h('button', {type: 'button', onclick: () => tunnelDialog(own)}, 'Tunnel…'),
-      may('endpoint.call') && state !== 'blocked' && h('button', {type: 'button', onclick: () => leaseDialog(own)}, 'Lease…'),
-      may('registry.read') && state !== 'blocked' && approval === 'approved' && h('button', {type: 'button', onclick: ({currentTarget}) => act(currentTarget, () => api('POST', `${path}/probe`), 'The app was checked.')}, 'Check now'),
+      may('tunnel.open') && state !== 'blocked' && !hasStates(endpoint) && h('button', {onclick: () => tunnelDialog(own)}, 'Tunnel…'),
+      may('endpoint.call') && state !== 'blocked' && h('button', {onclick: () => leaseDialog(own)}, 'Lease…'),
+      may('registry.read') && state !== 'blocked' && approval === 'approved' && actButton('Check now', () => api('POST', path('endpoints', own, 'probe')), 'The app was checked.'),
       may('admin') && (state === 'offline' || (sources ?? []).includes('config')) && dangerButton('Remove', () => ({title: 'Remove this app?',
         text: `${titleOf(endpoint)} leaves the list. Its approval and its token are deleted, and its tunnels end. It returns when it is seen again.`, action: 'Remove'}),
-      async () => { await api('DELETE', path); ctx.navigate('#/'); }),
+      async () => { await api('DELETE', path('endpoints', own)); ctx.navigate('#/'); }),
     ];
   }
 
@@ -140,7 +139,7 @@ export function render(root, params, ctx) {
     const names = available().map(([name]) => name).join();
     if (tabs.dataset.names === names) return;
     tabs.dataset.names = names;
-    fill(tabs, available().map(([name, text]) => h('button', {type: 'button', role: 'tab', class: 'v-tab', id: `tab-${name}`, dataset: {name}, onclick: () => openTab(name, true)}, text)));
+    fill(tabs, available().map(([name, text]) => h('button.v-tab', {role: 'tab', id: `tab-${name}`, dataset: {name}, onclick: () => openTab(name, true)}, text)));
     markTab();
   }
   function markTab() {
@@ -170,7 +169,7 @@ export function render(root, params, ctx) {
     // The address names the tab, and "back" still leads to the view before.
     if (isChosen) ctx.setQuery({tab: name});
     fill(panel);
-    if (name === 'tools') endTab = mountTools(panel, endpoint.id).cleanup;
+    if (name === 'tools') endTab = mountTools(panel, endpoint.id);
     else if (name === 'states') endTab = mountStates(panel, endpoint.id);
     else if (name === 'activity') endTab = mountActivity(panel, {endpoint: endpoint.id}, ctx);
     else {
@@ -178,21 +177,21 @@ export function render(root, params, ctx) {
       cards.forEach(card => card.update(endpoint));
       const events = eventsCard();
       endTab = events.cleanup;
-      fill(panel, h('div', {class: 'v-cards'}, cards.map(card => card.element), connectCard({endpoint}), events.element));
+      fill(panel, h('div.v-cards', cards.map(card => card.element), connectCard({endpoint}), events.element));
     }
   }
 
   // The changes of state that the broker still holds.
   function eventsCard() {
-    const body = h('ol', {class: 'v-events'});
+    const body = h('ol.v-events');
     const update = () => {
       const changes = store.activity.filter(entry => entry.kind === 'change' && entry.endpoint === endpoint.id).slice(-20).reverse();
-      fill(body, changes.map(entry => h('li', {}, time(entry.at), h('span', {}, stateBadge(entry.state ?? 'unknown', {label: false}), foreign(entry.text)))),
-        h('li', {}, time(endpoint.firstSeenAt), h('span', {}, 'first seen')));
+      fill(body, changes.map(entry => h('li', time(entry.at), h('span', stateBadge(entry.state ?? 'unknown', {label: false}), foreign(entry.text)))),
+        h('li', time(endpoint.firstSeenAt), h('span', 'first seen')));
     };
     update();
     const end = subscribe('activity', update);
-    return {element: h('section', {class: 'v-card'}, h('h2', {}, 'Events'), body), cleanup: end};
+    return {element: h('section.v-card', h('h2', 'Events'), body), cleanup: end};
   }
 
   function close() {

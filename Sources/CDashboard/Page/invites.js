@@ -1,8 +1,8 @@
 // Invites: a form for what a client may do, then its QR code and a countdown until the client has joined.
 import {copyButton, dialog, fill, foreign, h, icon, noticeProblem, setText, stateBadge, time} from './dom.js';
-import {api, may} from './session.js';
+import {api, may, path} from './session.js';
 import {refresh, store, subscribe} from './store.js';
-import {SCOPES, actorText, dangerButton, field, permissionsView, select, spanText} from './parts.js';
+import {SCOPES, actorText, check, dangerButton, field, formDialog, permissionsView, select, spanText} from './parts.js';
 
 const USES = [
   ['local', 'A client on this machine'], ['remote', 'Another machine, with its own key'], ['bearer', 'Another machine, with a token only'], ['device', 'An app, which registers itself'],
@@ -18,21 +18,21 @@ const DEFAULT = ['registry.read', 'endpoint.call', 'tunnel.open', 'secret.use'];
 /** One line of the list of invites. */
 export function inviteRow(invite) {
   const joined = [...store.grants.values()].filter(grant => grant.invite === invite.id);
-  return h('article', {class: ['v-card v-request', invite.endReason && 'is-ended'], dataset: {row: ''}, tabindex: '-1'},
-    h('div', null, h('h3', null, foreign(invite.id)), h('p', {class: 'v-sub'}, USES.find(([use]) => use === (invite.use ?? 'local'))?.[1] ?? '', invite.createdBy && [', by ', foreign(actorText(invite.createdBy))]), permissionsView(invite.permissions)),
-    h('div', null, invite.endReason ? stateBadge('offline', {text: invite.endReason}) : h('span', null, 'ends in ', time(invite.expiresAt, {left: true})),
-      h('span', {class: 'v-sub'}, `${invite.useCount} of ${invite.maxUses} used`, invite.failedAttempts > 0 && `, ${invite.failedAttempts} wrong codes`), joined.length > 0 && h('span', {class: 'v-sub'}, 'joined: ', foreign(joined.map(grant => grant.name).join(', ')))),
-    h('div', {class: 'v-actions'}, !invite.endReason && dangerButton('Revoke', {title: 'Revoke this invite?', text: `The code of ${invite.id} is no longer accepted. Clients that joined keep their grants.`, action: 'Revoke'},
-      async () => { await api('DELETE', `/v1/invites/${encodeURIComponent(invite.id)}`); await refresh('invites'); })));
+  return h('article.v-card.v-request', {class: invite.endReason && 'is-ended', dataset: {row: ''}, tabindex: '-1'},
+    h('div', h('h3', foreign(invite.id)), h('p.v-sub', USES.find(([use]) => use === (invite.use ?? 'local'))?.[1] ?? '', invite.createdBy && [', by ', foreign(actorText(invite.createdBy))]), permissionsView(invite.permissions)),
+    h('div', invite.endReason ? stateBadge('offline', {text: invite.endReason}) : h('span', 'ends in ', time(invite.expiresAt, {left: true})),
+      h('span.v-sub', `${invite.useCount} of ${invite.maxUses} used`, invite.failedAttempts > 0 && `, ${invite.failedAttempts} wrong codes`), joined.length > 0 && h('span.v-sub', 'joined: ', foreign(joined.map(grant => grant.name).join(', ')))),
+    h('div.v-actions', !invite.endReason && dangerButton('Revoke', {title: 'Revoke this invite?', text: `The code of ${invite.id} is no longer accepted. Clients that joined keep their grants.`, action: 'Revoke'},
+      async () => { await api('DELETE', path('invites', invite.id)); await refresh('invites'); })));
 }
 
 /** Opens the form for a new invite. */
 export function inviteDialog() {
   const use = select(USES, {onchange: show});
-  const hint = h('p', {class: 'v-hint'});
+  const hint = h('p.v-hint');
   const boxes = SCOPES.filter(([scope]) => may(scope)).map(([scope, word, text]) => {
     const box = h('input', {type: 'checkbox', checked: DEFAULT.includes(scope), value: scope, onchange: show});
-    return h('label', {class: 'v-check', dataset: {scope}}, box, h('span', null, h('b', null, word), h('span', {class: 'v-sub'}, text)));
+    return check(box, word, text);
   });
   const apps = select([['all', 'All apps'], ['endpoints', 'These apps'], ['bundles', 'Apps with these bundle identifiers'], ['hosts', 'Apps of these hosts']], {onchange: show});
   const endpoints = h('select', {multiple: true, size: '5', 'aria-label': 'Apps'}, [...store.endpoints.values()].sort((one, other) => one.id.localeCompare(other.id)).map(({id}) => h('option', {value: id}, id)));
@@ -42,10 +42,9 @@ export function inviteDialog() {
   const lifetime = select(TIMES);
   const grantTime = select(GRANT_TIMES);
   grantTime.value = '28800';
-  const uses = h('input', {type: 'number', min: '1', max: '100', value: '1', class: 'v-short'});
-  const problem = h('p', {class: 'v-error', role: 'alert'});
-  const scopes = h('fieldset', {class: 'v-group v-checks'}, h('legend', null, 'It may'), boxes);
-  const limits = h('div', {class: 'v-grid'}, field('Apps', apps), field('Tools', tools));
+  const uses = h('input.v-short', {type: 'number', min: '1', max: '100', value: '1', });
+  const scopes = h('fieldset.v-group.v-checks', h('legend', 'It may'), boxes);
+  const limits = h('div.v-grid', field('Apps', apps), field('Tools', tools));
   const words = input => input.value.split(/[\s,]+/).filter(Boolean);
 
   function show() {
@@ -56,57 +55,49 @@ export function inviteDialog() {
     names.hidden = !['bundles', 'hosts'].includes(apps.value);
     toolNames.hidden = isDevice || tools.value !== 'named';
     for (const label of boxes) {
-      const {scope} = label.dataset;
       const box = label.firstChild;
+      const scope = box.value;
       const isLocalOnly = scope === 'admin' || scope === 'secret.read';
       // The broker refuses these combinations, so the form does not offer them.
       box.disabled = tools.value !== 'all' && ['tunnel.open', 'shell', 'secret.read', 'admin'].includes(scope) || isLocalOnly && use.value !== 'local';
       label.classList.toggle('is-off', box.disabled);
     }
   }
-  async function create(event) {
-    event.preventDefault();
+  async function create() {
     const isDevice = use.value === 'device';
     const chosen = apps.value === 'endpoints' ? [...endpoints.selectedOptions].map(option => option.value) : words(names);
-    if (apps.value !== 'all' && !chosen.length) return setText(problem, 'Choose at least one app.');
+    if (apps.value !== 'all' && !chosen.length) return 'Choose at least one app.';
     const permissions = {
       scopes: isDevice ? ['endpoint.register'] : boxes.map(label => label.firstChild).filter(box => box.checked && !box.disabled).map(box => box.value),
       selector: apps.value === 'all' ? 'all' : {[apps.value]: chosen},
       ...!isDevice && tools.value !== 'all' && {tools: tools.value === 'named' ? {named: words(toolNames)} : 'read-only'},
     };
-    if (!permissions.scopes.length) return setText(problem, 'Choose what the client may do.');
-    const button = form.querySelector('[type=submit]');
-    button.disabled = true;
-    try {
-      const issued = await api('POST', '/v1/invites?qr=true', {permissions, use: use.value, maxUses: Math.round(Number(uses.value)) || 1, lifetimeSeconds: Number(lifetime.value), grantLifetimeSeconds: Number(grantTime.value)});
-      opened.close();
-      showInvite(issued);
-      refresh('invites').catch(noticeProblem);
-    } catch (error) { setText(problem, `${error.message} ${error.hint ?? ''}`); }
-    button.disabled = false;
+    if (!permissions.scopes.length) return 'Choose what the client may do.';
+    const issued = await api('POST', '/v1/invites?qr=true', {permissions, use: use.value, maxUses: Math.round(Number(uses.value)) || 1, lifetimeSeconds: Number(lifetime.value), grantLifetimeSeconds: Number(grantTime.value)});
+    opened.close();
+    showInvite(issued);
+    refresh('invites').catch(noticeProblem);
   }
-  const form = h('form', {class: 'v-form-body', onsubmit: create}, field('Who joins', use), hint, scopes, limits, endpoints, names, toolNames,
-    h('div', {class: 'v-grid'}, field('The code is valid for', lifetime), field('The grant is valid for', grantTime), field('Clients', uses)),
-    problem, h('div', {class: 'v-actions'}, h('button', {type: 'submit', class: 'primary'}, 'Create the invite')));
-  const opened = dialog({title: 'Invite a client', body: form, wide: true});
+  const opened = formDialog({title: 'Invite a client', submit: 'Create the invite', wide: true}, [field('Who joins', use), hint, scopes, limits, endpoints, names, toolNames,
+    h('div.v-grid', field('The code is valid for', lifetime), field('The grant is valid for', grantTime), field('Clients', uses))], create);
   show();
 }
 
 /** Shows the code of a new invite until it is closed. The code is a secret, and no later answer has it. */
 function showInvite({invite, token, pairing, qr, addresses}) {
   const secret = pairing ?? token;
-  const joined = h('div', {class: 'v-joined', role: 'status'});
-  const shown = h('code', {class: 'v-secret'}, foreign(secret, null, 2000));
-  const command = invite.use === 'device' ? null : h('p', {class: 'v-hint'}, 'On the client run ', h('code', null, 'patchbay join'), ' and paste the code.');
-  const body = h('div', {class: 'v-invite'}, Array.isArray(qr) && qrCode(qr),
-    h('div', {class: 'v-invite-text'}, h('p', null, 'Ends in ', time(invite.expiresAt, {left: true}), '. The code is shown once.'), h('div', {class: 'v-row'}, shown, copyButton(secret, 'Copy the code')), command,
-      addresses?.length > 1 && h('p', {class: 'v-hint'}, 'The broker has the addresses ', foreign(addresses.join(', ')), '.'), permissionsView(invite.permissions), joined));
+  const joined = h('div.v-joined', {role: 'status'});
+  const shown = h('code.v-secret', foreign(secret, 2000));
+  const command = invite.use === 'device' ? null : h('p.v-hint', 'On the client run ', h('code', 'patchbay join'), ' and paste the code.');
+  const body = h('div.v-invite', Array.isArray(qr) && qrCode(qr),
+    h('div.v-invite-text', h('p', 'Ends in ', time(invite.expiresAt, {left: true}), '. The code is shown once.'), h('div.v-row', shown, copyButton(secret, 'Copy the code')), command,
+      addresses?.length > 1 && h('p.v-hint', 'The broker has the addresses ', foreign(addresses.join(', ')), '.'), permissionsView(invite.permissions), joined));
   const {closed} = dialog({title: `Invite ${invite.id}`, body, wide: true});
   const show = () => {
     const grants = [...store.grants.values()].filter(grant => grant.invite === invite.id);
     const now = store.invites.get(invite.id);
-    if (grants.length) fill(joined, grants.map(grant => h('p', {class: 'v-join'}, icon('check'), foreign(grant.name, {class: 'v-strong'}), ' has joined')));
-    else fill(joined, h('p', {class: 'v-hint'}, now?.endReason ? `The invite has ended: ${now.endReason}.` : 'Waiting for the client…'));
+    if (grants.length) fill(joined, grants.map(grant => h('p.v-join', icon('check'), foreign(grant.name, 300, 'v-strong'), ' has joined')));
+    else fill(joined, h('p.v-hint', now?.endReason ? `The invite has ended: ${now.endReason}.` : 'Waiting for the client…'));
     body.classList.toggle('is-over', Boolean(now?.endReason));
   };
   const end = subscribe(['grants', 'invites'], show);
@@ -117,7 +108,7 @@ function showInvite({invite, token, pairing, qr, addresses}) {
 /** Draws a QR code with its quiet zone of four modules. Always dark on light, because readers need that. */
 function qrCode(rows) {
   const size = rows.length + 8;
-  const canvas = h('canvas', {class: 'v-qr', width: String(size * 8), height: String(size * 8), role: 'img', 'aria-label': 'QR code of the invite'});
+  const canvas = h('canvas.v-qr', {width: String(size * 8), height: String(size * 8), role: 'img', 'aria-label': 'QR code of the invite'});
   const context = canvas.getContext('2d');
   context.fillStyle = '#fff';
   context.fillRect(0, 0, canvas.width, canvas.height);

@@ -1,26 +1,40 @@
 // Parts that several views share: problems, empty states, links to apps, clients and permissions in words.
-import {confirmDialog, foreign, h, notice, noticeProblem, printable} from './dom.js';
-import {store, titleOf} from './store.js';
+import {confirmDialog, dialog, fill, foreign, h, icon, notice, noticeProblem, printable} from './dom.js';
+import {api, path} from './session.js';
+import {deviceLink, endpointLink} from './rows.js';
+import {deviceName, refresh, store, titleOf} from './store.js';
 
 /** Shows a failed request with its next step. */
 export function problemView(error, retry) {
-  return h('div', {class: 'v-problem', role: 'alert'},
-    h('p', {}, foreign(error?.detail ?? error?.message ?? String(error), {}, 2000)),
-    error?.hint && h('p', {class: 'v-hint'}, foreign(error.hint, {}, 2000)),
-    retry && h('button', {type: 'button', onclick: retry}, 'Try again'));
+  return h('div.v-problem', {role: 'alert'},
+    h('p', foreign(error?.detail ?? error?.message ?? String(error), 2000)),
+    error?.hint && h('p.v-hint', foreign(error.hint, 2000)),
+    retry && h('button', {onclick: retry}, 'Try again'));
 }
 
 /** Says what would be in an empty place, and how it gets there. */
-export const emptyView = (title, ...text) => h('div', {class: 'v-empty'}, h('p', {class: 'v-empty-title'}, title), text.length ? h('p', {}, text) : null);
+export const emptyView = (title, ...text) => h('div.v-empty', h('p.v-empty-title', title), text.length ? h('p', text) : null);
+
+/** Fills a view with its heading, a sentence about it, its actions on the right, and its content. */
+export const page = (root, title, facts, actions, ...content) => fill(root, h('div.v-page',
+  h('header.v-head', h('div.v-head-main', h('h1', title), facts instanceof Node ? facts : h('p.v-facts', facts)), h('div.v-actions', actions)), content));
+
+/** A table with the headings of its columns. An empty heading is that of the actions. */
+export const table = (classes, columns, ...body) => h('div.v-scroll', h(`table.v-table${classes}`,
+  h('thead', h('tr', columns.map(text => h('th', {scope: 'col'}, text || h('span.sr', 'Actions'))))), body));
 
 /** A section with a heading and its actions on the right. */
 export const section = (title, actions, ...children) =>
-  h('section', {class: 'v-section'}, h('header', {class: 'v-section-head'}, h('h2', {}, title), h('div', {class: 'v-actions'}, actions)), children);
+  h('section.v-section', h('header.v-section-head', h('h2', title), h('div.v-actions', actions)), children);
 
-export function endpointLink(id) {
+/** A link to an app, with its name and its ID. */
+export function appLink(id) {
   const endpoint = store.endpoints.get(id);
-  return h('a', {href: `#/e/${encodeURIComponent(id)}`}, foreign(endpoint ? titleOf(endpoint) : id), endpoint && h('span', {class: 'v-sub'}, foreign(id)));
+  return h('a', {href: endpointLink(id)}, foreign(endpoint ? titleOf(endpoint) : id), endpoint && h('span.v-sub', foreign(id)));
 }
+
+/** A link to a phone, with its name. */
+export const phoneLink = (device, ...more) => h('a', {href: deviceLink(device.udid)}, icon('phone'), ' ', foreign(deviceName(store.devices.get(device.udid) ?? device)), more);
 
 /** Runs an act of a button: disables it, and reports a failure. Returns whether the act succeeded. */
 export async function act(button, run, done) {
@@ -38,13 +52,53 @@ export async function act(button, run, done) {
   }
 }
 
+/** A button that acts. */
+export const actButton = (label, run, done, classes) => h('button', {class: classes, onclick: ({currentTarget}) => act(currentTarget, run, done)}, label);
+
 /** A button that asks once, and then acts. `question` is `{title, text, action}`, or a function that returns it. */
 export function dangerButton(label, question, run, done) {
-  return h('button', {type: 'button', class: 'v-danger', onclick: async ({currentTarget}) => {
+  return h('button.v-danger', {onclick: async ({currentTarget}) => {
     const asked = typeof question === 'function' ? question() : question;
     if (await confirmDialog({...asked, text: printable(asked.text, 1000), danger: true})) await act(currentTarget, run, done);
   }}, label);
 }
+
+/** A button that ends a lease: at once if it is the session's own, and after a question if it is another's. */
+export function endLeaseButton(lease, label, done) {
+  const run = async () => {
+    await api('DELETE', path('leases', lease.id));
+    await refresh('leases').catch(() => {});
+    done?.();
+  };
+  return lease.own ? actButton(label, run, 'The lease has ended.') : dangerButton('Break…', () => ({title: 'Break this lease?', action: 'Break the lease',
+    text: `The lease of ${lease.holder} on ${lease.endpoint} ends now${lease.device ? ', also for the other apps of the phone' : ''}. Its running calls may fail.${lease.waiting ? ' The next waiting client gets it.' : ''}`}), run, 'The lease is broken.');
+}
+
+/**
+ * Opens a dialog with a form. `run` sends it; a text that it returns, or the problem that it throws, shows in the form.
+ * Otherwise the dialog closes.
+ */
+export function formDialog({title, submit, wide}, fields, run) {
+  const status = h('p.v-error', {role: 'alert'});
+  const button = h('button.primary', {type: 'submit'}, submit);
+  const form = h('form.v-form-body', {onsubmit: async event => {
+    event.preventDefault();
+    button.disabled = true;
+    try {
+      const problem = await run(status);
+      if (!problem) opened.close();
+      fill(status, problem);
+    } catch (error) {
+      if (error.name !== 'AbortError') fill(status, `${error.message} ${error.hint ?? ''}`);
+    }
+    button.disabled = false;
+  }}, fields, status, h('div.v-actions', button));
+  const opened = dialog({title, body: form, wide});
+  return opened;
+}
+
+/** A box of a form, with what it means. */
+export const check = (box, label, text) => h('label.v-check', box, h('span', h('b', label), h('span.v-sub', text)));
 
 export const SCOPES = [
   ['registry.read', 'see', 'List apps and phones and follow their changes.'],
@@ -63,10 +117,10 @@ const POWERFUL = ['admin', 'shell', 'secret.read', 'invite.create'];
 export function permissionsView({scopes = [], selector, tools} = {}) {
   const known = SCOPES.filter(([scope]) => scopes.includes(scope));
   const others = scopes.filter(scope => !known.some(([one]) => one === scope));
-  return h('div', {class: 'v-permissions'},
-    [...known.map(([scope, word, text]) => h('span', {class: ['v-chip', POWERFUL.includes(scope) && 'is-strong'], title: `${scope}: ${text}`}, word)), ...others.map(scope => h('span', {class: 'v-chip'}, foreign(scope)))],
-    tools && tools !== 'all' && h('span', {class: 'v-chip is-limit'}, toolsText(tools)),
-    h('span', {class: 'v-sub'}, ...selectorText(selector)));
+  return h('div.v-permissions',
+    [...known.map(([scope, word, text]) => h('span.v-chip', {class: POWERFUL.includes(scope) && 'is-strong', title: `${scope}: ${text}`}, word)), ...others.map(scope => h('span.v-chip', foreign(scope)))],
+    tools && tools !== 'all' && h('span.v-chip.is-limit', toolsText(tools)),
+    h('span.v-sub', ...selectorText(selector)));
 }
 
 function toolsText(tools) {
@@ -74,7 +128,7 @@ function toolsText(tools) {
   return foreign(`tools: ${(tools.named ?? []).join(', ')}`);
 }
 
-export function selectorText(selector) {
+function selectorText(selector) {
   if (!selector || selector === 'all') return ['on all apps'];
   const [kind, values] = Object.entries(selector)[0] ?? [];
   const word = {endpoints: 'on ', bundles: 'on apps with the bundle ', hosts: 'on the hosts '}[kind] ?? 'on ';
@@ -90,11 +144,11 @@ export function actorText(actor) {
   return '';
 }
 
-export const grantName = id => store.grants.get(id)?.name ?? id;
+const grantName = id => store.grants.get(id)?.name ?? id;
 
 /** A labelled field of a form. */
 export function field(label, control, note) {
-  return h('label', {class: 'v-field'}, h('span', {class: 'v-label'}, label), control, note && h('span', {class: 'v-field-note'}, note));
+  return h('label.v-field', h('span.v-label', label), control, note && h('span.v-field-note', note));
 }
 
 export const select = (options, props) => h('select', props, options.map(([value, text]) => h('option', {value}, printable(text))));

@@ -9,24 +9,24 @@ const KEY = 'patchbay.problems';
 export const sortedProblems = () => [...store.problems.values()].sort((a, b) => ORDER.indexOf(a.severity) - ORDER.indexOf(b.severity));
 
 function item(problem) {
-  return h('li', {class: 'problem'}, stateBadge(problem.severity, {label: false}),
-    h('div', {class: 'problem-text'}, h('p', null, h('strong', null, foreign(problem.subject, null, 80)), ' ', foreign(problem.text)),
-      problem.hint ? h('p', {class: 'dim'}, foreign(problem.hint)) : null, problem.command ? codeLine(problem.command, 'Copy the command') : null));
+  return h('li.problem', stateBadge(problem.severity, {label: false}),
+    h('div.problem-text', h('p', h('strong', foreign(problem.subject, 80)), ' ', foreign(problem.text)),
+      problem.hint ? h('p.dim', foreign(problem.hint)) : null, problem.command ? codeLine(problem.command, 'Copy the command') : null));
 }
 
 /** Shows the problems in an element of a fixed height, so that a new problem moves nothing. Returns its cleanup. */
 export function mountProblems(root) {
-  const summary = h('span', {class: 'cut grow'});
+  const summary = h('span.cut.grow');
   const badge = stateBadge('ok', {label: false});
-  const toggle = h('button', {type: 'button', class: 'quiet', 'aria-controls': 'problem-list'}, 'Show all', icon('chevron'));
-  const items = h('ul', {class: 'problem-list', id: 'problem-list'});
+  const toggle = h('button.quiet', {'aria-controls': 'problem-list'}, 'Show all', icon('chevron'));
+  const items = h('ul.problem-list', {id: 'problem-list'});
   let isOpen = sessionStorage.getItem(KEY) === '1';
   toggle.addEventListener('click', () => {
     isOpen = !isOpen;
     sessionStorage.setItem(KEY, isOpen ? '1' : '');
     update();
   });
-  const bar = h('section', {class: 'problems', 'aria-label': 'Problems'}, h('div', {class: 'problem-bar'}, badge, summary, toggle), items);
+  const bar = h('section.problems', {'aria-label': 'Problems'}, h('div.problem-bar', badge, summary, toggle), items);
   root.append(bar);
   function update() {
     const problems = sortedProblems();
@@ -37,7 +37,7 @@ export function mountProblems(root) {
     // Only an owner gets problems, so nobody else is told that there are none.
     bar.hidden = !who?.isOwner && problems.length === 0;
     bar.dataset.severity = count ? first.severity : 'none';
-    if (count) fill(summary, h('strong', null, `${count} ${count === 1 ? 'problem' : 'problems'}: `), h('bdi', null, printable(first.text, 200)));
+    if (count) fill(summary, h('strong', `${count} ${count === 1 ? 'problem' : 'problems'}: `), h('bdi', printable(first.text, 200)));
     else fill(summary, 'No problems');
     toggle.hidden = problems.length === 0;
     toggle.setAttribute('aria-expanded', String(isOpen));

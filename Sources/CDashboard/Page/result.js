@@ -17,11 +17,11 @@ export function codeBlock(value, {label = 'Text', limit = LONGEST} = {}) {
   }
   const isJSON = typeof value !== 'string' || shown !== text || /^\s*[[{]/.test(text);
   const cut = shown.length > limit;
-  const block = h('pre', {class: 'v-block', tabindex: '0', 'aria-label': label});
+  const block = h('pre.v-block', {tabindex: '0', 'aria-label': label});
   if (isJSON && shown.length < COLOURED) block.append(...coloured(shown));
   else block.append(printable(shown, limit));
-  return h('div', {class: 'v-block-frame'}, block, copyButton(text, `Copy: ${label}`),
-    cut && h('p', {class: 'v-hint'}, `The first ${limit} of ${shown.length} characters. The copy has all.`));
+  return h('div.v-block-frame', block, copyButton(text, `Copy: ${label}`),
+    cut && h('p.v-hint', `The first ${limit} of ${shown.length} characters. The copy has all.`));
 }
 
 function coloured(text) {
@@ -46,9 +46,9 @@ export function resultView(result) {
   // A server repeats structured content as text, and one of them is enough.
   const repeated = structured !== undefined && asList(result.content).some(part => sameJSON(part?.text, structured));
   if (structured !== undefined && !repeated) content.push(codeBlock(structured, {label: 'Structured result'}));
-  const element = h('div', {class: ['v-result', result?.isError && 'is-error']},
-    result?.isError && h('p', {class: 'v-result-error'}, 'The tool reports an error.'),
-    content.length ? content : h('p', {class: 'v-hint'}, 'The result is empty.'));
+  const element = h('div.v-result', {class: result?.isError && 'is-error'},
+    result?.isError && h('p.v-result-error', 'The tool reports an error.'),
+    content.length ? content : h('p.v-hint', 'The result is empty.'));
   return {element, release: () => urls.forEach(url => URL.revokeObjectURL(url))};
 }
 
@@ -63,7 +63,7 @@ function contentView(part, urls) {
   if (part.type === 'resource_link') return linkView(part);
   if (part.type === 'resource' && isObject(part.resource)) {
     const {uri, text, blob, mimeType} = part.resource;
-    return h('div', {}, h('p', {class: 'v-uri'}, foreign(uri)),
+    return h('div', h('p.v-uri', foreign(uri)),
       typeof text === 'string' ? codeBlock(text, {label: 'Resource'}) : PICTURES.includes(mimeType) ? pictureView({data: blob, mimeType}, urls) : fileView('Resource', mimeType, blob, 'resource'));
   }
   return codeBlock(part, {label: 'Content'});
@@ -76,31 +76,31 @@ export function decode(data) {
 
 function pictureView({data, mimeType}, urls) {
   const content = PICTURES.includes(mimeType) ? decode(data) : null;
-  if (!content) return h('p', {class: 'v-hint'}, 'A picture of the type ', foreign(mimeType), ', which this page does not show.');
+  if (!content) return h('p.v-hint', 'A picture of the type ', foreign(mimeType), ', which this page does not show.');
   const url = URL.createObjectURL(new Blob([content], {type: mimeType}));
   urls.push(url);
-  const caption = h('figcaption', {}, bytes(content.length));
+  const caption = h('figcaption', bytes(content.length));
   const image = h('img', {src: url, alt: 'Picture from the tool', onload: () => { caption.textContent = `${image.naturalWidth} × ${image.naturalHeight}, ${bytes(content.length)}`; }});
-  return h('figure', {class: 'v-picture'}, image, h('div', {class: 'v-row'}, caption, saveButton(() => new Blob([content], {type: mimeType}), `picture.${mimeType.slice(6)}`)));
+  return h('figure.v-picture', image, h('div.v-row', caption, saveButton(() => new Blob([content], {type: mimeType}), `picture.${mimeType.slice(6)}`)));
 }
 
 function fileView(what, type, data, name) {
   const content = decode(data ?? '');
-  return h('p', {class: 'v-row'}, `${what}, `, foreign(type ?? 'unknown type'), content && `, ${bytes(content.length)}`,
+  return h('p.v-row', `${what}, `, foreign(type ?? 'unknown type'), content && `, ${bytes(content.length)}`,
     content && saveButton(() => new Blob([content]), name));
 }
 
 function linkView({uri, name, description}) {
   const stored = /^patchbay:\/\/artifact\/([0-9a-f]{16,128})$/.exec(uri ?? '');
   const web = /^https?:\/\//i.test(uri ?? '') && safeLink(uri);
-  return h('div', {class: 'v-row'}, web ? h('a', {href: uri, rel: 'noopener noreferrer', target: '_blank'}, foreign(name ?? uri)) : foreign(name ?? uri),
-    description && h('span', {class: 'v-hint'}, foreign(description)), !web && !stored && h('code', {}, foreign(uri)),
+  return h('div.v-row', web ? h('a', {href: uri, rel: 'noopener noreferrer', target: '_blank'}, foreign(name ?? uri)) : foreign(name ?? uri),
+    description && h('span.v-hint', foreign(description)), !web && !stored && h('code', foreign(uri)),
     stored && saveButton(async () => (await api('GET', `/v1/artifacts/${stored[1]}`, undefined, {raw: true})).blob(), name ?? 'artifact'));
 }
 
 /** Builds a button that saves a file on this machine. */
-export function saveButton(content, name) {
-  return h('button', {type: 'button', class: 'v-quiet', onclick: async ({currentTarget}) => {
+function saveButton(content, name) {
+  return h('button.v-quiet', {onclick: async ({currentTarget}) => {
     currentTarget.disabled = true;
     try {
       const url = URL.createObjectURL(await content());
@@ -110,7 +110,7 @@ export function saveButton(content, name) {
       link.click();
       setTimeout(() => URL.revokeObjectURL(url), 10000);
     } catch (error) {
-      currentTarget.after(h('span', {class: 'v-error', role: 'alert'}, String(error.message)));
+      currentTarget.after(h('span.v-error', {role: 'alert'}, String(error.message)));
     }
     currentTarget.disabled = false;
   }}, 'Save');

@@ -15,29 +15,29 @@ export const routeText = (route) => (route.via === 'usb' ? `:${route.port}`
 
 const approvalTexts = {approved: 'approved', pending: 'waits for an approval', changed: 'another app answers: approve again'};
 /** Returns a sentence about a route, for a tooltip and a screen reader. */
-export function routeTitle(route, isPreferred) {
+function routeTitle(route, isPreferred) {
   const way = route.via === 'usb' ? 'Cable, port' : `Network${route.interface ? ` (${printable(route.interface, 20)})` : ''}`;
   return `${way} ${printable(routeText(route).replace(/^:/, ''), 80)}, ${approvalTexts[route.approval] ?? route.approval}${isPreferred ? ', preferred' : ''}`;
 }
 
 /** Builds the line of a route: strong if it is preferred, dashed without an approval. */
 export function wire(route, isPreferred) {
-  return h('span', {class: ['wire', `wire-${route.via === 'usb' ? 'cable' : 'wifi'}`, isPreferred && 'preferred', route.approval !== 'approved' && 'unapproved'],
+  return h('span.wire', {class: [`wire-${route.via === 'usb' ? 'cable' : 'wifi'}`, isPreferred && 'preferred', route.approval !== 'approved' && 'unapproved'],
     title: routeTitle(route, isPreferred)});
 }
 
 /** Builds the lease of an endpoint or a phone. */
 export function leaseChip(lease) {
-  return h('span', {class: 'chip lease', title: printable(`Leased by ${lease.holder}${lease.note ? `: ${lease.note}` : ''}`, 400)},
-    icon('lock'), foreign(lease.own ? `${lease.holder} (you)` : lease.holder, {class: 'cut'}, 60),
+  return h('span.chip.lease', {title: printable(`Leased by ${lease.holder}${lease.note ? `: ${lease.note}` : ''}`, 400)},
+    icon('lock'), foreign(lease.own ? `${lease.holder} (you)` : lease.holder, 60, 'cut'),
     lease.expiresAt ? time(lease.expiresAt, {left: true}) : null,
-    lease.waiting ? h('span', null, `+${lease.waiting} waiting`) : null);
+    lease.waiting ? h('span', `+${lease.waiting} waiting`) : null);
 }
 
 const listenText = (address) => String(address).replace(/^tcp:/, '');
 /** Builds a tunnel with its rates. `updateTunnelChip` brings the next rates. */
 export function tunnelChip(tunnel) {
-  const element = h('a', {class: 'chip tunnel', href: '#/tunnels'}, icon('tunnel'), h('span', {class: 'mono'}), h('span', {class: 'rate'}));
+  const element = h('a.chip.tunnel', {href: '#/tunnels'}, icon('tunnel'), h('span.mono'), h('span.rate'));
   updateTunnelChip(element, tunnel);
   return element;
 }
@@ -51,8 +51,8 @@ export function updateTunnelChip(element, tunnel) {
 }
 
 /** Builds a running call of an agent. */
-export const callChip = (call) => h('a', {class: 'chip call', href: '#/activity', title: 'A running call'}, stateBadge('running', {label: false, text: 'running'}),
-  foreign(call.agent.client?.name || call.agent.name, {class: 'cut'}, 40), h('span', {class: 'mono cut'}, printable(call.tool, 60)), time(call.startedAt, {relative: true}));
+export const callChip = (call) => h('a.chip.call', {href: '#/activity', title: 'A running call'}, stateBadge('running', {label: false, text: 'running'}),
+  foreign(call.agent.client?.name || call.agent.name, 40, 'cut'), h('span.mono.cut', printable(call.tool, 60)), time(call.startedAt, {relative: true}));
 
 let tunnelsByTarget = new Map();
 let indexed = null;
@@ -78,19 +78,19 @@ const where = (endpoint) => {
 /** Builds a row. With `isAlone` it names its phone and its lease, because no heading above it does. */
 export function endpointRow(endpoint, isAlone) {
   const parts = {
-    wires: h('span', {class: 'wires'}),
+    wires: h('span.wires'),
     state: stateBadge(endpoint.state, {label: false}),
-    link: h('a', {class: 'row-link', dataset: {row: ''}, href: endpointLink(endpoint.id)}, h('bdi', {class: 'cut'})),
-    id: h('span', {class: 'row-id mono cut'}),
-    kind: h('span', {class: 'row-kind cut'}),
-    place: h('bdi', {class: 'row-where cut'}),
-    routes: h('span', {class: 'row-routes'}),
-    note: h('span', {class: 'row-note'}),
-    extras: h('span', {class: 'row-extras'}),
+    link: h('a.row-link', {dataset: {row: ''}, href: endpointLink(endpoint.id)}, h('bdi.cut')),
+    id: h('span.row-id.mono.cut'),
+    kind: h('span.row-kind.cut'),
+    place: h('bdi.row-where.cut'),
+    routes: h('span.row-routes'),
+    note: h('span.row-note'),
+    extras: h('span.row-extras'),
     seen: time(null, {relative: true}),
   };
-  const row = h('li', {class: 'row'}, parts.wires, parts.state, h('span', {class: 'row-name'}, parts.link, parts.id), parts.kind,
-    isAlone ? parts.place : null, parts.routes, h('span', {class: 'row-middle'}, parts.note, parts.extras), h('span', {class: 'row-seen'}, parts.seen));
+  const row = h('li.row', parts.wires, parts.state, h('span.row-name', parts.link, parts.id), parts.kind,
+    isAlone ? parts.place : null, parts.routes, h('span.row-middle', parts.note, parts.extras), h('span.row-seen', parts.seen));
   Object.assign(row, {parts, isAlone, routesKey: null, extrasKey: ''});
   updateRow(row, endpoint);
   return row;
@@ -131,10 +131,10 @@ function noteOf(endpoint) {
 function showRoutes(row, routes) {
   const preferred = routes.findIndex((route) => route.approval === 'approved');
   const shown = routes.slice(0, 3);
-  row.parts.wires.replaceChildren(...(shown.length ? shown.map((route, at) => wire(route, at === preferred)) : [h('span', {class: 'wire none', title: 'No route'})]));
+  row.parts.wires.replaceChildren(...(shown.length ? shown.map((route, at) => wire(route, at === preferred)) : [h('span.wire.none', {title: 'No route'})]));
   row.parts.routes.replaceChildren(...shown.map((route, at) =>
-    h('span', {class: ['route-text', 'cut', at === preferred && 'preferred', route.approval !== 'approved' && 'unapproved'], title: routeTitle(route, at === preferred)},
-      icon(route.via === 'usb' ? 'cable' : 'wifi'), h('span', {class: 'sr'}, route.via === 'usb' ? 'cable ' : 'network '), printable(routeText(route), 60))), ...(routes.length > shown.length ? [h('small', null, `+${routes.length - shown.length} more`)] : []));
+    h('span.route-text.cut', {class: [at === preferred && 'preferred', route.approval !== 'approved' && 'unapproved'], title: routeTitle(route, at === preferred)},
+      icon(route.via === 'usb' ? 'cable' : 'wifi'), h('span.sr', route.via === 'usb' ? 'cable ' : 'network '), printable(routeText(route), 60))), ...(routes.length > shown.length ? [h('small', `+${routes.length - shown.length} more`)] : []));
 }
 
 /** Shows tunnels, calls and the lease, which change without their endpoint. */

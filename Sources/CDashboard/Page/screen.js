@@ -1,8 +1,8 @@
 // The live screen of an app. Looking takes no lease; the first tap, swipe or text takes one and shows it.
-import {confirmDialog, duration, fill, foreign, h, notice, noticeProblem, printable, setText, time} from './dom.js';
-import {api, may} from './session.js';
+import {duration, fill, foreign, h, notice, noticeProblem, printable, setText, time} from './dom.js';
+import {api, may, path} from './session.js';
 import {leaseOf, store, subscribe} from './store.js';
-import {act, isTyping, problemView} from './parts.js';
+import {endLeaseButton, isTyping, problemView} from './parts.js';
 import {fraction, gesture} from './gesture.js';
 
 const FASTEST = 500;
@@ -13,7 +13,6 @@ const KEYS = [['Backspace', '\b', '⌫'], ['Tab', '\t', '⇥'], ['Enter', '\n', 
 
 /** Shows the screen of an app, refreshed while it is visible. Returns the cleanup. */
 export function mountScreen(root, id) {
-  const path = `/v1/endpoints/${encodeURIComponent(id)}`;
   const ending = new AbortController();
   const {signal} = ending;
   let details = null;
@@ -28,25 +27,25 @@ export function mountScreen(root, id) {
   let buffer = '';
   let bufferTimer = 0;
 
-  const image = h('img', {class: 'v-screen-picture', alt: 'Screen of the app', draggable: 'false'});
-  const marks = h('div', {class: 'v-marks', 'aria-hidden': 'true'});
-  const surface = h('div', {class: 'v-surface', tabindex: '0', dataset: {keys: ''}}, image, marks);
-  const status = h('span', {class: 'v-hint', role: 'status'});
-  const pause = h('button', {type: 'button', class: 'v-quiet', 'aria-pressed': 'false', onclick: () => {
+  const image = h('img.v-screen-picture', {alt: 'Screen of the app', draggable: 'false'});
+  const marks = h('div.v-marks', {'aria-hidden': 'true'});
+  const surface = h('div.v-surface', {tabindex: '0', dataset: {keys: ''}}, image, marks);
+  const status = h('span.v-hint', {role: 'status'});
+  const pause = h('button.v-quiet', {'aria-pressed': 'false', onclick: () => {
     isPaused = !isPaused;
     pause.setAttribute('aria-pressed', String(isPaused));
     setText(pause, isPaused ? 'Resume' : 'Pause');
     if (isPaused) setText(status, 'Paused'); else soon();
   }}, 'Pause');
-  const lease = h('div', {class: 'v-screen-lease'});
-  const typing = h('form', {class: 'v-row v-typing', onsubmit: event => {
+  const lease = h('div.v-screen-lease');
+  const typing = h('form.v-row.v-typing', {onsubmit: event => {
     event.preventDefault();
     const text = typing.firstChild.value;
     if (text) send({type: {text}}).then(isSent => { if (isSent) typing.firstChild.value = ''; });
   }}, h('input', {type: 'text', 'aria-label': 'Text to type into the app', placeholder: 'Type into the app', autocomplete: 'off', autocapitalize: 'off', spellcheck: 'false'}), h('button', {type: 'submit'}, 'Type'),
-  KEYS.map(([key, , sign]) => h('button', {type: 'button', class: 'icon-button', title: key, 'aria-label': key, onclick: () => press(key)}, sign)));
-  const limits = h('ul', {class: 'v-limits'});
-  const bar = h('div', {class: 'v-row v-screen-bar'}, status, pause);
+  KEYS.map(([key, , sign]) => h('button.icon-button', {title: key, 'aria-label': key, onclick: () => press(key)}, sign)));
+  const limits = h('ul.v-limits');
+  const bar = h('div.v-row.v-screen-bar', status, pause);
   const canSend = kind => details?.input?.includes(kind) && may('endpoint.call');
 
   // MARK: Pictures
@@ -66,7 +65,7 @@ export function mountScreen(root, id) {
     const pixels = surface.clientWidth * devicePixelRatio || 320;
     const width = Math.min(1600, Math.max(160, Math.ceil(pixels / 160) * 160));
     try {
-      const response = await api('GET', `${path}/screen/picture?width=${width}`, undefined, {raw: true, signal, headers: etag ? {'If-None-Match': etag} : {}});
+      const response = await api('GET', `${path('endpoints', id, 'screen', 'picture')}?width=${width}`, undefined, {raw: true, signal, headers: etag ? {'If-None-Match': etag} : {}});
       const taken = performance.now() - start;
       if (response.status !== 304) {
         etag = response.headers.get('ETag');
@@ -130,7 +129,7 @@ export function mountScreen(root, id) {
     last = last.then(async () => {
       try {
         await takeLease();
-        await api('POST', `${path}/screen/input`, input, {signal});
+        await api('POST', path('endpoints', id, 'screen', 'input'), input, {signal});
         soon();
         return true;
       } catch (error) {
@@ -177,7 +176,7 @@ export function mountScreen(root, id) {
   }
 
   // By keyboard: arrows move a cross, Enter taps there, and letters are typed. Tab leaves the screen, so it has a button only.
-  const cross = h('i', {class: 'v-cross', hidden: true});
+  const cross = h('i.v-cross', {hidden: true});
   surface.append(cross);
   const place = {x: 0.5, y: 0.5};
   surface.addEventListener('keydown', event => {
@@ -214,35 +213,28 @@ export function mountScreen(root, id) {
     surface.classList.toggle('is-locked', Boolean(held && !held.own));
     if (!held) {
       const hint = !details ? '' : !details.input?.length ? '' : !may('endpoint.call') ? 'Your grant allows you to look only.' : 'A tap takes a lease of 2 minutes.';
-      return fill(lease, hint && h('span', {class: 'v-hint'}, hint));
+      return fill(lease, hint && h('span.v-hint', hint));
     }
-    if (held.own) {
-      return fill(lease, h('span', {}, 'You have the lease for ', held.expiresAt && time(held.expiresAt, {left: true})),
-        h('button', {type: 'button', onclick: ({currentTarget}) => act(currentTarget, () => release(held))}, 'Release'));
-    }
-    fill(lease, h('span', {}, foreign(held.holder, {class: 'v-strong'}), ' has the lease', held.expiresAt && [' for ', time(held.expiresAt, {left: true})], '. You can look, and not tap.'),
-      may('admin') && h('button', {type: 'button', class: 'v-danger', onclick: async ({currentTarget}) => {
-        if (await confirmDialog({title: 'End this lease?', text: `The lease of ${printable(held.holder)} ends now. Its running calls may fail.`, action: 'End the lease', danger: true})) await act(currentTarget, () => release(held));
-      }}, 'End it'));
-  }
-  async function release(held) {
-    await api('DELETE', `/v1/leases/${encodeURIComponent(held.id)}`);
-    if (ownLease?.id === held.id) ownLease = null;
-    showLease();
+    const end = (held.own || may('admin')) && endLeaseButton(held, 'Release', () => {
+      if (ownLease?.id === held.id) ownLease = null;
+      showLease();
+    });
+    const left = held.expiresAt && [' for ', time(held.expiresAt, {left: true})];
+    fill(lease, held.own ? h('span', 'You have the lease', left) : h('span', foreign(held.holder, 300, 'v-strong'), ' has the lease', left, '. You can look, and not tap.'), end);
   }
 
   // MARK: Start and end
 
   async function start() {
     try {
-      details = await api('GET', `${path}/screen`, undefined, {signal});
+      details = await api('GET', path('endpoints', id, 'screen'), undefined, {signal});
     } catch (error) {
       if (signal.aborted) return;
       const isMissing = error.status === 404 || error.status === 501;
-      return fill(root, isMissing ? h('p', {class: 'v-hint v-no-screen'}, foreign(error.detail || 'This app has no tool that shows its screen.'), error.hint && ' ', error.hint && foreign(error.hint)) : problemView(error, start));
+      return fill(root, isMissing ? h('p.v-hint.v-no-screen', foreign(error.detail || 'This app has no tool that shows its screen.'), error.hint && ' ', error.hint && foreign(error.hint)) : problemView(error, start));
     }
-    fill(limits, (details.limits ?? []).map(text => h('li', {}, foreign(text))));
-    if (!details.tool) return fill(root, h('p', {class: 'v-hint v-no-screen'}, 'This app has no tool that shows its screen.'), limits);
+    fill(limits, (details.limits ?? []).map(text => h('li', foreign(text))));
+    if (!details.tool) return fill(root, h('p.v-hint.v-no-screen', 'This app has no tool that shows its screen.'), limits);
     typing.hidden = !canSend('type');
     surface.classList.add('is-empty');
     surface.classList.toggle('is-passive', !canSend('tap') && !canSend('swipe'));
@@ -273,6 +265,6 @@ export function mountScreen(root, id) {
     unsubscribe();
     if (url) URL.revokeObjectURL(url);
     // The page gives back the lease that it took. A lease that the person took elsewhere stays.
-    if (ownLease) api('DELETE', `/v1/leases/${encodeURIComponent(ownLease.id)}`).catch(() => {});
+    if (ownLease) api('DELETE', path('leases', ownLease.id)).catch(() => {});
   };
 }

@@ -16,6 +16,9 @@ export class Problem extends Error {
   }
 }
 
+/** Returns the path of a resource of the API; its parts may be any text. */
+export const path = (...parts) => `/v1/${parts.map(encodeURIComponent).join('/')}`;
+
 async function request(method, path, body, {signal, headers} = {}) {
   const all = {...headers};
   if (token) all.Authorization = `Bearer ${token}`;

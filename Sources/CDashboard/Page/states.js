@@ -1,6 +1,6 @@
 // The states that an app sent to the state debugger: a strip of pictures, a comparison of two states, and replay.
 import {bytes, confirmDialog, fill, foreign, h, list, notice, noticeProblem, setText, time} from './dom.js';
-import {api} from './session.js';
+import {api, path} from './session.js';
 import {store, subscribe} from './store.js';
 import {codeBlock, decode} from './result.js';
 import {emptyView, isTyping, problemView} from './parts.js';
@@ -27,29 +27,29 @@ export function mountStates(root, id) {
   let shown = '';
 
   const previous = h('input', {type: 'checkbox', onchange: () => { isPrevious = previous.checked; [newer, older, isFollowing] = [null, null, true]; forget(); refresh(true); }});
-  const count = h('span', {class: 'v-hint', role: 'status'});
-  const strip = h('ol', {class: 'v-strip', 'aria-label': 'States, the newest last', onkeydown: step});
-  const compare = h('div', {class: 'v-compare'});
-  const frame = h('div', {class: 'v-states'},
-    h('div', {class: 'v-row'}, count, h('label', {class: 'v-inline'}, previous, ' The launch before'), h('button', {type: 'button', class: 'v-quiet', onclick: () => refresh(true)}, 'Refresh'),
-      h('span', {class: 'v-hint v-keys'}, 'Arrow keys step. Shift-click selects the state to compare with.')),
+  const count = h('span.v-hint', {role: 'status'});
+  const strip = h('ol.v-strip', {'aria-label': 'States, the newest last', onkeydown: step});
+  const compare = h('div.v-compare');
+  const frame = h('div.v-states',
+    h('div.v-row', count, h('label.v-inline', previous, ' The launch before'), h('button.v-quiet', {onclick: () => refresh(true)}, 'Refresh'),
+      h('span.v-hint.v-keys', 'Arrow keys step. Shift-click selects the state to compare with.')),
     strip, compare);
 
   async function call(tool, args = {}, extra = {}) {
-    const answer = await api('POST', `/v1/endpoints/${encodeURIComponent(id)}/call`,
+    const answer = await api('POST', path('endpoints', id, 'call'),
       {tool, arguments: isPrevious && tool !== 'send_state' ? {...args, previous: true} : args, ...extra}, {signal});
     const {result} = answer;
     if (result.isError) throw new Error(result.content?.find(part => part.type === 'text')?.text ?? 'The broker refused the call.');
     return result;
   }
-  const json = result => JSON.parse(result.content.find(part => part.type === 'text')?.text ?? 'null');
+  const json = async (...words) => JSON.parse((await call(...words)).content.find(part => part.type === 'text')?.text ?? 'null');
 
   async function refresh(isWanted) {
     clearTimeout(timer);
     if (signal.aborted) return;
     if (!document.hidden && (isWanted || !isPrevious)) {
       try {
-        details = json(await call('states'));
+        details = await json('states');
         if (signal.aborted) return;
         const next = details.states ?? [];
         const isSame = next.length === states.length && next.at(-1)?.time === states.at(-1)?.time;
@@ -85,10 +85,10 @@ export function mountStates(root, id) {
   }
 
   function card(state) {
-    const picture = h('div', {class: 'v-thumb'});
-    const button = h('button', {type: 'button', class: 'v-state', onclick: event => choose(state.number, event.shiftKey)},
-      picture, h('span', {class: 'v-state-action'}, foreign(state.action ?? 'no action')),
-      h('span', {class: 'v-sub'}, `${state.number} · `, time(state.time), ` · ${bytes(state.bytes)}`), h('span', {class: 'v-role'}));
+    const picture = h('div.v-thumb');
+    const button = h('button.v-state', {onclick: event => choose(state.number, event.shiftKey)},
+      picture, h('span.v-state-action', foreign(state.action ?? 'no action')),
+      h('span.v-sub', `${state.number} · `, time(state.time), ` · ${bytes(state.bytes)}`), h('span.v-role'));
     const element = h('li', {dataset: {number: String(state.number)}}, button);
     setCard(element, state);
     return element;
@@ -167,29 +167,29 @@ export function mountStates(root, id) {
     shown = key;
     const state = states.find(one => one.number === newer);
     const before = states.find(one => one.number === older);
-    const changes = h('div', {class: 'v-diff-body'}, h('p', {class: 'v-hint'}, 'Comparing…'));
-    const json = h('div', {});
-    const pointer = h('input', {type: 'text', placeholder: '/cart/0', 'aria-label': 'JSON pointer to one value', autocomplete: 'off', spellcheck: 'false', class: 'v-code'});
-    const replay = h('button', {type: 'button', disabled: isPrevious || !details.connected, title: details.connected ? null : 'The app is not connected.', onclick: () => send(state.number)}, `Send state ${state.number} to the app`);
+    const changes = h('div.v-diff-body', h('p.v-hint', 'Comparing…'));
+    const whole = h('div');
+    const pointer = h('input.v-code', {type: 'text', placeholder: '/cart/0', 'aria-label': 'JSON pointer to one value', autocomplete: 'off', spellcheck: 'false', });
+    const replay = h('button', {disabled: isPrevious || !details.connected, title: details.connected ? null : 'The app is not connected.', onclick: () => send(state.number)}, `Send state ${state.number} to the app`);
     fill(compare,
-      h('div', {class: 'v-pair'}, picture(before, 'Before'), picture(state, 'After')),
-      h('div', {class: 'v-diff'},
-        h('header', {class: 'v-section-head'}, h('h2', {}, before ? `State ${before.number} → ${state.number}` : `State ${state.number}`), h('div', {class: 'v-actions'}, replay)),
+      h('div.v-pair', picture(before, 'Before'), picture(state, 'After')),
+      h('div.v-diff',
+        h('header.v-section-head', h('h2', before ? `State ${before.number} → ${state.number}` : `State ${state.number}`), h('div.v-actions', replay)),
         changes,
-        h('details', {class: 'v-details', ontoggle: event => { if (event.target.open && !json.firstChild) showJSON(); }}, h('summary', {}, `The whole state ${state.number}`),
-          h('form', {class: 'v-row', onsubmit: event => { event.preventDefault(); showJSON(); }}, pointer, h('button', {type: 'submit'}, 'Show')), json)));
+        h('details.v-details', {ontoggle: event => { if (event.target.open && !whole.firstChild) showJSON(); }}, h('summary', `The whole state ${state.number}`),
+          h('form.v-row', {onsubmit: event => { event.preventDefault(); showJSON(); }}, pointer, h('button', {type: 'submit'}, 'Show')), whole)));
 
     async function showJSON() {
       const path = pointer.value.trim();
       try {
         const {content} = await call('state', {number: state.number, limit: 1_000_000, ...path && {pointer: path.startsWith('/') ? path : `/${path}`}});
         const [text, rest] = content.filter(part => part.type === 'text').map(part => part.text);
-        fill(json, codeBlock(text ?? '', {label: `State ${state.number}`}), rest && h('p', {class: 'v-hint'}, rest));
-      } catch (error) { if (!signal.aborted) fill(json, problemView(error)); }
+        fill(whole, codeBlock(text ?? '', {label: `State ${state.number}`}), rest && h('p.v-hint', rest));
+      } catch (error) { if (!signal.aborted) fill(whole, problemView(error)); }
     }
-    if (!before) return fill(changes, h('p', {class: 'v-hint'}, 'No earlier state is held to compare with.'));
+    if (!before) return fill(changes, h('p.v-hint', 'No earlier state is held to compare with.'));
     try {
-      const found = JSON.parse((await call('diff', {from: before.number, to: state.number})).content[0].text);
+      const found = await json('diff', {from: before.number, to: state.number});
       if (shown === key) fill(changes, diffView(found));
     } catch (error) {
       if (!signal.aborted && shown === key) fill(changes, problemView(error));
@@ -197,8 +197,8 @@ export function mountStates(root, id) {
   }
 
   function picture(state, label) {
-    const frame = h('figure', {class: 'v-picture'}, h('div', {class: 'v-picture-frame'}, state?.picture === 'held' ? '' : h('span', {class: 'v-hint'}, state ? 'No picture' : 'No state')),
-      h('figcaption', {}, label, state && [' · ', foreign(state.action ?? ''), ' · ', time(state.time)]));
+    const frame = h('figure.v-picture', h('div.v-picture-frame', state?.picture === 'held' ? '' : h('span.v-hint', state ? 'No picture' : 'No state')),
+      h('figcaption', label, state && [' · ', foreign(state.action ?? ''), ' · ', time(state.time)]));
     if (state?.picture === 'held') {
       loadPicture(state.number, 900).then(url => url && fill(frame.firstChild, h('img', {src: url, alt: `Screen in state ${state.number}`})), error => { if (!signal.aborted) setText(frame.firstChild, error.message); });
     }
@@ -214,7 +214,7 @@ export function mountStates(root, id) {
     } catch (error) { noticeProblem(error); }
   }
 
-  fill(root, h('p', {class: 'v-hint', role: 'status'}, 'Reading the states…'));
+  fill(root, h('p.v-hint', {role: 'status'}, 'Reading the states…'));
   refresh(true);
   let connection = store.endpoints.get(id)?.state;
   const unsubscribe = subscribe('endpoints', () => {
@@ -226,14 +226,14 @@ export function mountStates(root, id) {
 }
 
 /** The differences of two states: added, removed and changed values, by colour and sign. */
-export function diffView({changes = [], omittedChanges: omitted = 0}) {
-  if (!changes.length) return h('p', {class: 'v-hint'}, 'The states are equal.');
-  return h('table', {class: 'v-diff-table'},
-    h('thead', {}, h('tr', {}, ['', 'Value', 'Before', 'After'].map(text => h('th', {scope: 'col'}, text || h('span', {class: 'sr'}, 'Change'))))),
-    h('tbody', {}, changes.map(({pointer, before, after}) => {
+function diffView({changes = [], omittedChanges: omitted = 0}) {
+  if (!changes.length) return h('p.v-hint', 'The states are equal.');
+  return h('table.v-diff-table',
+    h('thead', h('tr', ['', 'Value', 'Before', 'After'].map(text => h('th', {scope: 'col'}, text || h('span.sr', 'Change'))))),
+    h('tbody', changes.map(({pointer, before, after}) => {
       const [kind, sign] = before === undefined ? ['added', '+'] : after === undefined ? ['removed', '−'] : ['changed', '~'];
-      return h('tr', {class: `is-${kind}`}, h('td', {}, h('span', {'aria-hidden': 'true'}, sign), h('span', {class: 'sr'}, kind)),
-        h('th', {scope: 'row'}, foreign(pointer || '(the whole state)')), h('td', {}, before !== undefined && h('del', {}, foreign(before))), h('td', {}, after !== undefined && h('ins', {}, foreign(after))));
+      return h('tr', {class: `is-${kind}`}, h('td', h('span', {'aria-hidden': 'true'}, sign), h('span.sr', kind)),
+        h('th', {scope: 'row'}, foreign(pointer || '(the whole state)')), h('td', before !== undefined && h('del', foreign(before))), h('td', after !== undefined && h('ins', foreign(after))));
     })),
-    omitted > 0 && h('tfoot', {}, h('tr', {}, h('td', {colspan: '4'}, `${omitted} more changes`))));
+    omitted > 0 && h('tfoot', h('tr', h('td', {colspan: '4'}, `${omitted} more changes`))));
 }

@@ -14,11 +14,11 @@ export function schemaForm(schema) {
   const top = node(resolve(root, root), root, {required: true, depth: 0});
   const raw = jsonField({description: 'The arguments as a JSON object.'}, {required: true, label: 'Arguments'});
   const empty = !Object.keys(resolve(root, root).properties ?? {}).length && top.kind === 'json' && !root.additionalProperties && !root.anyOf && !root.oneOf;
-  const message = h('p', {class: 'v-hint', role: 'status'});
-  const modes = ['Form', 'JSON'].map(text => h('button', {type: 'button', class: 'v-tab', 'aria-pressed': text === 'Form' ? 'true' : 'false',
+  const message = h('p.v-hint', {role: 'status'});
+  const modes = ['Form', 'JSON'].map(text => h('button.v-tab', {'aria-pressed': text === 'Form' ? 'true' : 'false',
     onclick: () => show(text === 'JSON')}, text));
-  const body = h('div', {class: 'v-form-body'}, empty ? h('p', {class: 'v-hint'}, 'This tool has no arguments.') : top.element);
-  const element = h('div', {class: 'v-form'}, h('div', {class: 'v-tabs v-form-modes', role: 'group', 'aria-label': 'View of the arguments'}, modes), body, message);
+  const body = h('div.v-form-body', empty ? h('p.v-hint', 'This tool has no arguments.') : top.element);
+  const element = h('div.v-form', h('div.v-tabs.v-form-modes', {role: 'group', 'aria-label': 'View of the arguments'}, modes), body, message);
   let isRaw = false;
 
   function show(wanted) {
@@ -40,7 +40,7 @@ export function schemaForm(schema) {
     }
     isRaw = wanted;
     modes.forEach((button, index) => button.setAttribute('aria-pressed', String((index === 1) === isRaw)));
-    body.replaceChildren(isRaw ? raw.element : empty ? h('p', {class: 'v-hint'}, 'This tool has no arguments.') : top.element);
+    body.replaceChildren(isRaw ? raw.element : empty ? h('p.v-hint', 'This tool has no arguments.') : top.element);
   }
 
   return {
@@ -74,12 +74,12 @@ function labelled(control, schema, {label, required}, hint) {
   const id = `f${++count}`;
   control.id = id;
   const notes = [hint, schema.description].filter(text => typeof text === 'string' && text);
-  const note = notes.length ? h('p', {class: 'v-field-note', id: `${id}n`}, foreign(notes.join(' '), {}, 2000)) : null;
-  const error = h('p', {class: 'v-field-error', id: `${id}e`});
+  const note = notes.length ? h('p.v-field-note', {id: `${id}n`}, foreign(notes.join(' '), 2000)) : null;
+  const error = h('p.v-field-error', {id: `${id}e`});
   control.setAttribute('aria-describedby', note ? `${id}n ${id}e` : `${id}e`);
   if (required) control.setAttribute('aria-required', 'true');
-  const element = h('div', {class: 'v-field'},
-    label !== undefined && h('label', {for: id}, foreign(label), required && h('span', {class: 'v-required', title: 'Required'}, ' *'), h('span', {class: 'v-type'}, typeText(schema))),
+  const element = h('div.v-field',
+    label !== undefined && h('label', {for: id}, foreign(label), required && h('span.v-required', {title: 'Required'}, ' *'), h('span.v-type', typeText(schema))),
     control, note, error);
   const clear = () => { error.textContent = ''; control.removeAttribute('aria-invalid'); };
   control.addEventListener('input', clear);
@@ -92,7 +92,7 @@ function plainField(schema, kind, options) {
   const start = Object.hasOwn(schema, 'default') ? schema.default : kind === 'const' && required ? schema.const : undefined;
   let control;
   if (choices) {
-    control = h('select', {}, h('option', {value: ''}, required && start === undefined ? 'Choose…' : 'not sent'),
+    control = h('select', h('option', {value: ''}, required && start === undefined ? 'Choose…' : 'not sent'),
       choices.map((choice, index) => h('option', {value: String(index)}, printable(typeof choice === 'string' ? choice : JSON.stringify(choice)))));
   } else if (kind === 'string' && (schema.maxLength > 200 || schema.contentMediaType || schema.format === 'multiline')) {
     control = h('textarea', {rows: '3', spellcheck: 'false'});
@@ -137,7 +137,7 @@ function plainField(schema, kind, options) {
 }
 
 function jsonField(schema, options) {
-  const control = h('textarea', {class: 'v-code', rows: options.label === 'Arguments' ? '8' : '3', spellcheck: 'false', placeholder: schema.type === 'array' ? '[]' : '{}'});
+  const control = h('textarea.v-code', {rows: options.label === 'Arguments' ? '8' : '3', spellcheck: 'false', placeholder: schema.type === 'array' ? '[]' : '{}'});
   const frame = labelled(control, schema, options);
   const field = {
     kind: 'json', element: frame.element, fail: frame.fail,
@@ -164,10 +164,10 @@ function objectField(schema, root, {label, required, depth}) {
     [name, node(part, root, {label: name, required: needed.includes(name), depth: depth + 1})]);
   const optional = !required && depth > 0;
   const toggle = optional && h('input', {type: 'checkbox', onchange: () => show()});
-  const body = h('div', {class: 'v-fields'}, fields.map(([, field]) => field.element));
-  const name = [toggle, foreign(label ?? ''), required && label !== undefined && h('span', {class: 'v-required'}, ' *'), h('span', {class: 'v-type'}, 'object')];
-  const element = depth === 0 ? body : h('fieldset', {class: 'v-group'}, h('legend', {}, optional ? h('label', {}, name) : name),
-    schema.description && h('p', {class: 'v-field-note'}, foreign(schema.description, {}, 2000)), body);
+  const body = h('div.v-fields', fields.map(([, field]) => field.element));
+  const name = [toggle, foreign(label ?? ''), required && label !== undefined && h('span.v-required', ' *'), h('span.v-type', 'object')];
+  const element = depth === 0 ? body : h('fieldset.v-group', h('legend', optional ? h('label', name) : name),
+    schema.description && h('p.v-field-note', foreign(schema.description, 2000)), body);
   const show = () => { body.hidden = optional && !toggle.checked; };
   if (optional) toggle.checked = isObject(schema.default);
   show();
@@ -193,20 +193,20 @@ function objectField(schema, root, {label, required, depth}) {
 
 function arrayField(schema, root, {label, required, depth}) {
   const items = [];
-  const rows = h('div', {class: 'v-items'});
-  const error = h('p', {class: 'v-field-error'});
+  const rows = h('div.v-items');
+  const error = h('p.v-field-error');
   const most = schema.maxItems ?? 100;
-  const add = h('button', {type: 'button', onclick: () => { insert().focus(); }}, 'Add an item');
-  const element = h('fieldset', {class: 'v-group'}, h('legend', {}, foreign(label ?? ''), required && h('span', {class: 'v-required'}, ' *'), h('span', {class: 'v-type'}, 'list')),
-    schema.description && h('p', {class: 'v-field-note'}, foreign(schema.description, {}, 2000)), rows, add, error);
+  const add = h('button', {onclick: () => { insert().focus(); }}, 'Add an item');
+  const element = h('fieldset.v-group', h('legend', foreign(label ?? ''), required && h('span.v-required', ' *'), h('span.v-type', 'list')),
+    schema.description && h('p.v-field-note', foreign(schema.description, 2000)), rows, add, error);
 
   function insert(value) {
     const field = node(schema.items, root, {required: true, depth: depth + 1});
     if (value !== undefined) field.write(value);
     const control = field.element.querySelector('input,select,textarea');
     control?.setAttribute('aria-label', `${label ?? 'list'}, item ${items.length + 1}`);
-    const row = h('div', {class: 'v-item'}, field.element,
-      h('button', {type: 'button', class: 'icon-button', 'aria-label': `Remove the item of ${label ?? 'the list'}`, onclick: () => {
+    const row = h('div.v-item', field.element,
+      h('button.icon-button', {'aria-label': `Remove the item of ${label ?? 'the list'}`, onclick: () => {
         items.splice(items.findIndex(item => item.row === row), 1);
         row.remove();
         add.disabled = false;
@@ -240,9 +240,9 @@ function unionField(schema, root, {label, required, depth}) {
   const names = parts.map((part, index) => part.title ?? typeText(simplify(resolve(part, root), root)) ?? `form ${index + 1}`);
   const select = h('select', {'aria-label': `Kind of ${label ?? 'value'}`, onchange: () => choose(select.value)},
     !required && h('option', {value: ''}, 'not sent'), names.map((name, index) => h('option', {value: String(index)}, printable(name))));
-  const body = h('div', {});
-  const element = h('fieldset', {class: 'v-group'}, h('legend', {}, foreign(label ?? ''), required && h('span', {class: 'v-required'}, ' *')),
-    schema.description && h('p', {class: 'v-field-note'}, foreign(schema.description, {}, 2000)), select, body);
+  const body = h('div');
+  const element = h('fieldset.v-group', h('legend', foreign(label ?? ''), required && h('span.v-required', ' *')),
+    schema.description && h('p.v-field-note', foreign(schema.description, 2000)), select, body);
   let field;
   function choose(index) {
     select.value = index;

@@ -1,6 +1,6 @@
 // The tools of an app: a list, a form made from the schema of the chosen tool, and its result.
-import {duration, fill, foreign, h, printable, setText} from './dom.js';
-import {api} from './session.js';
+import {duration, fill, foreign, h, setText} from './dom.js';
+import {api, path} from './session.js';
 import {asList, isObject} from './schema.js';
 import {schemaForm} from './toolform.js';
 import {resultView} from './result.js';
@@ -16,22 +16,22 @@ export function rememberArguments(id, tool, value) {
   lastTool = `${id} ${tool}`;
 }
 
-/** Shows the tools of an app. Returns `{refresh, cleanup}`. */
-export function mountTools(root, id, {onCall} = {}) {
+/** Shows the tools of an app. Returns the cleanup. */
+export function mountTools(root, id) {
   const loading = new AbortController();
   let tools = [];
   let chosen = null;
   let open = null;
   const search = h('input', {type: 'search', dataset: {search: ''}, placeholder: 'Find a tool', 'aria-label': 'Find a tool', autocomplete: 'off', oninput: showList, onkeydown: step});
-  const listing = h('ul', {class: 'v-tool-list', 'aria-label': 'Tools', onkeydown: step});
-  const limit = h('p', {class: 'v-hint'});
-  const side = h('div', {class: 'v-tool-side'}, search, listing, limit);
-  const pane = h('div', {class: 'v-tool-pane'});
-  const frame = h('div', {class: 'v-split'}, side, pane);
+  const listing = h('ul.v-tool-list', {'aria-label': 'Tools', onkeydown: step});
+  const limit = h('p.v-hint');
+  const side = h('div.v-tool-side', search, listing, limit);
+  const pane = h('div.v-tool-pane');
+  const frame = h('div.v-split', side, pane);
 
   async function refresh() {
     try {
-      const answer = await api('GET', `/v1/endpoints/${encodeURIComponent(id)}/tools`, undefined, {signal: loading.signal});
+      const answer = await api('GET', path('endpoints', id, 'tools'), undefined, {signal: loading.signal});
       tools = asList(answer.tools).filter(tool => isObject(tool) && typeof tool.name === 'string');
       setText(limit, [answer.limit && `Your grant allows ${answer.limit}.`, answer.stale && `The list is from earlier. ${answer.reason ?? ''}`, answer.changed && 'The list changed since the last launch.'].filter(Boolean).join(' '));
       if (!tools.length) return fill(root, emptyView('No tools', answer.reason ?? 'This app offers no tools.', answer.hint ? ` ${answer.hint}` : ''));
@@ -47,9 +47,13 @@ export function mountTools(root, id, {onCall} = {}) {
   function showList() {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     const found = tools.filter(tool => words.every(word => `${tool.name} ${tool.title ?? ''} ${tool.description ?? ''}`.toLowerCase().includes(word)));
-    fill(listing, found.map(tool => h('li', {}, h('button', {type: 'button', class: 'v-tool', 'aria-current': tool === chosen ? 'true' : null, onclick: () => choose(tool)},
-      foreign(tool.name, {class: 'v-tool-name'}), effectOf(tool) === 'read-only' && h('span', {class: 'v-tag', title: 'This tool changes nothing.'}, 'read-only'),
-      h('span', {class: 'v-tool-text'}, foreign(tool.title ?? tool.description ?? '', {}, 120))))), !found.length && h('li', {class: 'v-hint'}, 'No tool has this name.'));
+    fill(listing, found.map(tool => h('li', h('button.v-tool', {dataset: {name: tool.name}, onclick: () => choose(tool)},
+      foreign(tool.name, 300, 'v-tool-name'), effectOf(tool) === 'read-only' && h('span.v-tag', {title: 'This tool changes nothing.'}, 'read-only'),
+      h('span.v-tool-text', foreign(tool.title ?? tool.description ?? '', 120))))), !found.length && h('li.v-hint', 'No tool has this name.'));
+    mark();
+  }
+  function mark() {
+    for (const item of listing.querySelectorAll('.v-tool')) item.ariaCurrent = item.dataset.name === chosen?.name ? 'true' : null;
   }
 
   function step(event) {
@@ -65,28 +69,27 @@ export function mountTools(root, id, {onCall} = {}) {
     open?.close();
     chosen = tool;
     lastTool = `${id} ${tool.name}`;
-    for (const button of listing.querySelectorAll('button')) button.removeAttribute('aria-current');
-    listing.querySelectorAll('button').forEach(button => button.firstChild.textContent === printable(tool.name) && button.setAttribute('aria-current', 'true'));
-    open = toolPane(id, tool, onCall);
+    mark();
+    open = toolPane(id, tool);
     fill(pane, open.element);
   }
 
-  fill(root, h('p', {class: 'v-hint', role: 'status'}, 'Reading the tools of the app…'));
+  fill(root, h('p.v-hint', {role: 'status'}, 'Reading the tools of the app…'));
   refresh();
-  return {refresh, cleanup() { loading.abort(); open?.close(); }};
+  return () => { loading.abort(); open?.close(); };
 }
 
 const effectOf = ({annotations}) => annotations?.readOnlyHint ? 'read-only' : annotations?.destructiveHint ? 'destructive' : null;
 
-function toolPane(id, tool, onCall) {
+function toolPane(id, tool) {
   const key = `${id} ${tool.name}`;
   const form = schemaForm(tool.inputSchema);
   if (lastArguments.has(key)) form.write(lastArguments.get(key));
-  const timeout = h('input', {type: 'number', min: '1', max: '120', value: '30', 'aria-label': 'Timeout in seconds', class: 'v-short'});
-  const call = h('button', {type: 'submit', class: 'primary'}, 'Call');
-  const cancel = h('button', {type: 'button', hidden: true, onclick: () => running?.abort()}, 'Cancel');
-  const status = h('span', {class: 'v-hint', role: 'status'});
-  const output = h('div', {class: 'v-output'});
+  const timeout = h('input.v-short', {type: 'number', min: '1', max: '120', value: '30', 'aria-label': 'Timeout in seconds', });
+  const call = h('button.primary', {type: 'submit', }, 'Call');
+  const cancel = h('button', {hidden: true, onclick: () => running?.abort()}, 'Cancel');
+  const status = h('span.v-hint', {role: 'status'});
+  const output = h('div.v-output');
   let running = null;
   let shown = null;
 
@@ -103,7 +106,7 @@ function toolPane(id, tool, onCall) {
     const start = performance.now();
     const taken = () => duration(performance.now() - start);
     try {
-      const answer = await api('POST', `/v1/endpoints/${encodeURIComponent(id)}/call`,
+      const answer = await api('POST', path('endpoints', id, 'call'),
         {tool: tool.name, arguments: value, timeoutSeconds: Math.min(120, Math.max(1, Math.round(Number(timeout.value)) || 30))}, {signal: running.signal});
       shown?.release();
       shown = resultView(answer.result);
@@ -118,15 +121,14 @@ function toolPane(id, tool, onCall) {
     running = null;
     call.disabled = false;
     cancel.hidden = true;
-    onCall?.(tool.name);
   }
 
   const effect = effectOf(tool);
   const element = h('form', {onsubmit: submit, onkeydown: event => { if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) submit(event); }},
-    h('header', {class: 'v-tool-head'}, h('h2', {}, foreign(tool.name)), effect && h('span', {class: ['v-tag', effect === 'destructive' && 'is-strong']}, effect)),
-    tool.description && h('p', {class: 'v-tool-description'}, foreign(tool.description, {}, 4000)),
+    h('header.v-tool-head', h('h2', foreign(tool.name)), effect && h('span.v-tag', {class: effect === 'destructive' && 'is-strong'}, effect)),
+    tool.description && h('p.v-tool-description', foreign(tool.description, 4000)),
     form.element,
-    h('div', {class: 'v-row v-call-row'}, call, cancel, h('label', {class: 'v-inline'}, 'Timeout ', timeout, ' s'), status),
+    h('div.v-row.v-call-row', call, cancel, h('label.v-inline', 'Timeout ', timeout, ' s'), status),
     output);
   element.noValidate = true;
   return {element, close() { running?.abort(); shown?.release(); }};

@@ -1,8 +1,8 @@
 // Tunnels: create, copy the address, watch the bytes, remove.
-import {bytes, copyButton, dialog, duration, fill, foreign, h, icon, list, noticeProblem, printable, setForeign, setState, setText, stateBadge, svg} from './dom.js';
-import {api, may} from './session.js';
+import {bytes, copyButton, dialog, duration, fill, foreign, h, list, noticeProblem, printable, setForeign, setState, setText, stateBadge, svg} from './dom.js';
+import {api, may, path} from './session.js';
 import {deviceName, refresh, store, subscribe, titleOf} from './store.js';
-import {dangerButton, emptyView, endpointLink, field, select} from './parts.js';
+import {appLink, check, dangerButton, emptyView, field, formDialog, page, phoneLink, table} from './parts.js';
 
 export const title = 'Tunnels';
 
@@ -12,19 +12,17 @@ const history = new Map();
 
 export function render(root, params, ctx) {
   const body = h('tbody');
-  const total = h('p', {class: 'v-facts'});
-  const table = h('div', {class: 'v-scroll'}, h('table', {class: 'v-table v-tunnels'},
-    h('thead', null, h('tr', null, ['Local address', 'Leads to', 'State', 'Last minute', 'Total', ''].map(text => h('th', {scope: 'col'}, text || h('span', {class: 'sr'}, 'Actions'))))), body));
+  const total = h('p.v-facts');
+  const rows = table('.v-tunnels', ['Local address', 'Leads to', 'State', 'Last minute', 'Total', ''], body);
   const place = h('div');
-  fill(root, h('div', {class: 'v-page'}, h('header', {class: 'v-head'}, h('div', {class: 'v-head-main'}, h('h1', null, 'Tunnels'), total),
-    h('div', {class: 'v-actions'}, may('tunnel.open') && h('button', {type: 'button', class: 'primary', onclick: () => tunnelDialog(params.query.get('endpoint'))}, 'New tunnel…'))), place));
+  page(root, 'Tunnels', total, may('tunnel.open') && h('button.primary', {onclick: () => tunnelDialog(params.query.get('endpoint'))}, 'New tunnel…'), place);
 
   function show() {
     const tunnels = [...store.tunnels.values()];
     const open = tunnels.reduce((sum, tunnel) => sum + tunnel.statistics.open, 0);
     setText(total, tunnels.length ? `${tunnels.length} tunnels, ${open} open connections. A tunnel keeps its address while its phone is away.` : 'A local address that leads to an app or to a port of a phone.');
-    if (!tunnels.length) return fill(place, emptyView('No tunnels', 'A tunnel gives a tool on this machine a fixed address of an app. Command: ', h('code', null, 'patchbay forward tcp:0 --endpoint ID')));
-    if (!table.isConnected) fill(place, table);
+    if (!tunnels.length) return fill(place, emptyView('No tunnels', 'A tunnel gives a tool on this machine a fixed address of an app. Command: ', h('code', 'patchbay forward tcp:0 --endpoint ID')));
+    if (!rows.isConnected) fill(place, rows);
     list(body, tunnels, tunnel => tunnel.id, row, update);
   }
   // One sample a second, also while nothing flows.
@@ -53,15 +51,15 @@ function row(tunnel) {
   const {endpoint, device} = tunnel.spec.target;
   const name = `${tunnel.id} (${addresses[0]})`;
   const element = h('tr', {dataset: {row: '', id: tunnel.id}, tabindex: '-1'},
-    h('th', {scope: 'row'}, h('span', {class: 'v-row'}, h('code', {class: 'v-address'}, foreign(addresses[0])), copyButton(addresses[0], `Copy ${addresses[0]}`)),
-      h('span', {class: 'v-sub'}, tunnel.id, addresses.length > 1 && ` · also ${addresses.slice(1).join(', ')}`, !tunnel.spec.persistent && ' · ends with its command', tunnel.spec.allowAnyUser && ' · any user', tunnel.spec.allowBrowsers && ' · browsers')),
-    h('td', null, endpoint ? endpointLink(endpoint) : deviceLink(device)),
-    h('td', null, stateBadge(tunnel.state.name), h('span', {class: 'v-sub v-tunnel-reason'})),
-    h('td', null, svg('svg', {class: 'v-graph', viewBox: `0 0 ${SAMPLES - 1} 24`, preserveAspectRatio: 'none', 'aria-hidden': 'true'}, svg('polyline', {class: 'v-graph-down'}), svg('polyline', {class: 'v-graph-up'})), h('span', {class: 'v-sub v-rate'})),
-    h('td', null, h('span', {class: 'v-total'}), h('span', {class: 'v-sub v-connections'})),
-    h('td', {class: 'v-actions'},
+    h('th', {scope: 'row'}, h('span.v-row', h('code.v-address', foreign(addresses[0])), copyButton(addresses[0], `Copy ${addresses[0]}`)),
+      h('span.v-sub', tunnel.id, addresses.length > 1 && ` · also ${addresses.slice(1).join(', ')}`, !tunnel.spec.persistent && ' · ends with its command', tunnel.spec.allowAnyUser && ' · any user', tunnel.spec.allowBrowsers && ' · browsers')),
+    h('td', endpoint ? appLink(endpoint) : phoneLink(device, h('span.v-sub', `port ${device.port}`))),
+    h('td', stateBadge(tunnel.state.name), h('span.v-sub.v-tunnel-reason')),
+    h('td', svg('svg', {class: 'v-graph', viewBox: `0 0 ${SAMPLES - 1} 24`, preserveAspectRatio: 'none', 'aria-hidden': 'true'}, svg('polyline', {class: 'v-graph-down'}), svg('polyline', {class: 'v-graph-up'})), h('span.v-sub.v-rate')),
+    h('td', h('span.v-total'), h('span.v-sub.v-connections')),
+    h('td.v-actions',
       dangerButton('Remove', () => { const open = store.tunnels.get(tunnel.id)?.statistics.open ?? 0; return {title: 'Remove this tunnel?', text: `${name} stops listening.${open ? ` Its ${open} open connections are closed.` : ''} Tools that use this address no longer reach the app.`, action: 'Remove'}; },
-        async () => { await api('DELETE', `/v1/tunnels/${encodeURIComponent(tunnel.id)}`); await refresh('tunnels'); }, `${tunnel.id} is removed.`)));
+        async () => { await api('DELETE', path('tunnels', tunnel.id)); await refresh('tunnels'); }, `${tunnel.id} is removed.`)));
   update(element, tunnel);
   return element;
 }
@@ -88,11 +86,6 @@ function drawGraph(element) {
   up.setAttribute('points', points(0));
 }
 
-function deviceLink({udid, port}) {
-  const device = store.devices.get(udid);
-  return h('a', {href: `#/d/${encodeURIComponent(udid)}`}, icon('phone'), ' ', foreign(device ? deviceName(device) : udid), h('span', {class: 'v-sub'}, `port ${port}`));
-}
-
 /** Opens the form for a tunnel to an app or to a port of a phone. */
 export function tunnelDialog(wanted) {
   const targets = [...store.endpoints.values()].filter(endpoint => !endpoint.sources?.includes('debuglink') && endpoint.state !== 'blocked').sort((one, other) => titleOf(one).localeCompare(titleOf(other)));
@@ -105,28 +98,18 @@ export function tunnelDialog(wanted) {
   const local = h('input', {type: 'text', autocomplete: 'off', spellcheck: 'false', placeholder: 'any free port'});
   const anyUser = h('input', {type: 'checkbox'});
   const browsers = h('input', {type: 'checkbox'});
-  const problem = h('p', {class: 'v-error', role: 'alert'});
-  const form = h('form', {class: 'v-form-body', onsubmit: create}, field('Leads to', target), portField, field('Local port', local, 'A port, an address such as 127.0.0.1:7777, or the path of a socket.'),
-    h('label', {class: 'v-check'}, anyUser, h('span', null, h('b', null, 'Any user of this machine'), h('span', {class: 'v-sub'}, 'Otherwise only programs of your user may connect.'))),
-    h('label', {class: 'v-check'}, browsers, h('span', null, h('b', null, 'Web pages'), h('span', {class: 'v-sub'}, 'Also accepts HTTP requests that a web page could have sent.'))),
-    problem, h('div', {class: 'v-actions'}, h('button', {type: 'submit', class: 'primary'}, 'Create the tunnel')));
   function show() { portField.hidden = !target.value.startsWith('d '); port.required = !portField.hidden; }
-  async function create(event) {
-    event.preventDefault();
+  const opened = formDialog({title: 'New tunnel', submit: 'Create the tunnel'}, [field('Leads to', target), portField, field('Local port', local, 'A port, an address such as 127.0.0.1:7777, or the path of a socket.'),
+    check(anyUser, 'Any user of this machine', 'Otherwise only programs of your user may connect.'),
+    check(browsers, 'Web pages', 'Also accepts HTTP requests that a web page could have sent.')], async () => {
     const [kind, id] = target.value.split(' ');
     const text = local.value.trim();
-    const button = form.querySelector('[type=submit]');
-    button.disabled = true;
-    try {
-      const tunnel = await api('POST', '/v1/tunnels', {local: !text ? 'tcp:0' : text.startsWith('/') ? `unix:${text}` : /^(tcp|unix):/.test(text) ? text : `tcp:${text}`,
-        target: kind === 'e' ? {endpoint: id} : {device: {udid: id, port: Number(port.value)}}, noRebind: true, persistent: true, allowAnyUser: anyUser.checked, allowBrowsers: browsers.checked});
-      opened.close();
-      const [address] = addressesOf(tunnel);
-      dialog({title: 'The tunnel is open', body: h('div', {class: 'v-row'}, h('code', {class: 'v-address'}, foreign(address)), copyButton(address, 'Copy the address'))});
-      refresh('tunnels').catch(noticeProblem);
-    } catch (error) { setText(problem, `${error.message} ${error.hint ?? ''}`); }
-    button.disabled = false;
-  }
-  const opened = dialog({title: 'New tunnel', body: form});
+    const tunnel = await api('POST', '/v1/tunnels', {local: !text ? 'tcp:0' : text.startsWith('/') ? `unix:${text}` : /^(tcp|unix):/.test(text) ? text : `tcp:${text}`,
+      target: kind === 'e' ? {endpoint: id} : {device: {udid: id, port: Number(port.value)}}, noRebind: true, persistent: true, allowAnyUser: anyUser.checked, allowBrowsers: browsers.checked});
+    const [address] = addressesOf(tunnel);
+    opened.close();
+    dialog({title: 'The tunnel is open', body: h('div.v-row', h('code.v-address', foreign(address)), copyButton(address, 'Copy the address'))});
+    refresh('tunnels').catch(noticeProblem);
+  });
   show();
 }

@@ -8,13 +8,13 @@ export const title = 'Wall';
 const SHOWN_APPS = 6;
 
 export function render(root) {
-  const clock = h('span', {class: 'wall-clock'});
-  const counts = h('div', {class: 'wall-counts'});
-  const problems = h('ul', {class: 'wall-problems'});
-  const places = h('div', {class: 'wall-places'});
-  const none = h('p', {class: 'dim'}, 'No phone and no app.');
-  root.append(h('div', {class: 'wall-head'}, h('h1', null, 'Patchbay'), counts, clock), problems, places, none,
-    h('a', {class: 'wall-leave', href: '#/'}, 'Leave the wall (Esc)'));
+  const clock = h('span.wall-clock');
+  const counts = h('div.wall-counts');
+  const problems = h('ul.wall-problems');
+  const places = h('div.wall-places');
+  const none = h('p.dim', 'No phone and no app.');
+  root.append(h('div.wall-head', h('h1', 'Patchbay'), counts, clock), problems, places, none,
+    h('a.wall-leave', {href: '#/'}, 'Leave the wall (Esc)'));
   const tick = () => setText(clock, new Intl.DateTimeFormat(undefined, {hour: '2-digit', minute: '2-digit'}).format(new Date()));
   tick();
   const timer = setInterval(tick, 5000);
@@ -38,7 +38,7 @@ export function render(root) {
     const rank = (item) => (leaseOfDevice(item.key) || item.endpoints.some(({id}) => callsOf(id).length) ? 0 : item.endpoints.length ? 1 : 2);
     const sorted = [...items.values()].map((item) => [rank(item), item]).sort(([a, x], [b, y]) => a - b || (nameOf(x) < nameOf(y) ? -1 : 1)).map(([, item]) => item);
     none.hidden = sorted.length > 0;
-    list(places, sorted.slice(0, 60), ({key}) => key, (item) => showPlace(h('section', {class: 'wall-place'}), item), showPlace);
+    list(places, sorted.slice(0, 60), ({key}) => key, (item) => showPlace(h('section.wall-place'), item), showPlace);
   }
 
   update();
@@ -59,12 +59,12 @@ function showPlace(element, item) {
   if (element.key === key) return element;
   element.key = key;
   element.classList.toggle('used', Boolean(lease));
-  fill(element, h('h2', null, icon(device ? 'phone' : 'machine'), foreign(nameOf(item), {class: 'cut'}, 60)),
-    lease ? h('p', {class: 'wall-lease'}, icon('lock'), foreign(lease.holder, {class: 'cut'}, 60), lease.expiresAt ? time(lease.expiresAt, {left: true}) : null)
-      : device ? h('p', {class: 'wall-free'}, 'free') : null,
-    device?.note ? h('p', {class: 'note cut'}, foreign(device.note, null, 80)) : null,
-    h('ul', null, endpoints.slice(0, SHOWN_APPS).map((endpoint) => h('li', null, stateBadge(needsApproval(endpoint) ? 'pending' : endpoint.state, {label: false, text: endpoint.state}),
-      foreign(titleOf(endpoint), {class: 'cut grow'}, 60), callsOf(endpoint.id).slice(0, 1).map((call) => h('span', {class: 'wall-call mono'}, printable(call.tool, 20)))))),
-    endpoints.length > SHOWN_APPS ? h('small', null, `and ${endpoints.length - SHOWN_APPS} more`) : endpoints.length ? null : h('small', null, 'no app'));
+  fill(element, h('h2', icon(device ? 'phone' : 'machine'), foreign(nameOf(item), 60, 'cut')),
+    lease ? h('p.wall-lease', icon('lock'), foreign(lease.holder, 60, 'cut'), lease.expiresAt ? time(lease.expiresAt, {left: true}) : null)
+      : device ? h('p.wall-free', 'free') : null,
+    device?.note ? h('p.note.cut', foreign(device.note, 80)) : null,
+    h('ul', endpoints.slice(0, SHOWN_APPS).map((endpoint) => h('li', stateBadge(needsApproval(endpoint) ? 'pending' : endpoint.state, {label: false, text: endpoint.state}),
+      foreign(titleOf(endpoint), 60, 'cut grow'), callsOf(endpoint.id).slice(0, 1).map((call) => h('span.wall-call.mono', printable(call.tool, 20)))))),
+    endpoints.length > SHOWN_APPS ? h('small', `and ${endpoints.length - SHOWN_APPS} more`) : endpoints.length ? null : h('small', 'no app'));
   return element;
 }

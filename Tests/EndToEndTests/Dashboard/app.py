@@ -81,7 +81,7 @@ def press_keys(page, base, code, id, received):
     """Enter and Backspace reach an app whose tool presses keys, and a key that the tool cannot press says so."""
     open_page(page, base, code, f"/e/{id}")
     page.wait_for_selector(".v-surface:not(.is-empty)")
-    page.wait_for_function("document.querySelector('.v-screen-lease').textContent")
+    page.wait_for_selector(".v-screen-lease >> text=A tap takes a lease")
     page.locator(".v-surface").focus()
     for key in ("7", "Backspace", "8", "Enter"):
         page.keyboard.press(key)

@@ -91,8 +91,8 @@ def label_a_phone(page, base, code, udid):
     """A label and a note are saved, and the bench shows them."""
     open_page(page, base, code, f"/d/{udid}")
     label = f"drawer {time.time_ns() % 1000000}"
-    page.fill("#device-label", label)
-    page.fill("#device-note", "new battery")
+    page.get_by_label("Label", exact=True).fill(label)
+    page.get_by_label("Note", exact=True).fill("new battery")
     page.click("text=Save")
     page.wait_for_selector("text=Saved.")
     page.evaluate("location.hash = '#/'")

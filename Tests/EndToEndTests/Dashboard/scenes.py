@@ -188,7 +188,8 @@ def play(browser, name, bench_):
     errors = pages.collect_errors(page)
     # For work on the page: its files of this folder, instead of those in the broker.
     if folder := os.environ.get("PAGE"):
-        context.route(re.compile(r"/dashboard/\w+/.+\.(js|css)$"), lambda route: route.fulfill(path=f"{folder}/{route.request.url.rsplit('/', 1)[1]}"))
+        context.route(re.compile(r"/dashboard/\w+/.+\.(js|css)$"), lambda route: route.fulfill(
+            path=f"{folder}/{route.request.url.rsplit('/', 1)[1]}", headers={"Cross-Origin-Resource-Policy": "same-origin"}))
     try:
         scene(page, bench_)
         wrong = [error for error in errors if not (may_be_refused and REFUSALS in error)]
