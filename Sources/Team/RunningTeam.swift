@@ -12,7 +12,6 @@ package import Tunnels
 /// The team of this host while the broker runs: its registry, and the connections to the brokers of other hosts.
 package struct RunningTeam: Sendable {
     package let membership: TeamMembership
-    package let claims: TeamLeaseClaims
     package let connections = MemberConnections()
     package let proxy: TeamProxy
     /// TLS of the team listener.
@@ -49,7 +48,6 @@ package struct RunningTeam: Sendable {
             }
             brokers = HostBrokers(members: members, watcher: registry.watcher, client: client)
             proxy = TeamProxy(brokers)
-            claims = TeamLeaseClaims(registry.claims, of: membership.host)
             settings = team.settings
             let connection = try team.connections.own(membership)
             monitor = TeamRegistryMonitor {
@@ -74,6 +72,8 @@ package struct RunningTeam: Sendable {
     package var host: HostName { membership.host }
 
     package var members: TeamMembers { registry.members }
+
+    package var claims: TeamClaims { registry.claims }
 
     /// The state of the team for `patchbay team`.
     package var running: TeamSetup.Running {
@@ -148,7 +148,7 @@ package struct RunningTeam: Sendable {
                 attachedDevices: attachedDevices,
                 host: { own }
             ),
-            LostClaimForwarder(claims: registry.claims, leases: leases),
+            LostClaimForwarder(claims: claims, leases: leases),
             monitor,
             MemberRemovalHandler(
                 members: registry.members,

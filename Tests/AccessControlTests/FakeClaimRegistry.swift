@@ -150,17 +150,7 @@ private struct FakeLeaseClaims: LeaseClaims {
     func isHeld(_ target: LeaseTarget) -> Bool { !registry.hasLapsed(host) }
 
     func acquire(_ claim: LeaseClaim) async throws(LeaseClaimError) {
-        let entry = TeamClaim(
-            host: host,
-            endpoint: claim.endpoint.on(host),
-            device: claim.device,
-            holder: claim.holder.name,
-            holderKey: claim.holder.key,
-            lease: claim.lease,
-            seconds: claim.seconds,
-            note: claim.note,
-            createdAt: Date(timeIntervalSince1970: 1_800_000_000)
-        )
+        let entry = TeamClaim(claim, of: host, createdAt: Date(timeIntervalSince1970: 1_800_000_000))
         try await registry.acquire(entry, on: shared(claim.target))
     }
 

@@ -5,6 +5,7 @@ import Samples
 import ServiceLifecycle
 import TestSupport
 
+@testable import AccessControl
 @testable import Team
 
 /// Values for tests.
@@ -71,6 +72,23 @@ enum Values {
             holder: SanitizedText("user 1000"),
             note: nil,
             createdAt: date
+        )
+    }
+}
+
+extension Values {
+    /// The claim of a lease of this host.
+    static func leaseClaim(on target: LeaseTarget, of endpoint: String = "shop", note: SanitizedText? = nil) throws
+        -> LeaseClaim
+    {
+        LeaseClaim(
+            target: target,
+            lease: "l1",
+            endpoint: try id(endpoint),
+            device: target.device,
+            holder: LeaseHolder(key: "uid:1000", name: SanitizedText("user 1000"), isAgent: false),
+            seconds: 60,
+            note: note
         )
     }
 }

@@ -1,4 +1,4 @@
-import FoundationEssentials
+package import FoundationEssentials
 package import Model
 
 /// The claims behind the leases of this host in a team: entries of the team's registry, at most one for each phone or endpoint.
@@ -85,6 +85,23 @@ package struct LeaseClaim: Hashable, Sendable {
     /// The length of the lease in seconds.
     package let seconds: Int
     package let note: SanitizedText?
+}
+
+extension TeamClaim {
+    /// The entry of a claim in the registry of the team.
+    package init(_ claim: LeaseClaim, of host: HostName, createdAt: Date) {
+        self.init(
+            host: host,
+            endpoint: claim.endpoint.on(host),
+            device: claim.device,
+            holder: claim.holder.name,
+            holderKey: claim.holder.key,
+            lease: claim.lease,
+            seconds: claim.seconds,
+            note: claim.note,
+            createdAt: createdAt
+        )
+    }
 }
 
 package enum LeaseClaimError: Error, Hashable, Sendable {

@@ -9,7 +9,7 @@ struct TeamEventForwarder: Service {
     let watcher: TeamWatcher
     let endpoints: RemoteEndpoints
     let devices: TeamDevices
-    let claims: TeamLeaseClaims
+    let claims: TeamClaims
     let leases: LeaseService
     let brokers: HostBrokers
     let logger: Logger
@@ -53,15 +53,13 @@ struct TeamEventForwarder: Service {
             setHosts()
             // A lease that could not be claimed may be claimed now.
             leases.claimsChanged()
-        case .claim(let target, let claim):
-            claims.check(target, claim)
-            setClaim(claim, of: target)
-        case .claimRemoved(let target): setClaim(nil, of: target)
+        case .claim(let target, let claim): record(claim, of: target)
+        case .claimRemoved(let target): record(nil, of: target)
         }
     }
 
-    private func setClaim(_ claim: TeamClaim?, of target: LeaseTarget) {
-        if claims.set(claim, of: target) { leases.claimsChanged() }
+    private func record(_ claim: TeamClaim?, of target: LeaseTarget) {
+        if claims.record(claim, of: target) { leases.claimsChanged() }
     }
 
     private func setDevices(of host: HostName) async {

@@ -1,35 +1,29 @@
 package import AccessControl
+import FoundationEssentials
 import Logging
 package import Model
 import ServiceLifecycle
 import Synchronization
 import SystemIO
 
-/// The claims of this host: the entries behind its leases of endpoints and phones.
+/// The claims in the registry of the team: those behind the leases of this host, and those of the other hosts.
 ///
 /// A claim is created only if the registry has none for the target. It belongs to the lease of the session. When that lease
 /// may have ended, all claims end here at once, because another host may get them one second later.
-package final class TeamClaims: Service {
-    /// One claim of this host.
-    package struct Handle: Hashable, Sendable {
-        package let target: LeaseTarget
-        /// A number that this process uses once.
-        fileprivate let number: UInt64
-    }
-
+package final class TeamClaims: LeaseClaims, Service {
     private struct Held {
-        let handle: Handle
-        var claim: TeamClaim
         var value: [UInt8]
         /// The values that the registry may have instead, after replacements without an answer.
         var otherValues: [[UInt8]] = []
         let lease: TeamSession.Lease
     }
 
+    /// The targets are those of the registry, where an endpoint has a host.
     private struct State {
+        var foreign: [LeaseTarget: TeamClaim] = [:]
         var held: [LeaseTarget: Held] = [:]
-        /// The claims that are being created.
-        var acquiring: [LeaseTarget: TeamClaim] = [:]
+        /// The targets whose claims are being created.
+        var acquiring: Set<LeaseTarget> = []
         /// The targets whose entries may name this host without a reason.
         var unchecked: Set<LeaseTarget> = []
         var lastNumber: UInt64 = 0
@@ -38,10 +32,11 @@ package final class TeamClaims: Service {
     /// The number of attempts while the claims of other hosts end between two requests.
     private static let attempts = 5
 
-    /// The claims that ended without a release, for a single consumer; ends with `run()`. Their leases must end at once.
-    package let ends: AsyncStream<Handle>
+    /// The targets of claims that ended without a release, as the leases name them. For a single consumer; ends with
+    /// `run()`. Their leases must end at once.
+    let ends: AsyncStream<Set<LeaseTarget>>
 
-    private let continuation: AsyncStream<Handle>.Continuation
+    private let continuation: AsyncStream<Set<LeaseTarget>>.Continuation
     private let state = Mutex(State())
     private let host: HostName
     private let session: TeamSession
@@ -51,106 +46,73 @@ package final class TeamClaims: Service {
     /// - Parameters:
     ///   - host: The name of this host.
     ///   - session: The lease of the claims, in the registry that gets them.
-    package init(host: HostName, session: TeamSession) {
+    init(host: HostName, session: TeamSession) {
         self.host = host
         self.session = session
         (ends, continuation) = AsyncStream.makeStream(bufferingPolicy: .unbounded)
         (wakes, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// Creates a claim.
-    ///
+    package var foreignClaims: [LeaseTarget: TeamClaim] { state.withLock(\.foreign) }
+
+    package func isHeld(_ target: LeaseTarget) -> Bool {
+        guard let lease = session.lease else { return false }
+        return state.withLock { $0.held[target.on(host)]?.lease == lease }
+    }
+
     /// The claim of an earlier process of this host is replaced, and the claim of a host that is no member any more.
-    ///
-    /// - Throws: `TeamError.claimed` if another lease has the target, also one of this host; `.noSession` without a
-    ///   connection to the registry; `.store`.
-    package func acquire(_ target: LeaseTarget, as claim: TeamClaim) async throws(TeamError) -> Handle {
+    package func acquire(_ claim: LeaseClaim) async throws(LeaseClaimError) {
+        let target = claim.target.on(host)
+        let content = TeamClaim(claim, of: host, createdAt: Date())
+        if try await replace(target, with: content) { return }
         guard let lease = session.lease else { throw noSession }
-        let target = target.on(host)
-        let number = try state.withLock { state throws(TeamError) -> UInt64 in
-            if let own = state.held[target]?.claim ?? state.acquiring[target] { throw .claimed(target, by: own) }
-            state.acquiring[target] = claim
-            state.lastNumber += 1
-            return state.lastNumber
+        // A claim of an ended lease is held until its end is reported.
+        guard state.withLock({ $0.held[target] == nil && $0.acquiring.insert(target).inserted }) else {
+            throw noSession
         }
         defer {
-            state.withLock { $0.acquiring[target] = nil }
+            state.withLock { _ = $0.acquiring.remove(target) }
             wake.yield()
         }
-        let entry = TeamClaimEntry(claim: claim, attempt: "\(lease.generation).\(number)")
-        let value = try entry.bytes(for: .claim(target))
-        try await create(target, value, under: lease)
-        let handle = Handle(target: target, number: number)
+        let value = try value(of: content, at: target, under: lease)
+        let holder: TeamClaim?
+        do { holder = try await create(target, value, under: lease) } catch {
+            throw failure(error, of: target, under: lease)
+        }
+        if let holder { throw .held(holder) }
         let isHeld = state.withLock { state in
             guard session.lease == lease else { return false }
-            state.held[target] = Held(handle: handle, claim: claim, value: value, lease: lease)
+            state.held[target] = Held(value: value, lease: lease)
             return true
         }
         guard isHeld else { throw noSession }
-        return handle
     }
 
-    /// Deletes a claim. Returns at once; the deletion is repeated until it succeeds.
-    package func release(_ handle: Handle) {
-        let isHeld = state.withLock { state in
-            guard state.held[handle.target]?.handle == handle else { return false }
-            state.held[handle.target] = nil
+    package func release(_ target: LeaseTarget) {
+        let target = target.on(host)
+        if state.withLock({ $0.held.removeValue(forKey: target) }) != nil { check(target) }
+    }
+
+    /// Records the claim of a target in the registry, of any host; nil for none.
+    ///
+    /// - Returns: False if the claims of the other hosts have not changed.
+    func record(_ claim: TeamClaim?, of target: LeaseTarget) -> Bool {
+        let isOwn = claim?.host == host
+        if isOwn { check(target) }
+        let foreign = isOwn ? nil : claim
+        return state.withLock { state in
+            guard state.foreign[target] != foreign else { return false }
+            state.foreign[target] = foreign
             return true
         }
-        if isHeld { check(handle.target) }
     }
 
     /// Deletes the claim of a target if it names this host, and this host does not hold it. Returns at once.
     ///
     /// Every host may write claims, so one that was taken over can write them in the name of another.
-    package func check(_ target: LeaseTarget) {
-        _ = state.withLock { $0.unchecked.insert(target) }
+    func check(_ target: LeaseTarget) {
+        _ = state.withLock { $0.unchecked.insert(target.on(host)) }
         wake.yield()
-    }
-
-    /// Replaces the content of a claim. The claim is held during the replacement.
-    ///
-    /// - Throws: `TeamError.noSession` if the claim is not held, and if the registry does not answer. Without an answer the
-    ///   claim has the old or the new content. `TeamError.store` if another host has changed the claim; `.notEncoded`.
-    package func replace(_ handle: Handle, with claim: TeamClaim) async throws(TeamError) {
-        let change = state.withLock { state -> (old: Held, number: UInt64)? in
-            guard let held = state.held[handle.target], held.handle == handle, held.lease == session.lease else {
-                return nil
-            }
-            state.lastNumber += 1
-            return (held, state.lastNumber)
-        }
-        guard let (old, number) = change else { throw noSession }
-        let key = TeamKey.claim(handle.target)
-        let entry = TeamClaimEntry(claim: claim, attempt: "\(old.lease.generation).\(number)")
-        let value = try entry.bytes(for: key)
-        state.withLock { $0.held[handle.target]?.otherValues.append(value) }
-        let put = TeamStoreWrite.put(key: key.text, value: value, lease: old.lease.id)
-        for expected in [old.value] + old.otherValues {
-            let condition = TeamStoreCondition.equals(key: key.text, value: expected)
-            do throws(TeamStoreError) {
-                guard try await session.store.write([put], if: condition) else { continue }
-            } catch {
-                guard error == .leaseEnded else { throw .noSession(reason: "\(error)") }
-                session.reportEnd(of: old.lease)
-                throw noSession
-            }
-            return state.withLock { state in
-                guard state.held[handle.target]?.handle == handle else { return }
-                state.held[handle.target]?.claim = claim
-                state.held[handle.target]?.value = value
-                state.held[handle.target]?.otherValues = []
-            }
-        }
-        throw .store(.failed(reason: "another host has changed the claim of \(handle.target.name)"))
-    }
-
-    /// Returns whether a claim certainly stands now.
-    package func isHeld(_ handle: Handle) -> Bool {
-        guard let lease = session.lease else { return false }
-        return state.withLock { state in
-            state.held[handle.target].map { $0.handle == handle && $0.lease == lease } ?? false
-        }
     }
 
     /// Ends claims with the lease of the session, and deletes those not held, until the service group shuts down.
@@ -166,40 +128,92 @@ package final class TeamClaims: Service {
         continuation.finish()
     }
 
-    private var noSession: TeamError { .noSession(reason: session.failure?.description ?? "it is being established") }
+    private var noSession: LeaseClaimError {
+        .unreachable(reason: session.failure?.description ?? "it is being established")
+    }
 }
 
 /// Requests.
 extension TeamClaims {
+    /// Replaces the content of a claim. The claim is held during the replacement.
+    ///
+    /// - Returns: False if this host does not hold the claim. It ends here if another host has changed its entry.
+    /// - Throws: `LeaseClaimError.unreachable`. Without an answer the claim has the old or the new content.
+    private func replace(_ target: LeaseTarget, with claim: TeamClaim) async throws(LeaseClaimError) -> Bool {
+        guard let lease = session.lease, isHeld(target) else { return false }
+        let value = try value(of: claim, at: target, under: lease)
+        let known = state.withLock { state -> [[UInt8]] in
+            guard let held = state.held[target], held.lease == lease else { return [] }
+            state.held[target]?.otherValues.append(value)
+            return [held.value] + held.otherValues
+        }
+        guard !known.isEmpty else { return false }
+        let key = TeamKey.claim(target).text
+        let put = TeamStoreWrite.put(key: key, value: value, lease: lease.id)
+        for expected in known {
+            do {
+                guard try await session.store.write([put], if: .equals(key: key, value: expected)) else { continue }
+            } catch { throw failure(error, of: target, under: lease) }
+            state.withLock { state in
+                // A later claim has other values.
+                guard state.held[target]?.otherValues.contains(value) == true else { return }
+                state.held[target]?.value = value
+                state.held[target]?.otherValues = []
+            }
+            return true
+        }
+        release(target)
+        return false
+    }
+
     /// Writes a claim if the registry has none for the target.
+    ///
+    /// - Returns: The claim of another host that the target has; nil if the claim was written.
     private func create(
         _ target: LeaseTarget,
         _ value: [UInt8],
         under lease: TeamSession.Lease
-    ) async throws(TeamError) {
+    ) async throws(TeamStoreError) -> TeamClaim? {
         let key = TeamKey.claim(target).text
         let put = TeamStoreWrite.put(key: key, value: value, lease: lease.id)
-        do {
-            for _ in 0..<Self.attempts {
-                if try await session.store.write([put], if: .absent(key: key)) { return }
-                guard let entry = try await entry(key) else { continue }
-                // An attempt without an answer may have been made.
-                if entry.value == value { return }
-                let claim = TeamCoding.value(TeamClaim.self, from: entry.value)
-                if let claim, try await isValid(claim) { throw TeamError.claimed(target, by: claim) }
-                if try await session.store.write([put], if: .equals(key: key, value: entry.value)) { return }
-            }
-            throw TeamError.store(.failed(reason: "the claim of \(target.name) changes too often; try again"))
-        } catch let error as TeamError {
-            throw error
-        } catch TeamStoreError.leaseEnded {
-            session.reportEnd(of: lease)
-            throw noSession
-        } catch {
-            // The claim may have been created, or may still be.
-            check(target)
-            throw .noSession(reason: "\(error)")
+        for _ in 0..<Self.attempts {
+            if try await session.store.write([put], if: .absent(key: key)) { return nil }
+            guard let entry = try await entry(key) else { continue }
+            // An attempt without an answer may have been made.
+            if entry.value == value { return nil }
+            let claim = TeamCoding.value(TeamClaim.self, from: entry.value)
+            if let claim, try await isValid(claim) { return claim }
+            if try await session.store.write([put], if: .equals(key: key, value: entry.value)) { return nil }
         }
+        throw .failed(reason: "the claim of \(target.name) changes too often; try again")
+    }
+
+    /// Returns the error of a claim that may have been written, or may still be.
+    private func failure(
+        _ error: TeamStoreError,
+        of target: LeaseTarget,
+        under lease: TeamSession.Lease
+    ) -> LeaseClaimError {
+        guard error == .leaseEnded else {
+            check(target)
+            return .unreachable(reason: error.description)
+        }
+        session.reportEnd(of: lease)
+        return noSession
+    }
+
+    /// Returns the value of a new attempt.
+    private func value(
+        of claim: TeamClaim,
+        at target: LeaseTarget,
+        under lease: TeamSession.Lease
+    ) throws(LeaseClaimError) -> [UInt8] {
+        let number = state.withLock { state in
+            state.lastNumber += 1
+            return state.lastNumber
+        }
+        let entry = TeamClaimEntry(claim: claim, attempt: "\(lease.generation).\(number)")
+        do { return try entry.bytes(for: .claim(target)) } catch { throw .unreachable(reason: error.description) }
     }
 
     private func entry(_ key: String) async throws(TeamStoreError) -> TeamStoreEntry? {
@@ -215,12 +229,13 @@ extension TeamClaims {
     /// Ends the claims of other leases than the current one.
     private func endClaims(outlasting current: TeamSession.State) {
         let ended = state.withLock { state in
-            let ended = state.held.values.filter { .held($0.lease) != current }
-            for held in ended { state.held[held.handle.target] = nil }
-            return ended
+            let ended = state.held.filter { .held($0.value.lease) != current }.keys
+            for target in ended { state.held[target] = nil }
+            return Set(ended.map(\.onItsHost))
         }
-        for held in ended.sorted(by: { $0.handle.number < $1.handle.number }) { continuation.yield(held.handle) }
-        guard !ended.isEmpty, !Task.isCancelled else { return }
+        guard !ended.isEmpty else { return }
+        continuation.yield(ended)
+        guard !Task.isCancelled else { return }
         session.logger.warning(
             "ended the leases of this host, because other hosts may get them now",
             metadata: ["count": "\(ended.count)"]
@@ -244,7 +259,7 @@ extension TeamClaims {
     /// Removes and returns an unchecked target. The end of an attempt to acquire it wakes the service again.
     private func takeUnchecked() -> LeaseTarget? {
         state.withLock { state in
-            let target = state.unchecked.first { state.acquiring[$0] == nil }
+            let target = state.unchecked.first { !state.acquiring.contains($0) }
             return target.flatMap { state.unchecked.remove($0) }
         }
     }
@@ -255,7 +270,7 @@ extension TeamClaims {
             return
         }
         let isHeld = state.withLock { state in
-            guard state.acquiring[target] == nil else {
+            guard !state.acquiring.contains(target) else {
                 state.unchecked.insert(target)
                 return true
             }
@@ -266,32 +281,14 @@ extension TeamClaims {
     }
 }
 
-/// A claim in the registry, with a number that makes the values of two attempts different.
-struct TeamClaimEntry: Encodable {
-    private enum Keys: String, CodingKey { case attempt }
-
-    let claim: TeamClaim
-    let attempt: String
-
-    /// - Throws: `TeamError.notEncoded`, also for a claim that other hosts would ignore because of its size.
-    func bytes(for key: TeamKey) throws(TeamError) -> [UInt8] {
-        let bytes = try TeamCoding.bytes(of: self, for: key)
-        guard bytes.count <= TeamCoding.readLimit else {
-            throw .notEncoded(key: key.text, reason: "it has \(bytes.count) bytes; shorten the note of the lease")
-        }
-        return bytes
-    }
-
-    func encode(to encoder: any Encoder) throws {
-        try claim.encode(to: encoder)
-        var container = encoder.container(keyedBy: Keys.self)
-        try container.encode(attempt, forKey: .attempt)
-    }
-}
-
 extension LeaseTarget {
-    /// The target with the host of an endpoint.
+    /// The target with the host of an endpoint, as in the registry.
     fileprivate func on(_ host: HostName) -> LeaseTarget {
         if case .endpoint(let id) = self, id.host == nil { .endpoint(id.on(host)) } else { self }
+    }
+
+    /// The target without the host of an endpoint, as the broker of that host names it.
+    fileprivate var onItsHost: LeaseTarget {
+        if case .endpoint(let id) = self { .endpoint(id.onItsHost) } else { self }
     }
 }

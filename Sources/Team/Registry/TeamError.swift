@@ -1,13 +1,8 @@
-package import AccessControl
 package import Model
 package import SystemIO
 
 /// An error of the team.
 package enum TeamError: Error, Hashable, Sendable {
-    /// Another lease has the endpoint or the phone.
-    case claimed(LeaseTarget, by: TeamClaim)
-    /// This host has no lease in the registry, so it can grant no lease of its own; with the reason.
-    case noSession(reason: String)
     /// The registry belongs to another team, or to none.
     case wrongTeam(expected: SanitizedText, found: SanitizedText?)
     /// The registry was written by a later version of Patchbay.
@@ -23,11 +18,6 @@ package enum TeamError: Error, Hashable, Sendable {
 extension TeamError: CustomStringConvertible {
     package var description: String {
         switch self {
-        case .claimed(let target, let claim):
-            "\(target.name) is leased to \"\(claim.holder)\" on the host \(claim.host); wait for the end of the lease"
-        case .noSession(let reason):
-            "no lease can be granted, because this host has no connection to the registry of the team: \(reason); "
-                + "run `patchbay team status`"
         case .wrongTeam(let expected, let found?):
             "the registry belongs to the team \"\(found)\", and this host to \"\(expected)\"; "
                 + "correct the addresses in [team] etcd"

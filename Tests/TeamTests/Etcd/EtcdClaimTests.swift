@@ -31,19 +31,12 @@ import Testing
         ///
         /// - Returns: The name of this host; nil if another host has the claim.
         func claim(_ phone: LeaseTarget) async throws -> HostName? {
-            let claim = TeamClaim(
-                host: host,
-                endpoint: EndpointID("shop").on(host),
-                device: nil,
-                holder: SanitizedText("user 1000"),
-                note: nil,
-                createdAt: Date(timeIntervalSince1970: 0)
-            )
-            do throws(TeamError) {
-                _ = try await claims.acquire(phone, as: claim)
+            let claim = try Values.leaseClaim(on: phone)
+            do throws(LeaseClaimError) {
+                try await claims.acquire(claim)
                 return host
             } catch {
-                guard case .claimed(phone, let other) = error, other.host != host else { throw error }
+                guard case .held(let other) = error, other.host != host else { throw error }
                 return nil
             }
         }
