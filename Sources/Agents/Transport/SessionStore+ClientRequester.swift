@@ -14,11 +14,10 @@ extension ClientRequester {
             key: session.id,
             protocolVersion: version,
             capabilities: parsed.capabilities,
-            isSingleClient: true,
-            handlesInputRequired: true
-        ) { method, params, isBound in
-            await sessions.ask(session, method, params) { message in
-                isBound ? inFlight?.send(message) ?? false : await sessions.send(message, to: session)
+            isAskedOnStreams: true
+        ) { request in
+            await sessions.ask(request, of: session) { message in
+                request.isBound ? inFlight?.send(message) ?? false : await sessions.send(message, to: session)
             }
         }
     }

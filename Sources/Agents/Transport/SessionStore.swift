@@ -25,7 +25,7 @@ package actor SessionStore: Service {
         var stream: (number: Int, end: @Sendable () -> Void)?
         var inFlight: [RPCID: InFlight] = [:]
         /// The requests to the client that have no response yet.
-        var serverRequests: [RPCID: Promise<Result<JSON, RPCError>>] = [:]
+        var serverRequests: [RPCID: SuspendedRequest] = [:]
         var logLevel: LogLevel?
         var lastUsed = 0
         var lastSeen: Date
@@ -146,36 +146,33 @@ package actor SessionStore: Service {
         switch message.content {
         case .cancellation(let id): records[message.session]?.inFlight.removeValue(forKey: id)?.cancel()
         case .response(let id, let outcome):
-            records[message.session]?.serverRequests.removeValue(forKey: id)?.complete(.success(outcome))
+            records[message.session]?.serverRequests.removeValue(forKey: id)?.complete(outcome)
         }
     }
 
-    /// Sends a request to a client under an unguessable ID. Cancelling the task cancels the request.
+    /// Sends a request to a client under an unguessable ID, and tells the client if the app no longer waits.
     ///
     /// - Parameters:
+    ///   - request: The request of the app.
     ///   - session: The session of the client.
-    ///   - method: The method.
-    ///   - params: The parameters.
     ///   - write: Writes a message on a stream to the client. Returns false if no stream takes the message.
     /// - Returns: The client's response.
     func ask(
-        _ session: Session,
-        _ method: String,
-        _ params: JSONObject?,
+        _ request: SuspendedRequest,
+        of session: Session,
         write: @Sendable (RPCMessage) async -> Bool
     ) async -> Result<JSON, RPCError> {
         touch(session)
         guard (records[session]?.serverRequests.count ?? 0) < Self.serverRequestLimit else {
             return .failure(.internalError("the client has \(Self.serverRequestLimit) unanswered requests already"))
         }
-        let (id, response) = (RPCID.text(Base62.random128Bits()), Promise<Result<JSON, RPCError>>())
-        records[session]?.serverRequests[id] = response
+        let id = RPCID.text(Base62.random128Bits())
+        records[session]?.serverRequests[id] = request
         defer { records[session]?.serverRequests[id] = nil }
-        guard await write(.request(RPCRequest(id: id, method: method, params: params))) else {
+        guard await write(.request(RPCRequest(id: id, method: request.method, params: request.params))) else {
             return .failure(.internalError("the client does not read its stream"))
         }
-        do { return try await response.value() } catch {
-            // Tells the client to stop working on the request.
+        do { return try await request.answer() } catch {
             let end = RPCNotification(method: "notifications/cancelled", params: ["requestId": id.json])
             _ = await write(.notification(end))
             return .failure(.internalError("the request was cancelled"))

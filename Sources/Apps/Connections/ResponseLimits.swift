@@ -28,6 +28,13 @@ package struct ClientDelay: Hashable, Sendable {
         self.until = until
     }
 
+    /// Returns the delay after its begin, continuation or end at this time.
+    func updated(isActive: Bool, at now: Duration) -> ClientDelay {
+        guard isActive || self.isActive else { return self }
+        let added = self.isActive ? now - until : .zero
+        return ClientDelay(isActive: isActive, duration: duration + added, until: now)
+    }
+
     package func merged(with other: ClientDelay) -> ClientDelay {
         ClientDelay(
             isActive: isActive || other.isActive,

@@ -15,7 +15,7 @@ package final class AppProxy: AppCaller, Service {
     let sender: RequestSender
     let catalog: ToolCatalog
     let changeMonitor: ChangeMonitor
-    let suspendedRequests: SuspendedRequests
+    let suspendedCalls: SuspendedCalls
     private let clientSessions: ClientSessions
 
     /// Creates a proxy.
@@ -76,7 +76,7 @@ package final class AppProxy: AppCaller, Service {
         )
         catalog = ToolCatalog(context: context, sender: sender, pool: pool)
         changeMonitor = ChangeMonitor(context, of: pool, catalog: catalog)
-        suspendedRequests = SuspendedRequests(context, over: pool)
+        suspendedCalls = SuspendedCalls(context, over: pool)
     }
 
     package func run() async throws {

@@ -23,8 +23,8 @@ package struct AppRequestHandler: MCPRequestHandler {
 
     package func answer(_ request: MCPRequest, of principal: Principal) async throws(RPCError) -> JSONObject {
         do {
-            guard SuspendedRequests.mayAsk(during: request) else { return try await handle(request, principal) }
-            return try await proxy.suspendedRequests.run(request, at: id, of: principal) {
+            guard SuspendedCalls.mayAsk(during: request) else { return try await handle(request, principal) }
+            return try await proxy.suspendedCalls.run(request, at: id, of: principal) {
                 try await handle($0, principal)
             }
         } catch let error as RPCError {

@@ -49,7 +49,7 @@ final class ClientSessions: Sendable {
         let connected = try await session.connect(endpoint, by: routes, within: limit)
         // A server that supports both modes sends requests to a session-mode client, and returns them as results to a
         // stateless client.
-        guard let path = session.sessionPath(of: connected, speaking: clientRequester.handlesInputRequired) else {
+        guard let path = session.sessionPath(of: connected, speaking: clientRequester.isAskedOnStreams) else {
             return nil
         }
         let client = ClientSessionPool.Key(endpoint: endpoint.id, holder: principal.holder, client: clientRequester.key)
@@ -61,7 +61,7 @@ final class ClientSessions: Sendable {
         let (isFirst, checkedOut) = try pool.withLock { sessions throws(AppError) in
             (
                 sessions.isEmpty,
-                try sessions.checkOut(client, isShared: clientRequester.isSingleClient, at: watch.elapsed) {
+                try sessions.checkOut(client, isShared: clientRequester.isAskedOnStreams, at: watch.elapsed) {
                     upstreamPool.makeSession(to: endpoint.id, clientParameters: parameters)
                 }
             )

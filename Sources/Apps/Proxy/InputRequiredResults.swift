@@ -16,7 +16,7 @@ extension RequestSender {
         var params = request.params
         for _ in 0..<Self.maxRounds {
             let response = try await send(request.with(params))
-            guard let client = request.clientRequester, client.handlesInputRequired,
+            guard let client = request.clientRequester, client.isAskedOnStreams,
                 case .success(let result)? = response.outcome,
                 result["resultType"] == "input_required"
             else { return response }
@@ -54,9 +54,8 @@ extension RequestSender {
             guard client.capabilities.allow(method, params) else {
                 throw .internalError("the app requested \(method), which the client does not support")
             }
-            let limit = context.timeouts.clientAnswer
-            answers[member.name] =
-                try await client.ask(method, params, isBound: true, within: limit, clock: context.clock).get()
+            let (request, limit) = (SuspendedRequest(method, params), context.timeouts.clientAnswer)
+            answers[member.name] = try await client.ask(request, within: limit, clock: context.clock).get()
         }
         return answers
     }

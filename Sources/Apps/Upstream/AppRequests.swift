@@ -13,16 +13,8 @@ final class AppRequests: Sendable {
     /// The app's requests during one request of the client, or those on the GET stream.
     private struct Group {
         let client: ClientRequester
-        /// The open requests, each with the promise that ends it without an answer.
-        var open: [RPCID: Promise<Void>] = [:]
-        /// The delay by earlier requests, and the start of the current delay.
-        var earlier = ClientDelay()
-        var since = Duration.zero
-
-        func delay(at now: Duration) -> ClientDelay {
-            open.isEmpty
-                ? earlier : ClientDelay(isActive: true, duration: earlier.duration + now - since, until: now)
-        }
+        var open: [RPCID: SuspendedRequest] = [:]
+        var delay = ClientDelay()
     }
 
     private let tasks: BackgroundTasks
@@ -50,7 +42,7 @@ final class AppRequests: Sendable {
             if Array(groups.keys) == [nil] { ended.append(groups.removeValue(forKey: nil)) }
             return ended.compactMap { $0 }
         }
-        for promise in ended.flatMap(\.open.values) { promise.complete(.success(())) }
+        for request in ended.flatMap(\.open.values) { request.cancel() }
     }
 
     /// Sends a request of the app to the client.
@@ -65,52 +57,53 @@ final class AppRequests: Sendable {
         during id: RPCID?,
         respond: @escaping @Sendable (RPCMessage) async -> Void
     ) throws(RPCError) {
-        let (cancellation, now) = (Promise<Void>(), watch.elapsed)
+        let params = Self.withoutProgressToken(request.params)
+        let (suspended, now) = (SuspendedRequest(request.method, params, isBound: id != nil), watch.elapsed)
         let client = try groups.withLock { groups throws(RPCError) in
             // All requests in flight are of the same client.
             let known = groups[id] ?? (id == nil ? groups.values.first.map { Group(client: $0.client) } : nil)
             guard var group = known else { throw .methodNotFound(request.method) }
-            try group.client.requireCapability(for: request.method, request.params)
+            guard group.client.capabilities.allow(request.method, params) else {
+                throw RPCError(RPCError.methodNotFound("").code, "the client does not support \(request.method)")
+            }
             guard group.open.count < Self.limit, group.open[request.id] == nil else {
                 throw .internalError("at most \(Self.limit) concurrent client requests are allowed per request")
             }
-            if group.open.isEmpty { group.since = now }
-            group.open[request.id] = cancellation
+            group.open[request.id] = suspended
+            group.delay = group.delay.updated(isActive: true, at: now)
             groups[id] = group
             return group.client
         }
         tasks.schedule { [self] in
-            let answer = try? await withCancellation(when: { try await cancellation.value() }) { [clock, timeout] in
-                let params = Self.withoutProgressToken(request.params)
-                return await client.ask(request.method, params, isBound: id != nil, within: timeout, clock: clock)
-            }
-            if let answer { await respond(.response(id: request.id, answer)) }
-            finish(request.id, during: id)
-        }
-    }
-
-    /// Ends a request of the app, and the delay if no other request is open.
-    private func finish(_ request: RPCID, during id: RPCID?) {
-        let now = watch.elapsed
-        groups.withLock { groups in
-            guard var group = groups[id], group.open.removeValue(forKey: request) != nil else { return }
-            if group.open.isEmpty {
-                group.earlier = ClientDelay(duration: group.earlier.duration + now - group.since, until: now)
-            }
-            groups[id] = group
+            let answer = await client.ask(suspended, within: timeout, clock: clock)
+            // The app may have cancelled its request.
+            guard groups.withLock({ $0[id]?.open[request.id] === suspended }) else { return }
+            await respond(.response(id: request.id, answer))
+            close(request.id, during: id)
         }
     }
 
     /// Handles the app's cancellation of its request.
-    func cancel(_ request: RPCID, during id: RPCID?) {
-        groups.withLock { $0[id]?.open[request] }?.complete(.success(()))
+    func cancel(_ request: RPCID, during id: RPCID?) { close(request, during: id)?.cancel() }
+
+    /// Removes a request of the app, and ends the delay if no other request is open.
+    @discardableResult private func close(_ request: RPCID, during id: RPCID?) -> SuspendedRequest? {
+        let now = watch.elapsed
+        return groups.withLock { groups in
+            guard var group = groups[id], let closed = group.open.removeValue(forKey: request) else { return nil }
+            group.delay = group.delay.updated(isActive: !group.open.isEmpty, at: now)
+            groups[id] = group
+            return closed
+        }
     }
 
     /// Returns the delay of the response to a request of the client, also by the requests on the GET stream.
     func delay(of id: RPCID?) -> ClientDelay {
         let now = watch.elapsed
         return groups.withLock { groups in
-            Set([id, nil]).compactMap { groups[$0]?.delay(at: now) }.reduce(ClientDelay()) { $0.merged(with: $1) }
+            Set([id, nil]).compactMap { groups[$0]?.delay }.reduce(ClientDelay()) {
+                $0.merged(with: $1.updated(isActive: $1.isActive, at: now))
+            }
         }
     }
 

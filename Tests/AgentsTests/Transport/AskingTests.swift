@@ -15,7 +15,9 @@ import Testing
     /// A handler that asks the client for a name and returns the response.
     private static let asking = ScriptedHandler { request throws(RPCError) in
         guard let clientRequester = request.clientRequester else { return ["content": [], "isError": true] }
-        let answer = await clientRequester.sendRequest("elicitation/create", ["message": "Who are you?"], true)
+        let answer = await clientRequester.send(
+            SuspendedRequest("elicitation/create", ["message": "Who are you?"])
+        )
         return ["content": [["type": "text", "text": .string((try? answer.get())?["action"]?.string ?? "\(answer)")]]]
     }
 
@@ -108,7 +110,7 @@ import Testing
     @Test func `an app's request fails at once when the client disconnects`() async throws {
         let outcome = Mutex<Result<JSON, RPCError>?>(nil)
         let handler = ScriptedHandler { request throws(RPCError) in
-            let answer = await request.clientRequester?.sendRequest("elicitation/create", [:], true)
+            let answer = await request.clientRequester?.send(SuspendedRequest("elicitation/create", [:]))
             outcome.withLock { $0 = answer }
             return ["content": []]
         }
@@ -138,7 +140,7 @@ import Testing
                 for await _ in released { break }
                 return ["content": []]
             }
-            let answer = await request.clientRequester?.sendRequest("roots/list", nil, false)
+            let answer = await request.clientRequester?.send(SuspendedRequest("roots/list", isBound: false))
             return ["content": [], "isError": .bool((try? answer?.get()) == nil)]
         }
         let fixture = TransportFixture(handler)
@@ -178,7 +180,7 @@ import Testing
     @Test func `a client gets a cancellation when the app cancels its request`() async throws {
         let handler = ScriptedHandler { request throws(RPCError) in
             _ = try? await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { _ = await request.clientRequester?.sendRequest("elicitation/create", [:], true) }
+                group.addTask { _ = await request.clientRequester?.send(SuspendedRequest("elicitation/create", [:])) }
                 group.addTask { try await Task.sleep(for: .milliseconds(50)) }
                 try await group.next()
                 group.cancelAll()

@@ -14,7 +14,13 @@ import Testing
 
     /// Returns the message of the error that the client's session returns.
     private func error(_ write: @Sendable (RPCMessage) async -> Bool) async -> String? {
-        guard case .failure(let error) = await sessions.ask(Self.session, "roots/list", nil, write: write) else {
+        guard
+            case .failure(let error) = await sessions.ask(
+                SuspendedRequest("roots/list"),
+                of: Self.session,
+                write: write
+            )
+        else {
             return nil
         }
         return error.message

@@ -44,15 +44,14 @@ import Testing
     private static func clientRequester(
         _ key: String = "one",
         _ capabilities: ClientCapabilities = [.elicitationForm],
-        _ sendRequest: @escaping ClientRequester.SendRequest = { _, _, _ in .success(["action": "accept"]) }
+        _ send: @escaping ClientRequester.Send = { _ in .success(["action": "accept"]) }
     ) -> ClientRequester {
         ClientRequester(
             key: key,
             protocolVersion: .v2025_06_18,
             capabilities: capabilities,
-            isSingleClient: true,
-            handlesInputRequired: true,
-            sendRequest: sendRequest
+            isAskedOnStreams: true,
+            send: send
         )
     }
 
@@ -77,9 +76,11 @@ import Testing
         let handler = AppRequestHandler(shop.id, proxy: fixture.proxy)
         let received = Mutex<[JSON]>([])
         try await fixture.run {
-            let requester = Self.clientRequester { method, params, _ in
+            let requester = Self.clientRequester { request in
                 received.withLock {
-                    $0.append(["method": .string(method), "params": params.map { .object($0) } ?? .null])
+                    $0.append([
+                        "method": .string(request.method), "params": request.params.map { .object($0) } ?? .null,
+                    ])
                 }
                 return .success(["action": "decline"])
             }
@@ -128,11 +129,11 @@ import Testing
         let shop = try #require(await fixture.appear(kind: .mcp))
         let handler = AppRequestHandler(shop.id, proxy: fixture.proxy)
         try await fixture.run {
-            let thinking = Self.clientRequester { _, _, _ in
+            let thinking = Self.clientRequester { _ in
                 try? await Task.sleep(for: .milliseconds(600))
                 return .success(["action": "accept"])
             }
-            let absent = Self.clientRequester { _, _, _ in
+            let absent = Self.clientRequester { _ in
                 try? await Task.sleep(for: .seconds(60))
                 return .failure(.internalError("absent"))
             }
@@ -178,8 +179,8 @@ import Testing
         let fixture = AppProxyFixture(app) { $0.response.idle = .milliseconds(300) }
         let shop = try #require(await fixture.appear(kind: .mcp))
         try await fixture.run {
-            let requester = Self.clientRequester("one", [.roots]) { method, _, isBound in
-                #expect(method == "roots/list" && !isBound)
+            let requester = Self.clientRequester("one", [.roots]) { request in
+                #expect(request.method == "roots/list" && !request.isBound)
                 try? await Task.sleep(for: .milliseconds(700))
                 return .success(["roots": []])
             }

@@ -4,20 +4,18 @@ import Synchronization
 import SystemIO
 
 /// Runs requests of 2026-07-28 clients, which are asked for input by results, at apps that ask on a stream.
-final class SuspendedRequests: Sendable {
+final class SuspendedCalls: Sendable {
     /// Methods during which 2026-07-28 lets a server request input.
     private static let methods: Set = ["tools/call", "prompts/get", "resources/read"]
 
-    private let context: ProxyContext
+    private let tasks: BackgroundTasks
     private let pool: UpstreamSessionPool
     private let watch: ElapsedTimer
     /// The requests that wait for input from their clients.
-    private let store = Mutex(SuspendedRequestStore())
+    private let table = Mutex(SuspendedCallTable())
 
     init(_ context: ProxyContext, over pool: UpstreamSessionPool) {
-        self.context = context
-        self.pool = pool
-        watch = ElapsedTimer(context.clock)
+        (tasks, self.pool, watch) = (context.tasks, pool, ElapsedTimer(context.clock))
     }
 
     /// Returns whether an app may ask the client for input during a request, by results.
@@ -35,28 +33,31 @@ final class SuspendedRequests: Sendable {
         of principal: Principal,
         _ body: @escaping @Sendable (MCPRequest) async throws -> JSONObject
     ) async throws -> JSONObject {
-        let (state, answers) = (request.params["requestState"]?.string, request.params["inputResponses"]?.object)
-        let isPatchbayState = state?.hasPrefix(SuspendedRequestStore.prefix) == true
-        let isNew = state == nil && request.params["inputResponses"] == nil
-        guard isPatchbayState || isNew && mayAskOnStream(id) else { return try await body(request) }
-        let key = SuspendedRequestStore.Key(request, at: id, of: principal)
-        let suspended: SuspendedRequest
-        if isPatchbayState, let state {
-            suspended = try store.withLock { store throws(RPCError) in try store.resume(state, for: key) }
-            suspended.provideAnswers(answers ?? [:], notify: request.notify)
+        let (state, answers) = (request.params["requestState"]?.string, request.params["inputResponses"])
+        let key = SuspendedCallTable.Key(request, at: id, of: principal)
+        let call: SuspendedCall
+        if let state, state.hasPrefix(SuspendedCallTable.prefix) {
+            call = try table.withLock { table throws(RPCError) in try table.resume(state, for: key) }
+            call.provideAnswers(answers?.object ?? [:], notify: request.notify)
+        } else if state == nil, answers == nil, mayAskOnStream(id) {
+            call = SuspendedCall(notify: request.notify)
+            guard begin(call, running: request, body) else { throw AppError.busy }
         } else {
-            suspended = SuspendedRequest(notify: request.notify)
-            guard begin(suspended, running: request, body) else { throw AppError.busy }
+            return try await body(request)
         }
-        switch try await suspended.next() {
+        switch try await call.next() {
         case .completed(let result): return try result.get()
-        case .inputRequired(let requests): return try suspend(suspended, for: key, asking: requests)
+        case .inputRequired(let requests):
+            let state = try table.withLock { table throws(RPCError) in
+                try table.save(call, for: key, at: watch.elapsed)
+            }
+            return ["resultType": "input_required", "inputRequests": .object(requests), "requestState": .string(state)]
         }
     }
 
     /// Begins a request. It ends early when the client abandons it.
     private func begin(
-        _ suspended: SuspendedRequest,
+        _ call: SuspendedCall,
         running request: MCPRequest,
         _ body: @escaping @Sendable (MCPRequest) async throws -> JSONObject
     ) -> Bool {
@@ -66,34 +67,13 @@ final class SuspendedRequests: Sendable {
             key: "2026-07-28 \(capabilities.text)",
             protocolVersion: .latestWithHandshake,
             capabilities: capabilities,
-            isSingleClient: false,
-            handlesInputRequired: false,
-            sendRequest: { method, params, _ in await suspended.ask(method, params) }
-        )
-        if request.notify != nil { inner.notify = { suspended.send($0) } }
-        return context.tasks.schedule { [inner] in
-            _ = try? await withCancellation(when: { try await suspended.abandoned.value() }) {
-                do { suspended.complete(.success(try await body(inner))) } catch { suspended.complete(.failure(error)) }
+            isAskedOnStreams: false
+        ) { await call.ask($0) }
+        if request.notify != nil { inner.notify = { call.send($0) } }
+        return tasks.schedule { [inner] in
+            _ = try? await withCancellation(when: { try await call.abandoned.value() }) {
+                do { call.complete(.success(try await body(inner))) } catch { call.complete(.failure(error)) }
             }
-        }
-    }
-
-    private func suspend(
-        _ suspended: SuspendedRequest,
-        for key: SuspendedRequestStore.Key,
-        asking requests: JSONObject
-    ) throws(RPCError) -> JSONObject {
-        do {
-            let (state, expired) = try store.withLock { store throws(RPCError) in
-                try store.save(suspended, for: key, at: watch.elapsed)
-            }
-            for old in expired { old.abandoned.complete(.success(())) }
-            return [
-                "resultType": "input_required", "inputRequests": .object(requests), "requestState": .string(state),
-            ]
-        } catch {
-            suspended.abandoned.complete(.success(()))
-            throw error
         }
     }
 
@@ -105,7 +85,7 @@ final class SuspendedRequests: Sendable {
 }
 
 /// Suspended requests that wait for answers from their clients.
-struct SuspendedRequestStore: Sendable {
+struct SuspendedCallTable: Sendable {
     /// The properties that a continued request must share with the suspended one.
     struct Key: Hashable, Sendable {
         let holder: String
@@ -124,7 +104,7 @@ struct SuspendedRequestStore: Sendable {
 
     private struct Entry: Sendable {
         let key: Key
-        let request: SuspendedRequest
+        let call: SuspendedCall
         let since: Duration
     }
 
@@ -137,37 +117,34 @@ struct SuspendedRequestStore: Sendable {
 
     private var entries: [String: Entry] = [:]
 
-    /// Saves a request under a new random state of 128 bits. Returns the state and the expired requests, which the
-    /// caller must abandon.
+    /// Saves a request under a new random state of 128 bits. Abandons the expired requests.
     ///
-    /// - Throws: An error if the limit is reached.
-    mutating func save(
-        _ request: SuspendedRequest,
-        for key: Key,
-        at now: Duration
-    ) throws(RPCError) -> (state: String, expired: [SuspendedRequest]) {
-        let expired = entries.filter { now - $0.value.since >= Self.lifetime }
-        for state in expired.keys { entries[state] = nil }
+    /// - Returns: The state.
+    /// - Throws: An error if the limit is reached. The request is then abandoned.
+    mutating func save(_ call: SuspendedCall, for key: Key, at now: Duration) throws(RPCError) -> String {
+        for (state, entry) in entries where now - entry.since >= Self.lifetime {
+            entries[state] = nil
+            entry.call.abandon()
+        }
         guard entries.count < Self.limit,
             entries.values.count(where: { $0.key.holder == key.holder }) < Self.limitPerHolder
         else {
-            throw .internalError(
-                "too many requests wait for input: at most \(Self.limitPerHolder) per client"
-            )
+            call.abandon()
+            throw .internalError("too many requests wait for input: at most \(Self.limitPerHolder) per client")
         }
         let state = Self.prefix + Base62.random128Bits()
-        entries[state] = Entry(key: key, request: request, since: now)
-        return (state, expired.values.map(\.request))
+        entries[state] = Entry(key: key, call: call, since: now)
+        return state
     }
 
     /// Removes and returns the request with that state. The key must match, and a state is valid once.
-    mutating func resume(_ state: String, for key: Key) throws(RPCError) -> SuspendedRequest {
+    mutating func resume(_ state: String, for key: Key) throws(RPCError) -> SuspendedCall {
         guard let entry = entries[state], entry.key == key else {
             throw .invalidParams(
                 "this requestState is unknown or expired: send the request again without it"
             )
         }
         entries[state] = nil
-        return entry.request
+        return entry.call
     }
 }

@@ -2,9 +2,9 @@ import Model
 import Synchronization
 import SystemIO
 
-/// A request to an app that may ask for input while it runs, for a 2026-07-28 client (multi round-trip requests). The
+/// A request of a 2026-07-28 client to an app that may ask for input while it runs (multi round-trip requests). The
 /// client gets a question as a result and repeats the request with the answer. The app waits meanwhile.
-final class SuspendedRequest: Sendable {
+final class SuspendedCall: Sendable {
     /// The next result for the client.
     enum Outcome: Sendable {
         case completed(Result<JSONObject, any Error>)
@@ -13,41 +13,47 @@ final class SuspendedRequest: Sendable {
     }
 
     private struct State {
-        var questions = JSONObject()
-        var answers: [String: Promise<Result<JSON, RPCError>>] = [:]
+        /// The requests of the app by the names that the answers must use, in their order.
+        var open: [(name: String, request: SuspendedRequest)] = []
         var count = 0
         var result: Result<JSONObject, any Error>?
         var notify: (@Sendable (RPCNotification) -> Void)?
 
         var outcome: Outcome? {
-            result.map { .completed($0) } ?? (questions.members.isEmpty ? nil : .inputRequired(questions))
+            if let result { return .completed(result) }
+            var questions = JSONObject()
+            for (name, request) in open {
+                var question: JSONObject = ["method": .string(request.method)]
+                question["params"] = request.params.map { .object($0) }
+                questions[name] = .object(question)
+            }
+            return open.isEmpty ? nil : .inputRequired(questions)
+        }
+
+        mutating func remove(_ name: String) -> SuspendedRequest? {
+            open.firstIndex { $0.name == name }.map { open.remove(at: $0).request }
         }
     }
 
     private let state: Mutex<State>
     /// A value for each change that may end the wait of the client.
     private let (changes, change) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-    /// Completed when the client will not continue the request.
+    /// Completed by `abandon`.
     let abandoned = Promise<Void>()
 
     /// Creates a request with the notification handler of the client's HTTP request.
     init(notify: (@Sendable (RPCNotification) -> Void)? = nil) { state = Mutex(State(notify: notify)) }
 
     /// Sends a question to the client and returns the answer.
-    func ask(_ method: String, _ params: JSONObject?) async -> Result<JSON, RPCError> {
-        let answer = Promise<Result<JSON, RPCError>>()
-        var question: JSONObject = ["method": .string(method)]
-        question["params"] = params.map { .object($0) }
-        let name = state.withLock { [question] state in
+    func ask(_ request: SuspendedRequest) async -> Result<JSON, RPCError> {
+        let name = state.withLock { state in
             state.count += 1
-            let name = "q\(state.count)"
-            state.questions[name] = .object(question)
-            state.answers[name] = answer
-            return name
+            state.open.append(("q\(state.count)", request))
+            return "q\(state.count)"
         }
         change.yield()
-        defer { state.withLock { ($0.questions[name], $0.answers[name]) = (nil, nil) } }
-        do { return try await answer.value() } catch {
+        defer { _ = state.withLock { $0.remove(name) } }
+        do { return try await request.answer() } catch {
             return .failure(.internalError("the client no longer waits for this request"))
         }
     }
@@ -56,12 +62,9 @@ final class SuspendedRequest: Sendable {
     func provideAnswers(_ answers: JSONObject, notify: (@Sendable (RPCNotification) -> Void)?) {
         let answered = state.withLock { state in
             state.notify = notify
-            return answers.members.compactMap { answer in
-                state.questions[answer.name] = nil
-                return state.answers.removeValue(forKey: answer.name).map { ($0, answer.value) }
-            }
+            return answers.members.compactMap { answer in state.remove(answer.name).map { ($0, answer.value) } }
         }
-        for (promise, answer) in answered { promise.complete(.success(.success(answer))) }
+        for (request, answer) in answered { request.complete(.success(answer)) }
     }
 
     /// Returns the final result or the open questions. Cancelling the wait abandons the request.
@@ -71,11 +74,14 @@ final class SuspendedRequest: Sendable {
             var iterator = changes.makeAsyncIterator()
             // The end of the stream is the cancellation.
             guard await iterator.next() != nil else {
-                abandoned.complete(.success(()))
+                abandon()
                 throw CancellationError()
             }
         }
     }
+
+    /// Ends the request, because the client will not continue it.
+    func abandon() { abandoned.complete(.success(())) }
 
     /// Records the final result and returns it to a waiting client.
     func complete(_ result: Result<JSONObject, any Error>) {
