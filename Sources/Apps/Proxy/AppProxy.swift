@@ -16,7 +16,6 @@ package final class AppProxy: AppCaller, Service {
     let catalog: ToolCatalog
     let changeMonitor: ChangeMonitor
     let suspendedCalls: SuspendedCalls
-    private let clientSessions: ClientSessions
 
     /// Creates a proxy.
     ///
@@ -65,12 +64,10 @@ package final class AppProxy: AppCaller, Service {
             profiles: ProfileIndex(profiles),
             artifacts: sizeLimiter.artifacts
         )
-        clientSessions = ClientSessions(context, over: pool)
         sender = RequestSender(
             context: context,
             leases: leases,
             pool: pool,
-            clientSessions: clientSessions,
             sizeLimiter: sizeLimiter,
             resourceLinks: resourceLinks
         )
@@ -128,7 +125,6 @@ package final class AppProxy: AppCaller, Service {
     private func remove(_ id: EndpointID) async {
         await pool.remove(id)
         changeMonitor.remove(id)
-        clientSessions.removeAll(of: id)
         await context.cache.remove(id)
     }
 
@@ -154,7 +150,6 @@ extension AppProxy {
     package func disconnect(_ id: EndpointID) async {
         // First the sessions: a cancelled call would otherwise tell the app, over a session that is still known.
         await pool.disconnect(id)
-        await clientSessions.disconnect(id)
         await pool.endpointTasks.cancelAll(of: id)
         // A cancelled call may have completed a handshake meanwhile.
         await pool.disconnect(id)

@@ -9,7 +9,6 @@ struct RequestSender: Sendable {
     let context: ProxyContext
     let leases: LeaseService
     let pool: UpstreamSessionPool
-    let clientSessions: ClientSessions
     let sizeLimiter: ResultSizeLimiter
     let resourceLinks: ResourceLinkFilter
 
@@ -139,17 +138,15 @@ struct RequestSender: Sendable {
         let endpoint = try await pool.endpoint(id)
         let (shared, access) = try await pool.authorize(principal, to: endpoint)
         do {
-            var checkout: ClientSessions.Checkout?
-            if let client = ClientSessions.client(of: request) {
-                checkout = try await clientSessions.checkOut(
-                    for: client,
-                    of: principal,
-                    at: endpoint,
-                    shared: shared,
-                    by: access.routes,
-                    within: limit
-                )
-            }
+            let checkout = try await pool.checkOut(
+                for: request,
+                of: principal,
+                at: endpoint,
+                shared: shared,
+                by: access.routes,
+                within: limit
+            )
+            defer { pool.checkIn(checkout) }
             let admission = DeliveryAuthorization(
                 access.routes,
                 of: principal,
@@ -157,10 +154,8 @@ struct RequestSender: Sendable {
                 since: generation,
                 limit: limit - watch.elapsed
             )
-            defer { checkout.map(clientSessions.checkIn) }
             let response = try await withLease(of: endpoint, for: principal, request, annotations) {
-                try await (checkout?.session ?? shared)
-                    .send(request, to: endpoint, by: admission, annotations: annotations)
+                try await checkout.session.send(request, to: endpoint, by: admission, annotations: annotations)
             }
             if endpoint.state != .online { await context.registry.report(nil, of: id) }
             pool.recordTokenNeed(of: id, of: nil)

@@ -4,7 +4,7 @@ import Registry
 import Synchronization
 import SystemIO
 
-/// The shared sessions with apps, one for each app, and the state of each app's current launch.
+/// The sessions with apps, a shared one for each app and those of clients, and the state of each app's current launch.
 final class UpstreamSessionPool: Sendable {
     private struct Entry: Sendable {
         let session: UpstreamSession
@@ -24,18 +24,19 @@ final class UpstreamSessionPool: Sendable {
     /// The pause between two connections that are made only for a description, in seconds.
     private static let descriptionRetryPause = Duration.seconds(10)
 
-    private let context: ProxyContext
+    let context: ProxyContext
     private let dialer: any Dialer
     private let probe: IdentityProbe
     private let profiles: ProfileIndex
     private let artifacts: ArtifactStore
-    private let watch: ElapsedTimer
+    let watch: ElapsedTimer
     /// The calls and change streams in progress.
     let endpointTasks = EndpointTasks()
     private let largeResponses = LargeResponseBudget()
     /// The repairs in the messages of the apps.
     let deviations = ServerDeviations()
     private let entries = Mutex<[EndpointID: Entry]>([:])
+    let clientSessions = Mutex(ClientSessionPool())
 
     init(
         _ context: ProxyContext,
@@ -183,7 +184,7 @@ final class UpstreamSessionPool: Sendable {
     func endProfileSessions() async {
         let sessions = entries.withLock { $0.values.map(\.session) }
         await withDiscardingTaskGroup { group in
-            for session in sessions { group.addTask { await session.endProfileSession() } }
+            for session in sessions { group.addTask { await session.connector.endProfileSession() } }
         }
     }
 
@@ -230,18 +231,24 @@ final class UpstreamSessionPool: Sendable {
             return entry.session
         }
         deviations.removeAll(of: id)
-        await session?.invalidate(endingLaunch: true)
+        await session?.connector.invalidate(endingLaunch: true)
     }
 
-    /// Removes a deleted endpoint.
+    /// Removes a deleted endpoint, and closes its sessions.
     func remove(_ id: EndpointID) async {
         let session = entries.withLock { $0.removeValue(forKey: id)?.session }
         deviations.removeAll(of: id)
-        await session?.invalidate()
+        await session?.connector.invalidate()
+        for session in clientSessions.withLock({ $0.removeAll(of: id) }) { close(session, of: id) }
     }
 
-    /// Discards the shared session with an endpoint. The app is not informed.
-    func disconnect(_ id: EndpointID) async { await entries.withLock { $0[id]?.session }?.invalidate() }
+    /// Discards all sessions with an endpoint. The app is not informed.
+    func disconnect(_ id: EndpointID) async {
+        let sessions = entries.withLock { $0[id].map { [$0.session] } ?? [] }
+        for session in sessions + clientSessions.withLock({ $0.removeAll(of: id) }) {
+            await session.connector.invalidate()
+        }
+    }
 
     func contains(_ id: EndpointID) -> Bool { entries.withLock { $0[id] != nil } }
 

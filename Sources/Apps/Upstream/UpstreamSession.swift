@@ -20,15 +20,13 @@ actor UpstreamSession {
     private let tasks: BackgroundTasks
     /// Receives announced changes.
     private let onChange: @Sendable (ServerChange) -> Void
-    /// Indicates whether the session belongs to one MCP client.
-    private let isClientSession: Bool
 
-    private let connector: UpstreamConnector
+    let connector: UpstreamConnector
     nonisolated let subscriptions = ResourceSubscriptions()
     /// One image of the app at a time is resized, so that an app with many images does not delay the others.
     nonisolated let imageTurns = AsyncSemaphore(permits: 1)
-    /// The requests of the app to the client of a client session.
-    private let appRequests: AppRequests
+    /// The requests of the app to the client of a client session; nil for the shared session.
+    private let appRequests: AppRequests?
     /// The stream on which the app sends requests to the client of a client session.
     private let sessionStream: SessionStream
     private var requestQueue = FairQueue<Promise<Void>>(
@@ -49,8 +47,9 @@ actor UpstreamSession {
         let pool = connector.pool
         (id, clock, watch) = (pool.id, pool.clock, pool.watch)
         (self.connector, self.timeouts, self.tasks, self.onChange) = (connector, timeouts, tasks, onChange)
-        isClientSession = connector.clientParameters != nil
-        appRequests = AppRequests(tasks: tasks, clock: clock, watch: watch, timeout: timeouts.clientAnswer)
+        appRequests =
+            connector.clientParameters == nil
+            ? nil : AppRequests(tasks: tasks, clock: clock, watch: watch, timeout: timeouts.clientAnswer)
         sessionStream = SessionStream(clock: clock, tasks: tasks)
     }
 
@@ -81,28 +80,34 @@ actor UpstreamSession {
         return connected
     }
 
-    /// Discards the connection state. The next request performs a new handshake.
-    func invalidate(endingLaunch: Bool = false) async { await connector.invalidate(endingLaunch: endingLaunch) }
-
-    /// Ends the session that a profile's server holds for the broker.
-    nonisolated func endProfileSession() async { await connector.endProfileSession() }
-
-    /// Returns the path of a server that may have client sessions.
-    nonisolated func sessionPath(of connected: UpstreamConnector.Connected, speaking isStateless: Bool) -> String? {
+    /// Returns the handshake parameters of a client's own session, by those of this session's server.
+    ///
+    /// - Returns: Nil for an app without sessions.
+    /// - Throws: `AppError`, `CancellationError`.
+    func parameters(
+        for client: ClientRequester,
+        at endpoint: Endpoint,
+        by routes: [AuthorizedRoute],
+        within limit: Duration
+    ) async throws -> ClientSessionParameters? {
+        let connected = try await connect(endpoint, by: routes, within: limit)
+        // A server that supports both modes sends requests to a session-mode client, and returns them as results to a
+        // stateless client.
         guard case .http(let path) = connected.server.transport,
-            connector.mayHaveSessions(connected, speaking: isStateless)
+            connector.mayHaveSessions(connected, speaking: client.isAskedOnStreams)
         else { return nil }
-        return path
+        return ClientSessionParameters(
+            path: path,
+            protocolVersion: min(client.protocolVersion, connected.server.newestVersion),
+            capabilities: client.capabilities
+        )
     }
-
-    /// Records that this launch of the app has no sessions.
-    nonisolated func recordNoSessions() { connector.recordNoSessions() }
 
     /// Ends the session and informs the app with a DELETE.
     func close(by routes: [AuthorizedRoute]) async {
         sessionStream.close()
         guard let connected = connector.connected, connected.server.sessionID != nil else { return }
-        await invalidate()
+        await connector.invalidate()
         var message = UpstreamMessage(response: nil, to: connected.server)
         message.mayReuse = false
         message.isSessionDelete = true
@@ -169,7 +174,7 @@ actor UpstreamSession {
             if connected.server.protocolVersion.isStateless, request.method == "resources/subscribe" {
                 return UpstreamResponse(outcome: .success([:]))
             }
-            if isClientSession { await openSessionStream(connected, by: routes, within: end - watch.elapsed) }
+            if appRequests != nil { await openSessionStream(connected, by: routes, within: end - watch.elapsed) }
             let response = try await sendRequest(request, to: connected, by: admission, annotations, until: end)
             let staleness = response.staleness(of: connected.server)
             // Another server than the connected one, or a server that has lost the session.
@@ -188,7 +193,7 @@ actor UpstreamSession {
 
     /// Records a successful log level, to restore it after the app's next launch.
     private func record(_ request: MCPRequest) {
-        if request.method == "logging/setLevel", isClientSession { logLevel = request.params["level"] }
+        if request.method == "logging/setLevel", appRequests != nil { logLevel = request.params["level"] }
     }
 
     private func sendRequest(
@@ -215,8 +220,8 @@ actor UpstreamSession {
         message.admission = admission
         message.mayReuse = annotations.mayRepeat(request)
         message.notify = request.notify
-        if isClientSession, let client = request.clientRequester { appRequests.begin(.number(number), of: client) }
-        defer { appRequests.end(.number(number)) }
+        if let client = request.clientRequester { appRequests?.begin(.number(number), of: client) }
+        defer { appRequests?.end(.number(number)) }
         connector.beginRequest()
         defer { connector.endRequest() }
         do {
@@ -263,7 +268,7 @@ actor UpstreamSession {
         UpstreamMessageHandler(
             id: message?.id,
             redactor: TokenRedactor(routes),
-            appRequests: isClientSession ? appRequests : nil,
+            appRequests: appRequests,
             notify: message?.notify,
             onChange: onChange,
             respond: { [self] response in
@@ -354,7 +359,7 @@ actor UpstreamSession {
             let response = try? await exchange(message, over: connected, by: routes)
             // MCP 2025-03-26 and later: a server without such a stream answers 405.
             guard let response, response.status != 405 else { return false }
-            return !appRequests.isEmpty && server == connected.server
+            return appRequests?.isEmpty == false && server == connected.server
         }
     }
 }
