@@ -19,9 +19,16 @@ final class InFlightRequest: Sendable {
     /// The outcome of the request; nil while it runs.
     private let outcome = Mutex<Outcome?>(nil)
     private let events = ResponseEvents()
+    private let httpRequest: MCPHTTPRequest
+    /// Indicates whether the client reads a stream.
+    let acceptsEvents: Bool
     private let keepAliveTimer: KeepAliveTimer
 
-    init(_ keepAliveTimer: KeepAliveTimer) { self.keepAliveTimer = keepAliveTimer }
+    init(_ httpRequest: MCPHTTPRequest, _ keepAliveTimer: KeepAliveTimer) {
+        self.httpRequest = httpRequest
+        acceptsEvents = httpRequest.headers.acceptsEvents
+        self.keepAliveTimer = keepAliveTimer
+    }
 
     /// Ends the request. The first outcome is final.
     func end(with new: Outcome) {
@@ -31,9 +38,9 @@ final class InFlightRequest: Sendable {
 
     /// Sends a message to the client.
     ///
-    /// - Returns: False if the request has ended or too many messages wait for the client.
+    /// - Returns: False if the client reads no stream, the request has ended, or too many messages wait for the client.
     @discardableResult
-    func send(_ message: RPCMessage) -> Bool { events.send(message) }
+    func send(_ message: RPCMessage) -> Bool { acceptsEvents && events.send(message) }
 
     /// Returns a closure that forwards the notifications that the client asked for: progress with this token, and log
     /// messages from this level on. Returns nil if the client asked for neither.
@@ -58,24 +65,21 @@ final class InFlightRequest: Sendable {
     /// Runs the request and writes its response.
     ///
     /// - Parameters:
-    ///   - httpRequest: The HTTP request.
     ///   - writer: Writes the response.
     ///   - opening: The first event of a stream. With an opening, the stream starts after 100 ms, so that the client
     ///     can resume the call if the broker is killed. The clients of the Python SDK give up otherwise.
     ///   - work: Returns the response. Cancelled when the request ends early.
     /// - Throws: If the client has disconnected.
     func run<Writer: MCPResponseBodyWriter & ~Copyable>(
-        for httpRequest: MCPHTTPRequest,
         to writer: inout Writer,
         opening: [UInt8]? = nil,
         _ work: @escaping @Sendable () async -> (JSON, status: Int)
     ) async throws {
-        let headers = httpRequest.headers
         var isStream = false
         httpRequest.onDisconnect? { [self] in end(with: .disconnected) }
         // Clients time out after 30 s or more without a response head.
         let registration =
-            headers.acceptsEvents
+            acceptsEvents
             ? keepAliveTimer.register(isSoon: opening != nil) { [events] in events.keepAlive() } : nil
         defer { if let registration { keepAliveTimer.unregister(registration) } }
         try await withThrowingDiscardingTaskGroup { group in
@@ -84,7 +88,6 @@ final class InFlightRequest: Sendable {
                 self.end(with: .completed(json, status: status))
             }
             while let events = await events.next() {
-                guard headers.acceptsEvents else { continue }
                 if !isStream {
                     try await writer.begin(MCPHTTPResponse.events)
                     if let opening { try await writer.send(opening) }
@@ -99,17 +102,16 @@ final class InFlightRequest: Sendable {
             }
             group.cancelAll()
         }
-        try await finish(isStream: isStream, headers, to: &writer)
+        try await finish(isStream: isStream, to: &writer)
     }
 
     private func finish<Writer: MCPResponseBodyWriter & ~Copyable>(
         isStream: Bool,
-        _ headers: MCPRequestHeaders,
         to writer: inout Writer
     ) async throws {
         switch (outcome.withLock { $0 }, isStream) {
         case (.completed(let json, let status), false):
-            try await writer.write(MCPHTTPResponse(status, json: json).acceptable(to: headers))
+            try await writer.write(MCPHTTPResponse(status, json: json).acceptable(to: httpRequest.headers))
         case (.completed(let json, _), true):
             try await writer.send(SSEEncoder.message(json))
             try await writer.end()

@@ -4,7 +4,7 @@ package import Model
 
 /// The agents of the sessions and of the requests without one.
 extension SessionStore {
-    /// A running call, for `end(_:)`.
+    /// A running call, for `end(_:_:)`.
     struct AgentCall: Sendable {
         fileprivate let agent: AgentTable.Key
         fileprivate let number: Int
@@ -21,10 +21,16 @@ extension SessionStore {
         agentTable.touch(key, client: AgentSession.Client(client), of: principal, at: endpoint, now: now())
     }
 
-    /// Records a request of an agent, and the beginning of its call of a tool.
+    /// Records a running request of an agent, so that the client can cancel it, and the beginning of its call of a tool.
     ///
     /// - Returns: The call; nil for a request that calls no tool.
-    func beginCall(_ parsed: ParsedRequest, of principal: Principal, at endpoint: EndpointID?) -> AgentCall? {
+    func begin(
+        _ parsed: ParsedRequest,
+        _ inFlight: InFlightRequest,
+        of principal: Principal,
+        at endpoint: EndpointID?
+    ) -> AgentCall? {
+        if let session = parsed.session { begin(inFlight, parsed.id, of: session) }
         let client = AgentSession.Client(parsed.meta.clientInfo)
         // A client of MCP 2026-07-28 names its program in each request.
         let id = parsed.session?.id ?? client.map { "\($0.name)/\($0.version?.text ?? "")" }
@@ -45,5 +51,9 @@ extension SessionStore {
         return AgentCall(agent: key, number: agentTable.beginCall(call, of: key), program: program)
     }
 
-    func end(_ call: AgentCall) { agentTable.endCall(call.number, of: call.agent) }
+    /// Records the end of a request and of its call.
+    func end(_ parsed: ParsedRequest, _ call: AgentCall?) {
+        if let session = parsed.session { end(request: parsed.id, of: session) }
+        if let call { agentTable.endCall(call.number, of: call.agent) }
+    }
 }

@@ -14,16 +14,10 @@ package actor SessionStore: Service {
         let holder: String
     }
 
-    private struct InFlight {
-        /// Sends a message on the stream of the request; nil if the client reads no stream.
-        let send: (@Sendable (RPCMessage) -> Bool)?
-        let cancel: @Sendable () -> Void
-    }
-
     private struct Record {
         var subscriptions: Set<String> = []
         var stream: (number: Int, end: @Sendable () -> Void)?
-        var inFlight: [RPCID: InFlight] = [:]
+        var inFlight: [RPCID: InFlightRequest] = [:]
         /// The requests to the client that have no response yet.
         var serverRequests: [RPCID: SuspendedRequest] = [:]
         var logLevel: LogLevel?
@@ -121,14 +115,9 @@ package actor SessionStore: Service {
     }
 
     /// Records a running request, so that the client can cancel it.
-    func begin(
-        request id: RPCID,
-        of session: Session,
-        send: (@Sendable (RPCMessage) -> Bool)? = nil,
-        cancel: @escaping @Sendable () -> Void
-    ) {
+    func begin(_ request: InFlightRequest, _ id: RPCID, of session: Session) {
         touch(session)
-        records[session]?.inFlight[id] = InFlight(send: send, cancel: cancel)
+        records[session]?.inFlight[id] = request
     }
 
     /// Sends a message on the stream of any running request of the session.
@@ -136,7 +125,7 @@ package actor SessionStore: Service {
     /// - Returns: False if no running request has a stream.
     @discardableResult
     func send(_ message: RPCMessage, to session: Session) -> Bool {
-        records[session]?.inFlight.values.contains { $0.send?(message) == true } ?? false
+        records[session]?.inFlight.values.contains { $0.send(message) } ?? false
     }
 
     func end(request id: RPCID, of session: Session) { records[session]?.inFlight[id] = nil }
@@ -144,7 +133,7 @@ package actor SessionStore: Service {
     /// Carries out a message of a client. A message about a request that this session does not have is ignored.
     func receive(_ message: SessionMessage) {
         switch message.content {
-        case .cancellation(let id): records[message.session]?.inFlight.removeValue(forKey: id)?.cancel()
+        case .cancellation(let id): records[message.session]?.inFlight.removeValue(forKey: id)?.end(with: .cancelled)
         case .response(let id, let outcome):
             records[message.session]?.serverRequests.removeValue(forKey: id)?.complete(outcome)
         }

@@ -23,27 +23,19 @@ extension StreamableHTTPTransport {
         if let mismatch = await headerMismatch(of: parsed, in: httpRequest.headers, for: principal) {
             return try await writer.write(MCPHTTPResponse(400, mismatch, to: parsed.id))
         }
-        let inFlight = InFlightRequest(keepAliveTimer)
-        let acceptsEvents = httpRequest.headers.acceptsEvents
-        var connected = acceptsEvents ? await connect(parsed, to: inFlight) : parsed
-        if let session = parsed.session {
-            let send: (@Sendable (RPCMessage) -> Bool)? = acceptsEvents ? { @Sendable in inFlight.send($0) } : nil
-            await sessions.begin(request: parsed.id, of: session, send: send) {
-                inFlight.end(with: .cancelled)
-            }
-        }
-        let call = await sessions.beginCall(parsed, of: principal, at: endpoint)
+        let inFlight = InFlightRequest(httpRequest, keepAliveTimer)
+        var connected = inFlight.acceptsEvents ? await connect(parsed, to: inFlight) : parsed
+        let call = await sessions.begin(parsed, inFlight, of: principal, at: endpoint)
         connected.request.agent = call?.program
         let end: Result<Void, any Error>
         do {
             let opening = Self.opening(of: parsed, in: httpRequest.headers)
-            try await inFlight.run(for: httpRequest, to: &writer, opening: opening) { [connected] in
+            try await inFlight.run(to: &writer, opening: opening) { [connected] in
                 await answer(connected, of: principal)
             }
             end = .success(())
         } catch { end = .failure(error) }
-        if let session = parsed.session { await sessions.end(request: parsed.id, of: session) }
-        if let call { await sessions.end(call) }
+        await sessions.end(parsed, call)
         try end.get()
     }
 
@@ -54,7 +46,7 @@ extension StreamableHTTPTransport {
         of principal: Principal,
         to writer: inout Writer
     ) async throws {
-        try await InFlightRequest(keepAliveTimer).run(for: httpRequest, to: &writer) {
+        try await InFlightRequest(httpRequest, keepAliveTimer).run(to: &writer) {
             let answers = await withTaskGroup(of: (Int, JSON).self) { group in
                 for (index, parsed) in batch.enumerated() {
                     group.addTask { (index, await answerInBatch(parsed, of: principal)) }

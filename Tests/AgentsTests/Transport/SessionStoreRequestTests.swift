@@ -31,7 +31,10 @@ import Testing
     }
 
     @Test func `a request fails at once if the client's own request has ended`() async {
-        let inFlight = InFlightRequest(KeepAliveTimer(clock: ManualClock()))
+        let inFlight = InFlightRequest(
+            TransportFixture.call(TransportFixture.request("tools/call", [:])),
+            KeepAliveTimer(clock: ManualClock())
+        )
         inFlight.end(with: .cancelled)
 
         #expect(await error { inFlight.send($0) } == "the client does not read its stream")
