@@ -174,16 +174,10 @@ extension APIRequest {
     func whileConnected<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) async throws -> Value {
         let disconnected = Promise<Void>()
         disconnectHandler.onDisconnect { disconnected.complete(.success(())) }
-        return try await withThrowingTaskGroup(of: Value?.self) { group in
-            group.addTask { try await body() }
-            group.addTask {
-                try await disconnected.value()
-                return nil
-            }
-            defer { group.cancelAll() }
-            guard let value = try await group.next() ?? nil else { throw CancellationError() }
-            return value
+        guard let value = try await withCancellation(when: { try await disconnected.value() }, body) else {
+            throw CancellationError()
         }
+        return value
     }
 
     /// Returns the body as bytes, without a byte order mark. The request must declare JSON.

@@ -4,10 +4,9 @@ import Model
 /// The content of an HTTP request.
 enum MCPRequestContent: Sendable {
     case request(ParsedRequest)
-    /// The requests of a batch (MCP 2025-03-26), each with its own outcome, and the messages to receive before.
-    case batch([Result<ParsedRequest, RejectedMessage>], after: [SessionMessage])
-    /// Messages only. The response has no body.
-    case messages([SessionMessage])
+    /// The messages of a client without a response of their own, and the requests of a batch (MCP 2025-03-26), each with
+    /// its own outcome. Without requests the response has no body.
+    case messages([RPCMessage], of: SessionStore.Session?, batch: [Result<ParsedRequest, RejectedMessage>] = [])
     /// `subscriptions/listen` (MCP 2026-07-28).
     case subscription(ParsedRequest)
     /// The GET stream of the session protocols.
@@ -48,13 +47,11 @@ struct ParsedRequest: Sendable {
         session: SessionStore.Session?,
         capabilities: ClientCapabilities = []
     ) {
-        let isStateless = mode == .stateless
         self.id = id
         request = MCPRequest(
             method,
             params,
-            capabilities: isStateless ? meta.capabilities?.object ?? [:] : [:],
-            supportsInputRequired: isStateless
+            capabilities: mode == .stateless ? meta.capabilities?.object ?? [:] : [:]
         )
         self.meta = meta
         self.mode = mode
@@ -67,32 +64,6 @@ struct ParsedRequest: Sendable {
 struct RejectedMessage: Error {
     let id: RPCID?
     let error: RPCError
-}
-
-/// A message of a session that gets no response of its own.
-struct SessionMessage: Sendable {
-    enum Content: Sendable {
-        /// Cancels the running request of this ID.
-        case cancellation(RPCID)
-        /// Responds to the broker's request of this ID.
-        case response(RPCID, Result<JSON, RPCError>)
-    }
-
-    let session: SessionStore.Session
-    let content: Content
-
-    /// Returns nil for a message without an effect: one without a session, or another notification.
-    init?(_ message: RPCMessage, of session: SessionStore.Session?) {
-        guard let session else { return nil }
-        self.session = session
-        switch message {
-        case .notification(let notification) where notification.method == "notifications/cancelled":
-            guard let id = notification.params?["requestId"].flatMap(RPCID.init) else { return nil }
-            content = .cancellation(id)
-        case .response(let id?, let outcome): content = .response(id, outcome)
-        case .request, .notification, .response: return nil
-        }
-    }
 }
 
 /// An HTTP response that rejects a request.

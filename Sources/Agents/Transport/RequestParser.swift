@@ -48,7 +48,7 @@ struct RequestParser: Sendable {
         case .success(let message):
             let context = try sessionContext(of: headers, holder: holder)
             if case .notification = message { _ = try Self.version(in: headers, context) }
-            return .messages(SessionMessage(message, of: context?.session).map { [$0] } ?? [])
+            return .messages([message], of: context?.session)
         }
     }
 
@@ -92,7 +92,7 @@ struct RequestParser: Sendable {
             throw HTTPRejection(400, .invalidRequest("a batch has 1 to \(Self.batchLimit) messages"))
         }
         var requests: [Result<ParsedRequest, RejectedMessage>] = []
-        var messages: [SessionMessage] = []
+        var messages: [RPCMessage] = []
         for json in batch {
             switch Self.message(json) {
             case .failure(let rejected): requests.append(.failure(rejected))
@@ -109,10 +109,10 @@ struct RequestParser: Sendable {
                 )
                 requests.append(.success(parsed))
             case .success(let message):
-                if let message = SessionMessage(message, of: context?.session) { messages.append(message) }
+                messages.append(message)
             }
         }
-        return requests.isEmpty ? .messages(messages) : .batch(requests, after: messages)
+        return .messages(messages, of: context?.session, batch: requests)
     }
 
     private func parseStream(_ headers: MCPRequestHeaders, holder: String) throws(HTTPRejection) -> MCPRequestContent {

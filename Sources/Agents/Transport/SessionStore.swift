@@ -130,12 +130,16 @@ package actor SessionStore: Service {
 
     func end(request id: RPCID, of session: Session) { records[session]?.inFlight[id] = nil }
 
-    /// Carries out a message of a client. A message about a request that this session does not have is ignored.
-    func receive(_ message: SessionMessage) {
-        switch message.content {
-        case .cancellation(let id): records[message.session]?.inFlight.removeValue(forKey: id)?.end(with: .cancelled)
-        case .response(let id, let outcome):
-            records[message.session]?.serverRequests.removeValue(forKey: id)?.complete(outcome)
+    /// Carries out a cancellation or a response of a client. Others, and those about a request that this session does not
+    /// have, are ignored.
+    func receive(_ message: RPCMessage, of session: Session) {
+        switch message {
+        case .notification(let notification) where notification.method == "notifications/cancelled":
+            guard let id = notification.params?["requestId"].flatMap(RPCID.init) else { return }
+            records[session]?.inFlight.removeValue(forKey: id)?.end(with: .cancelled)
+        case .response(let id?, let outcome):
+            records[session]?.serverRequests.removeValue(forKey: id)?.complete(outcome)
+        case .request, .notification, .response: break
         }
     }
 

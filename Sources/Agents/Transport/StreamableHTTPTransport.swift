@@ -64,12 +64,10 @@ package struct StreamableHTTPTransport: Sendable {
         switch content {
         case .request(let parsed):
             try await run(parsed, for: httpRequest, of: principal, to: &writer)
-        case .batch(let batch, let messages):
-            for message in messages { await sessions.receive(message) }
+        case .messages(let messages, let session, let batch):
+            if let session { for message in messages { await sessions.receive(message, of: session) } }
+            if batch.isEmpty { return try await writer.write(.accepted) }
             try await run(batch, for: httpRequest, of: principal, to: &writer)
-        case .messages(let messages):
-            for message in messages { await sessions.receive(message) }
-            try await writer.write(.accepted)
         case .subscription(let parsed):
             try await streamHandler.streamSubscription(parsed, for: httpRequest, of: principal, to: &writer)
         case .stream(let session):

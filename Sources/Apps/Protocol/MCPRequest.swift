@@ -7,15 +7,13 @@ package struct MCPRequest: Sendable {
     package private(set) var params: JSONObject
     /// The conversions of arguments that the client sent in another type, for the audit log, such as `text to integer`.
     private(set) var conversions: [String] = []
-    /// The client capabilities that an app can use.
+    /// The client capabilities that an app can use. A client that has some, and no `clientRequester`, accepts an
+    /// `input_required` result and repeats its request with the response (MCP 2026-07-28).
     package var capabilities: JSONObject
     /// The lowest level of log messages that the principal wants (names of RFC 5424); nil if it wants none.
     package var logLevel: String?
-    /// Sends requests of the app to the client; nil if the client accepts none.
+    /// Sends requests of the app to the client; nil if the client accepts none, or accepts them as results only.
     package var clientRequester: ClientRequester?
-    /// True if the client accepts an `input_required` result and repeats its request with the response (MCP
-    /// 2026-07-28).
-    package let supportsInputRequired: Bool
     /// The program of the client, as it calls itself; nil if it gives no name.
     package var agent: SanitizedText?
     /// True for the broker's own look at a screen, which changes nothing: it needs no lease, and is not audited, because
@@ -35,7 +33,6 @@ package struct MCPRequest: Sendable {
         capabilities: JSONObject = [:],
         logLevel: String? = nil,
         clientRequester: ClientRequester? = nil,
-        supportsInputRequired: Bool = false,
         timeout: Duration? = nil,
         notify: (@Sendable (RPCNotification) -> Void)? = nil
     ) {
@@ -44,7 +41,6 @@ package struct MCPRequest: Sendable {
         self.capabilities = capabilities
         self.logLevel = logLevel
         self.clientRequester = clientRequester
-        self.supportsInputRequired = supportsInputRequired
         self.timeout = timeout
         self.notify = notify
     }

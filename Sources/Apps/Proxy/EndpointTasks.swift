@@ -5,8 +5,8 @@ import SystemIO
 /// The calls and change streams in progress, by endpoint. They are cancelled when the access to the endpoint ends.
 final class EndpointTasks: Sendable {
     private struct Entry: Sendable {
-        let signal: AsyncStream<Never>.Continuation
-        let isFinished: AsyncLatch
+        let end = Promise<Void>()
+        let isFinished = AsyncLatch()
     }
 
     private struct State {
@@ -24,8 +24,7 @@ final class EndpointTasks: Sendable {
         at id: EndpointID,
         _ body: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
-        let (end, signal) = AsyncStream.makeStream(of: Never.self)
-        let entry = Entry(signal: signal, isFinished: AsyncLatch())
+        let entry = Entry()
         let number = state.withLock { state in
             state.lastNumber += 1
             state.entries[id, default: [:]][state.lastNumber] = entry
@@ -38,23 +37,16 @@ final class EndpointTasks: Sendable {
             }
             entry.isFinished.open()
         }
-        return try await withThrowingTaskGroup(of: Value.self) { group in
-            group.addTask { try await body() }
-            group.addTask {
-                for await _ in end {}
-                try Task.checkCancellation()
-                throw AppError.accessEnded
-            }
-            defer { group.cancelAll() }
-            guard let value = try await group.next() else { throw CancellationError() }
-            return value
+        guard let value = try await withCancellation(when: { try await entry.end.value() }, body) else {
+            throw AppError.accessEnded
         }
+        return value
     }
 
     /// Cancels what is in progress at an endpoint. Returns when all of it has ended.
     func cancelAll(of id: EndpointID) async {
         let entries = state.withLock { Array($0.entries[id, default: [:]].values) }
-        for entry in entries { entry.signal.finish() }
+        for entry in entries { entry.end.complete(.success(())) }
         for entry in entries { await entry.isFinished.wait() }
     }
 }

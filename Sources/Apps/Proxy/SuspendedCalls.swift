@@ -20,7 +20,7 @@ final class SuspendedCalls: Sendable {
 
     /// Returns whether an app may ask the client for input during a request, by results.
     static func mayAsk(during request: MCPRequest) -> Bool {
-        request.supportsInputRequired && methods.contains(request.method)
+        request.clientRequester == nil && methods.contains(request.method)
             && !ClientCapabilities(request.capabilities).isEmpty
     }
 

@@ -44,7 +44,7 @@ import Testing
         #expect(parsed.meta.progressToken == RPCID(7))
         #expect(parsed.request.method == "tools/call")
         #expect(parsed.request.params == ["name": "tap", "_meta": ["traceparent": "00-1"]])
-        #expect(parsed.request.capabilities == ["elicitation": [:]] && parsed.request.supportsInputRequired)
+        #expect(parsed.request.capabilities == ["elicitation": [:]])
     }
 
     @Test func `a request of a session has the version and the capabilities of its handshake`() async throws {
@@ -55,7 +55,7 @@ import Testing
 
         #expect(parsed.mode == .session(.v2025_06_18) && parsed.capabilities == [.roots])
         #expect(parsed.session == SessionStore.Session(id: id, holder: "uid:7"))
-        #expect(parsed.request.capabilities == [:] && !parsed.request.supportsInputRequired)
+        #expect(parsed.request.capabilities == [:])
     }
 
     @Test func `a request without a session and a version is of 2025-03-26`() async throws {
@@ -75,7 +75,9 @@ import Testing
 
         let content = try await Self.parse(TransportFixture.call(batch, headers: ["Mcp-Session-Id": [id]]))
 
-        guard case .batch(let requests, let messages) = content else { throw Unexpected(content: content) }
+        guard case .messages(let messages, let session, let requests) = content else {
+            throw Unexpected(content: content)
+        }
         let ids = requests.map { request -> RPCID? in
             switch request {
             case .success(let parsed): parsed.id
@@ -84,10 +86,11 @@ import Testing
         }
         #expect(ids == [RPCID(1), RPCID(2), RPCID(3)])
         #expect((try? requests[1].get()) == nil)
-        guard messages.count == 2, case .cancellation(let cancelled) = messages[0].content,
-            case .response(let answered, let outcome) = messages[1].content
+        #expect(session?.id == id)
+        guard messages.count == 3, case .notification(let cancelled) = messages[0],
+            case .response(let answered, let outcome) = messages[2]
         else { throw Unexpected(content: content) }
-        #expect(cancelled == RPCID(9) && answered == RPCID("b") && outcome == .success([:]))
+        #expect(cancelled.params?["requestId"] == 9 && answered == RPCID("b") && outcome == .success([:]))
     }
 
     @Test func `a message without a session has no effect`() async throws {
@@ -95,8 +98,8 @@ import Testing
 
         let content = try await Self.parse(TransportFixture.call(body))
 
-        guard case .messages(let messages) = content else { throw Unexpected(content: content) }
-        #expect(messages.isEmpty)
+        guard case .messages(_, nil, let requests) = content else { throw Unexpected(content: content) }
+        #expect(requests.isEmpty)
     }
 
     @Test func `a GET is the stream of its session, and a DELETE ends the session`() async throws {

@@ -239,7 +239,7 @@ import Testing
         }
         let fixture = AppProxyFixture(app)
         let shop = try #require(await fixture.appear(kind: .mcp))
-        let request = MCPRequest("tools/call", ["name": "x"], capabilities: ["roots": [:]], supportsInputRequired: true)
+        let request = MCPRequest("tools/call", ["name": "x"], capabilities: ["roots": [:]])
         try await fixture.run {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask {
@@ -282,8 +282,7 @@ import Testing
             let request = MCPRequest(
                 "tools/call",
                 params,
-                capabilities: ["elicitation": [:]],
-                supportsInputRequired: true
+                capabilities: ["elicitation": [:]]
             )
             return try await handler.answer(request, of: principal ?? fixture.owner)
         }
