@@ -19,6 +19,13 @@ package struct MCPRequest: Sendable {
     /// True for the broker's own look at a screen, which changes nothing: it needs no lease, and is not audited, because
     /// the live screen would fill the log.
     var isObservation = false
+    /// The wait time for an unreachable app; nil for the default.
+    let wait: Duration?
+    /// The maximum image edge in the result of a tool, in pixels. Models scale larger images down to the default anyway.
+    /// 0 keeps the original, as a link.
+    var maxPixels = 1_568
+    /// The format of the images in the result of a tool; nil for any.
+    var imageFormat: ImageFormat?
     /// The maximum total duration; nil for the default.
     package private(set) var timeout: Duration?
     /// Forwards `notifications/progress` and `notifications/message` to the client while the request runs; nil if the
@@ -33,6 +40,7 @@ package struct MCPRequest: Sendable {
         capabilities: JSONObject = [:],
         logLevel: String? = nil,
         clientRequester: ClientRequester? = nil,
+        wait: Duration? = nil,
         timeout: Duration? = nil,
         notify: (@Sendable (RPCNotification) -> Void)? = nil
     ) {
@@ -41,6 +49,7 @@ package struct MCPRequest: Sendable {
         self.capabilities = capabilities
         self.logLevel = logLevel
         self.clientRequester = clientRequester
+        self.wait = wait
         self.timeout = timeout
         self.notify = notify
     }

@@ -192,18 +192,11 @@ extension AppProxy {
 
     private func send(_ call: ToolCall, of principal: Principal) async throws(AppError) -> JSONObject {
         let params: JSONObject = ["name": .string(call.tool), "arguments": .object(call.arguments)]
-        let request = MCPRequest("tools/call", params, timeout: call.timeout, notify: call.notify)
+        var request = MCPRequest("tools/call", params, wait: call.wait, timeout: call.timeout, notify: call.notify)
+        (request.maxPixels, request.imageFormat) = (call.maxPixels, call.imageFormat)
         let (id, watch) = (call.endpoint.id, ElapsedTimer(context.clock))
         do {
-            return try await catalog.call(
-                request,
-                of: call.tool,
-                at: id,
-                for: principal,
-                wait: call.wait,
-                maxPixels: call.maxPixels,
-                imageFormat: call.imageFormat
-            )
+            return try await catalog.call(request, at: id, for: principal)
         } catch let error as RPCError {
             let left = call.timeout.map { $0 - watch.elapsed }
             return .toolFailure(await refusal(of: call.tool, at: id, error, principal, left), code: "refused")

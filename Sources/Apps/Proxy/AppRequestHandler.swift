@@ -44,8 +44,7 @@ package struct AppRequestHandler: MCPRequestHandler {
             return try await list(method, principal)
         case "resources/subscribe": return try await subscribe(request, principal)
         default:
-            return try await proxy.sender.send(request, at: id, for: principal, wait: proxy.context.timeouts.wait)
-                .result()
+            return try await proxy.sender.send(request, at: id, for: principal).result()
         }
     }
 
@@ -57,8 +56,7 @@ package struct AppRequestHandler: MCPRequestHandler {
         let subscriptions = mayCall ? proxy.pool.session(to: endpoint).subscriptions : nil
         if let uri = request.params["uri"]?.string { subscriptions?.add(uri, for: principal.holder) }
         do {
-            return try await proxy.sender.send(request, at: id, for: principal, wait: proxy.context.timeouts.wait)
-                .result()
+            return try await proxy.sender.send(request, at: id, for: principal).result()
         } catch let error as RPCError {
             if let uri = request.params["uri"]?.string { subscriptions?.remove(uri, for: principal.holder) }
             throw error
@@ -96,10 +94,8 @@ package struct AppRequestHandler: MCPRequestHandler {
             // The client has its own timeout and cancels the request.
             return try await proxy.catalog.call(
                 request.withArgumentsAsObject,
-                of: tool,
                 at: id,
                 for: principal,
-                wait: proxy.context.timeouts.wait,
                 defaultTimeout: proxy.context.timeouts.response.total,
                 alias: alias
             )

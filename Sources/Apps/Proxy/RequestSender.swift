@@ -18,8 +18,7 @@ struct RequestSender: Sendable {
     func send(
         _ request: MCPRequest,
         at id: EndpointID,
-        for principal: Principal,
-        wait: Duration
+        for principal: Principal
     ) async throws -> UpstreamResponse {
         let watch = ElapsedTimer(context.clock)
         func measured(_ result: String) {
@@ -28,9 +27,7 @@ struct RequestSender: Sendable {
         do {
             try await requireTool(request, at: id, for: principal)
             let response = try await pool.endpointTasks.run(at: id) {
-                try await answerInputRequests(request) {
-                    try await sendWithRetry($0, at: id, for: principal, wait: wait)
-                }
+                try await answerInputRequests(request) { try await sendWithRetry($0, at: id, for: principal) }
             }
             measured(Self.result(of: response))
             await audit(request, at: id, for: principal, size: response.size, outcome: Self.outcome(of: response))
@@ -69,10 +66,9 @@ struct RequestSender: Sendable {
     private func sendWithRetry(
         _ request: MCPRequest,
         at id: EndpointID,
-        for principal: Principal,
-        wait: Duration
+        for principal: Principal
     ) async throws -> UpstreamResponse {
-        let watch = ElapsedTimer(context.clock)
+        let (watch, wait) = (ElapsedTimer(context.clock), request.wait ?? context.timeouts.wait)
         let annotations = await annotations(of: request, id)
         let request = annotations.originalName.map { request.with(request.params.with("name", .string($0))) } ?? request
         // The timeout of the request covers everything; without one, the wait for the app has its own limit.

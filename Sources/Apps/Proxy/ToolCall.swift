@@ -52,42 +52,31 @@ extension ToolCatalog {
     ///
     /// - Parameters:
     ///   - request: The call.
-    ///   - tool: The name of the tool.
     ///   - id: The app.
     ///   - principal: The caller.
-    ///   - wait: The wait time for an unreachable app.
     ///   - defaultTimeout: The timeout of the sent request, if the call has none; nil for 15 s without a byte.
-    ///   - maxPixels: The maximum image edge, in pixels. Models scale larger images down to the default anyway.
-    ///   - imageFormat: The format of images; nil for any.
     ///   - alias: The prefix of tool names for a principal that sees the tools of several apps.
     /// - Returns: The result, of a limited size.
     /// - Throws: `AppError`, the app's own `RPCError`, `CancellationError`.
     func call(
         _ request: MCPRequest,
-        of tool: String,
         at id: EndpointID,
         for principal: Principal,
-        wait: Duration,
         defaultTimeout: Duration? = nil,
-        maxPixels: Int = 1_568,
-        imageFormat: ImageFormat? = nil,
         alias: String? = nil
     ) async throws -> JSONObject {
         let watch = ElapsedTimer(context.clock)
         try await listIfFilterNeedsIt(id, for: principal, within: request.timeout)
-        let call = try await validated(request.after(watch.elapsed), at: id, for: principal, wait: wait)
+        let call = try await validated(request.after(watch.elapsed), at: id, for: principal)
         let timeout = request.after(watch.elapsed).timeout ?? defaultTimeout
         let result = try await sender.call(
             timeout.map { call.request.with(timeout: $0) } ?? call.request,
             at: id,
-            for: principal,
-            wait: wait,
-            maxPixels: maxPixels,
-            imageFormat: imageFormat
+            for: principal
         )
         return await withToolSuggestions(
             call.withWarning(result),
-            tool,
+            request.tool ?? "",
             at: id,
             for: principal,
             alias: alias,
@@ -100,22 +89,15 @@ extension RequestSender {
     /// Calls a tool and limits the size of its result.
     ///
     /// - Throws: `AppError`, the app's own `RPCError`, `CancellationError`.
-    func call(
-        _ request: MCPRequest,
-        at id: EndpointID,
-        for principal: Principal,
-        wait: Duration,
-        maxPixels: Int,
-        imageFormat: ImageFormat?
-    ) async throws -> JSONObject {
+    func call(_ request: MCPRequest, at id: EndpointID, for principal: Principal) async throws -> JSONObject {
         let watch = ElapsedTimer(context.clock)
         var request = request
         // A client that wants the original (`maxPixels` 0) or PNG gets the app's default format.
-        let isOpenToJPEG = maxPixels != 0 && imageFormat != .png && request.isOpenToJPEG
+        let isOpenToJPEG = request.maxPixels != 0 && request.imageFormat != .png && request.isOpenToJPEG
         if isOpenToJPEG, await offersJPEG(request, id) { request = request.requestingJPEG }
         let response: UpstreamResponse
         do {
-            response = try await send(request, at: id, for: principal, wait: wait)
+            response = try await send(request, at: id, for: principal)
         } catch AppError.invalidResponse(let what) {
             // The app has answered, so it has received the call.
             throw AppError.invalidResponse("\(what) (delivered, result unknown)")
@@ -130,8 +112,8 @@ extension RequestSender {
         defer { turn?.release() }
         return await sizeLimiter.limitSize(
             of: await resourceLinks.filtered(result, of: id, for: principal, sizeLimiter.artifacts),
-            maxPixels: hasTurn ? maxPixels : 0,
-            as: imageFormat,
+            maxPixels: hasTurn ? request.maxPixels : 0,
+            as: request.imageFormat,
             for: principal,
             onLooseBase64: { pool.deviations.record(.looseBase64, of: id) }
         )

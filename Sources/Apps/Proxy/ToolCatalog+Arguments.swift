@@ -10,17 +10,15 @@ extension ToolCatalog {
     /// A tool of an app that was never listed passes: the app validates the arguments itself. A call without a permission
     /// passes too: the sender refuses it with the reason.
     /// - Parameters:
-    ///   - request: The call.
+    ///   - request: The call. An offline app may return with another schema within its wait time.
     ///   - id: The app.
     ///   - principal: The caller.
-    ///   - wait: The wait time for an offline app. The app may return with another schema.
     /// - Returns: The call to send.
     /// - Throws: `AppError.invalidArguments`, `CancellationError`.
     func validated(
         _ request: MCPRequest,
         at id: EndpointID,
-        for principal: Principal,
-        wait: Duration
+        for principal: Principal
     ) async throws -> ValidatedCall {
         guard let tool = request.tool, let endpoint = try? await pool.endpoint(id),
             principal.may(.endpointCall, on: endpoint)
@@ -31,10 +29,10 @@ extension ToolCatalog {
         guard call.problem != nil || call.isConverted && pool.isListDue(of: id) else { return call }
         // The app may have been rebuilt with another schema since it was listed. If it does not answer in time, the last
         // known schema decides.
-        let limit = min(wait + context.timeouts.list, request.timeout ?? wait + context.timeouts.list)
+        let limit = (request.wait ?? context.timeouts.wait) + context.timeouts.list
         do {
-            _ = try await withTimeout(limit, clock: context.clock) {
-                try await freshList(CachedApp.tools, of: id, for: principal, wait: wait)
+            _ = try await withTimeout(min(limit, request.timeout ?? limit), clock: context.clock) {
+                try await freshList(CachedApp.tools, of: id, for: principal, wait: request.wait)
             }
         } catch let error as AppError {
             guard Self.allowsCachedList(error) else { return ValidatedCall(request) }

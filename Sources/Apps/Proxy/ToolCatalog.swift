@@ -75,7 +75,7 @@ struct ToolCatalog: Sendable {
         for principal: Principal
     ) async throws -> List {
         guard let cached = await cachedList(method, of: id) else {
-            let fresh = try await freshList(method, of: id, for: principal, wait: context.timeouts.wait)
+            let fresh = try await freshList(method, of: id, for: principal)
             return List(result: fresh, staleness: nil)
         }
         do {
@@ -103,7 +103,7 @@ struct ToolCatalog: Sendable {
         _ method: String,
         of id: EndpointID,
         for principal: Principal,
-        wait: Duration
+        wait: Duration? = nil
     ) async throws -> JSONObject {
         let member = MCPRequest.listMembers[method] ?? ""
         var entries: [JSON] = []
@@ -115,7 +115,7 @@ struct ToolCatalog: Sendable {
         for _ in 0..<Self.pageLimit {
             var params = JSONObject()
             params["cursor"] = cursor
-            let response = try await sender.send(MCPRequest(method, params), at: id, for: principal, wait: wait)
+            let response = try await sender.send(MCPRequest(method, params, wait: wait), at: id, for: principal)
             size += response.size
             result = try response.result()
             // PHP writes a list with a gap as an object.

@@ -135,6 +135,7 @@ package final class ScreenService: Sendable {
         var request = MCPRequest(
             "tools/call",
             ["name": .string(tool), "arguments": .object(arguments)],
+            wait: .zero,
             timeout: callTimeout
         )
         request.isObservation = true
@@ -148,7 +149,7 @@ package final class ScreenService: Sendable {
             var request = Self.request(tool.name)
             let offersJPEG = await proxy.sender.annotations(of: request, id).offersJPEG
             if offersJPEG { request = request.requestingJPEG }
-            let response = try await proxy.sender.send(request, at: id, for: .broker, wait: .zero)
+            let response = try await proxy.sender.send(request, at: id, for: .broker)
             defer { response.reservation?.release() }
             let result = try response.result()
             let turn = try await proxy.pool.session(of: id)?.imageTurns.acquire()
@@ -184,7 +185,7 @@ package final class ScreenService: Sendable {
     /// Asks an app for a fact; nil if it does not answer.
     private func document(of tool: ScreenTools.Tool?, at id: EndpointID) async -> JSON? {
         guard let tool else { return nil }
-        let response = try? await proxy.sender.send(Self.request(tool.name), at: id, for: .broker, wait: .zero)
+        let response = try? await proxy.sender.send(Self.request(tool.name), at: id, for: .broker)
         defer { response?.reservation?.release() }
         return (try? response?.result()).flatMap(Self.document)
     }
