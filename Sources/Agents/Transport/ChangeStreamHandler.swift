@@ -61,7 +61,7 @@ struct ChangeStreamHandler: Sendable {
         of principal: Principal,
         to writer: inout Writer
     ) async throws {
-        let isResumed = if let session { await sessions.markResumed(session) } else { false }
+        let isResumed = if let session { await sessions.markCurrent(session) } else { false }
         let changes = handler.changes(for: principal)
         let description = await handler.description(for: principal)
         let changeStream = ChangeStream(keepAliveTimer)

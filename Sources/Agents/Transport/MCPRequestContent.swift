@@ -27,37 +27,6 @@ struct ParsedRequest: Sendable {
     let session: SessionStore.Session?
     /// The capabilities of the session's client. In 2026-07-28 each request carries its own.
     let capabilities: ClientCapabilities
-
-    /// Combines the parts of a request.
-    ///
-    /// - Parameters:
-    ///   - id: The ID of the request.
-    ///   - method: The method.
-    ///   - params: The parameters without the members of `meta`.
-    ///   - meta: The protocol's own members of the parameters.
-    ///   - mode: The protocol rules for the request.
-    ///   - session: The session of a session protocol.
-    ///   - capabilities: The capabilities of the session's client.
-    init(
-        id: RPCID,
-        method: String,
-        params: JSONObject,
-        meta: RequestMeta,
-        mode: ProtocolMode,
-        session: SessionStore.Session?,
-        capabilities: ClientCapabilities = []
-    ) {
-        self.id = id
-        request = MCPRequest(
-            method,
-            params,
-            capabilities: mode == .stateless ? meta.capabilities?.object ?? [:] : [:]
-        )
-        self.meta = meta
-        self.mode = mode
-        self.session = session
-        self.capabilities = capabilities
-    }
 }
 
 /// A message of a batch that is not run.

@@ -68,8 +68,11 @@ struct RequestParser: Sendable {
         let isStateless = mode == .stateless
         let parsed = ParsedRequest(
             id: request.id,
-            method: request.method,
-            params: params,
+            request: MCPRequest(
+                request.method,
+                params,
+                capabilities: isStateless ? meta.capabilities?.object ?? [:] : [:]
+            ),
             meta: meta,
             mode: mode,
             session: isStateless ? nil : context?.session,
@@ -101,11 +104,11 @@ struct RequestParser: Sendable {
                 let meta = RequestMeta(from: &params)
                 let parsed = ParsedRequest(
                     id: request.id,
-                    method: request.method,
-                    params: params,
+                    request: MCPRequest(request.method, params),
                     meta: meta,
                     mode: .session(version),
-                    session: context?.session
+                    session: context?.session,
+                    capabilities: []
                 )
                 requests.append(.success(parsed))
             case .success(let message):

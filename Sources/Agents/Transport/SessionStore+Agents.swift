@@ -15,8 +15,9 @@ extension SessionStore {
     /// The agents, those with the newest calls first.
     package func agents() -> [AgentSession] { agentTable.sessions(at: now()) }
 
-    /// Records a new session of an agent.
+    /// Begins a new session of an agent.
     func begin(_ session: Session, client: JSON?, of principal: Principal, at endpoint: EndpointID?) {
+        markCurrent(session)
         let key = AgentTable.Key(id: session.id, holder: session.holder)
         agentTable.touch(key, client: AgentSession.Client(client), of: principal, at: endpoint, now: now())
     }

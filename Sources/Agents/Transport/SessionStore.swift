@@ -91,16 +91,11 @@ package actor SessionStore: Service {
         await persist(PersistedSubscriptions.selection(of: all, at: now))
     }
 
-    /// Starts a new session.
-    func begin(_ session: Session) {
-        touch(session)
-        records[session]?.isRestored = false
-    }
-
-    /// Marks the stream of a session as resumed.
+    /// Marks a session as one of this run: a new one, or one whose stream is resumed.
     ///
     /// - Returns: True for the first stream of a session of an earlier run: the client may have missed changes.
-    func markResumed(_ session: Session) -> Bool {
+    @discardableResult
+    func markCurrent(_ session: Session) -> Bool {
         touch(session)
         defer { records[session]?.isRestored = false }
         return records[session]?.isRestored == true

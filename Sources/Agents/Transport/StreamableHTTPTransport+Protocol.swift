@@ -31,7 +31,6 @@ extension StreamableHTTPTransport {
         let (result, version) = try InitializeResultBuilder.initializeResult(params, description)
         let id = sessions.key.makeID(for: version, ClientCapabilities(params["capabilities"]?.object ?? [:]))
         let session = SessionStore.Session(id: id, holder: principal.holder)
-        await sessions.begin(session)
         await sessions.begin(session, client: params["clientInfo"], of: principal, at: endpoint)
         return (result, id)
     }
