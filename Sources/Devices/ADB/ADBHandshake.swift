@@ -5,7 +5,7 @@ import SystemIO
 /// The requests that open a stream through an adb server, for `ConnectPlan`.
 ///
 /// The server reads the second request after its answer to the first one. It answers the second one after the phone has
-/// connected, so a stream never begins with bytes for nobody.
+/// connected, so the first byte of a stream has a receiver.
 enum ADBHandshake {
     private static let okay = Array("OKAY".utf8)
 
