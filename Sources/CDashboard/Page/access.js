@@ -57,7 +57,7 @@ export function render(root, params, ctx) {
 // MARK: Requests and approvals
 
 function requestCard(request) {
-  return h('article.v-card.v-request', {dataset: {row: ''}, tabindex: '-1'},
+  return h('article.card.v-request', {dataset: {row: ''}, tabindex: '-1'},
     h('div', h('h3', foreign(request.name)), h('p.v-sub', foreign(actorText(request.requester))), permissionsView(request.permissions)),
     h('div.v-code-check', h('code.v-user-code', foreign(request.userCode)), h('span.v-hint', 'The client shows the same code. Expires in ', time(request.expiresAt, {left: true}))),
     requestButtons(request));
@@ -66,7 +66,7 @@ const requestButtons = request => h('div.v-actions',
   answer(request, 'Approve', `${request.name} has access now.`, 'primary'), answer(request, 'Deny', `The request of ${request.name} is denied.`));
 
 function approvalRow(endpoint) {
-  const element = h('article.v-card.v-request', {dataset: {row: ''}, tabindex: '-1'});
+  const element = h('article.card.v-request', {dataset: {row: ''}, tabindex: '-1'});
   setApproval(element, endpoint);
   return element;
 }
@@ -77,7 +77,7 @@ function setApproval(element, endpoint) {
   element.dataset.key = key;
   fill(element, h('div', h('h3', appLink(endpoint.id)), h('p.v-sub', foreign(endpoint.kind), ', announced by ', foreign(routes[0].host ?? 'an unknown host', 80), ', first seen ', time(endpoint.firstSeenAt, {relative: true})),
     endpoint.approval === 'changed' && h('p.v-warning', icon('warning'), 'Another app answers at the approved address.')),
-  h('ul.v-plain.v-addresses', routes.map(route => h('li', h('code.v-address', foreign(addressOf(route))),
+  h('ul.plain.v-addresses', routes.map(route => h('li', h('code.v-address', foreign(addressOf(route))),
     actButton(['Approve', h('span.sr', ` ${addressOf(route)} for ${endpoint.id}`)], () => approve(endpoint.id, route), `${addressOf(route)} is approved.`)))));
 }
 
@@ -126,11 +126,11 @@ export function mountNotices(ctx) {
     const hide = () => { if (request) hidden.add(request.userCode); else waiting().forEach(one => known.add(one.id)); show(); };
     const close = h('button.icon-button', {'aria-label': 'Not now', title: 'Not now', onclick: hide}, icon('cross'));
     if (request) {
-      return h('article.v-card.v-notice', h('header.v-row', h('p', foreign(request.name, 300, 'v-strong'), ' asks for access'), close),
+      return h('article.card.v-notice', h('header.v-row', h('p', foreign(request.name, 300, 'v-strong'), ' asks for access'), close),
         permissionsView(request.permissions), h('p.v-row', h('code.v-user-code', foreign(request.userCode)), h('span.v-hint', 'The client shows the same code.')), requestButtons(request));
     }
     const [route] = openAddresses(endpoint);
-    return h('article.v-card.v-notice', h('header.v-row', h('p', foreign(titleOf(endpoint), 300, 'v-strong'), ' waits for an approval'), close),
+    return h('article.card.v-notice', h('header.v-row', h('p', foreign(titleOf(endpoint), 300, 'v-strong'), ' waits for an approval'), close),
       h('p.v-sub', h('code.v-address', foreign(addressOf(route))), ', announced by ', foreign(route.host ?? 'an unknown host')),
       h('div.v-actions', actButton('Approve', async () => { await approve(endpoint.id, route); known.add(endpoint.id); show(); }, 'Approved.', 'primary'),
         h('a.v-quiet', {href: endpointLink(endpoint.id), onclick: hide}, 'Look at it'), more > 0 && h('a', {href: '#/access', onclick: hide}, `${more} more`)));

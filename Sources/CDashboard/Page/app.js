@@ -145,7 +145,7 @@ function showSignIn(problem) {
   fill(document.getElementById('notices'));
   document.body.classList.remove('wall');
   ctx.setTitle('Sign in');
-  const message = h('p.form-problem', {role: 'alert'}, problem ? `${problem.message} ${problem.hint ?? ''}` : '');
+  const message = h('p.v-error', {role: 'alert'}, problem ? `${problem.message} ${problem.hint ?? ''}` : '');
   const field = h('input', {type: 'password', id: 'token', name: 'token', autocomplete: 'off', spellcheck: 'false', required: true,
     placeholder: 'pbg_…', 'aria-describedby': 'token-help'});
   const button = h('button', {type: 'submit'}, 'Sign in');

@@ -2,6 +2,7 @@
 import {codeLine, confirmDialog, fill, foreign, h, icon, list, notice, noticeProblem, printable, setText, setForeign, time} from './dom.js';
 import {mountAgents} from './agents.js';
 import {groupsOf, matcher, needsApproval, placeOf} from './filter.js';
+import {emptyView} from './parts.js';
 import {mountProblems} from './problems.js';
 import {deviceLink, endpointRow, leaseChip, tunnelChip, tunnelsOf, updateExtras, updateRow, updateTunnelChip} from './rows.js';
 import {api, may, path, who} from './session.js';
@@ -270,8 +271,7 @@ function showSectionHead(section, item) {
   for (const [at, tunnel] of tunnels.slice(0, 2).entries()) if (shown[at]) updateTunnelChip(shown[at], tunnel);
 }
 
-const nothingFound = (clear) => h('div.empty', h('h2', 'Nothing matches'), h('p', 'No app, phone or address has these words and states.'),
-  h('button', {onclick: clear}, 'Clear the filter'));
+const nothingFound = (clear) => emptyView('Nothing matches', 'No app, phone or address has these words and states. ', h('button', {onclick: clear}, 'Clear the filter'));
 function emptyBench() {
   return h('div.empty', h('h2', 'No app yet'),
     h('p', 'Attach an iPhone with a cable, or run a development build with a debug server on this network. It appears here by itself.'),

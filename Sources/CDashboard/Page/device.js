@@ -1,7 +1,7 @@
 // A phone: where it is attached, who has it, its apps and tunnels, its label and note, and how to connect to it.
 import {copyButton, fill, foreign, h, icon, list, notice, stateBadge, time} from './dom.js';
 import {connectCard} from './connect.js';
-import {act, actButton, endLeaseButton, field} from './parts.js';
+import {act, actButton, emptyView, endLeaseButton, field} from './parts.js';
 import {endpointRow, leaseChip, routesOf, tunnelChip, tunnelsOf, updateExtras, updateRow, updateTunnelChip} from './rows.js';
 import {api, may, path, who} from './session.js';
 import {deviceName, leaseOfDevice, refresh, store, subscribe, titleOf} from './store.js';
@@ -25,7 +25,7 @@ export function render(root, {udid}, ctx) {
     h('section.card', h('h2', 'Routes'), routes, facts),
     h('section.card', h('h2', 'Lease'), lease),
     note.element, h('section.card', h('h2', 'Tunnels'), tunnels, noTunnels), connect);
-  const missing = h('div.empty', {hidden: true}, h('h2', 'This phone is not attached'), h('p', 'The page shows it when it returns.'));
+  const missing = emptyView('This phone is not attached', 'The page shows it when it returns.');
   root.append(h('p.crumb', h('a', {href: '#/'}, 'Bench'), ' / phone'), head, missing, body);
 
   function update() {
@@ -97,7 +97,7 @@ function noteCard(udid) {
   const save = h('button', {type: 'submit', disabled: true}, 'Save');
   let shown = {label: '', note: ''};
   const isEdited = () => label.value !== shown.label || text.value !== shown.note;
-  const form = h('form.note-form', {oninput: () => { save.disabled = !isEdited(); }, onsubmit: async (event) => {
+  const form = h('form.v-form-body', {oninput: () => { save.disabled = !isEdited(); }, onsubmit: async (event) => {
     event.preventDefault();
     const next = {label: label.value.trim(), note: text.value.trim()};
     await act(save, async () => {

@@ -23,7 +23,7 @@ export const approve = (id, route) => api('PUT', path('endpoints', id, 'approval
 
 function card(heading, render) {
   const body = h('div.v-card-body');
-  const element = h('section.v-card', h('h2', heading), body);
+  const element = h('section.card', h('h2', heading), body);
   return {element, update(endpoint) {
     const content = render(endpoint);
     element.hidden = !content;
@@ -41,7 +41,7 @@ export const approvalCard = () => card('Approval', endpoint => {
   return [
     changed && h('p.v-warning', icon('warning'), 'Another app answers at the approved address. Calls are refused until you approve again.'),
     open.length > 0 && h('p', 'Patchbay does not connect to an address before an owner approves it. Compare it with the address that the app or the phone shows.'),
-    open.length > 0 && h('ul.v-plain', open.map(route => h('li.v-row',
+    open.length > 0 && h('ul.plain', open.map(route => h('li.v-row',
       h('code.v-address', foreign(addressOf(route))), route.host && h('span.v-sub', 'announced by ', foreign(route.host)),
       may('admin') && actButton(`Approve ${addressOf(route)}`, () => approve(endpoint.id, route), `${addressOf(route)} is approved.`, 'primary')))),
     open.length > 0 && !may('admin') && h('p.v-hint', 'Only an owner can approve. Command: ', h('code', `patchbay approve ${endpoint.id}`)),
@@ -80,7 +80,7 @@ export function tokenCard() {
   }}, input, h('button', {type: 'submit'}, 'Store the token'));
   const state = h('div.v-row');
   const body = h('div.v-card-body', state, form, h('p.v-hint', 'The broker stores the token sealed and sends it to this launch of the app only. No client can read it.'));
-  const element = h('section.v-card', h('h2', 'Token'), body);
+  const element = h('section.card', h('h2', 'Token'), body);
   let current = null;
   return {element, update(endpoint) {
     current = endpoint;

@@ -191,7 +191,7 @@ export function render(root, params, ctx) {
     };
     update();
     const end = subscribe('activity', update);
-    return {element: h('section.v-card', h('h2', 'Events'), body), cleanup: end};
+    return {element: h('section.card', h('h2', 'Events'), body), cleanup: end};
   }
 
   function close() {

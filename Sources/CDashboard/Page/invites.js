@@ -18,7 +18,7 @@ const DEFAULT = ['registry.read', 'endpoint.call', 'tunnel.open', 'secret.use'];
 /** One line of the list of invites. */
 export function inviteRow(invite) {
   const joined = [...store.grants.values()].filter(grant => grant.invite === invite.id);
-  return h('article.v-card.v-request', {class: invite.endReason && 'is-ended', dataset: {row: ''}, tabindex: '-1'},
+  return h('article.card.v-request', {class: invite.endReason && 'is-ended', dataset: {row: ''}, tabindex: '-1'},
     h('div', h('h3', foreign(invite.id)), h('p.v-sub', USES.find(([use]) => use === (invite.use ?? 'local'))?.[1] ?? '', invite.createdBy && [', by ', foreign(actorText(invite.createdBy))]), permissionsView(invite.permissions)),
     h('div', invite.endReason ? stateBadge('offline', {text: invite.endReason}) : h('span', 'ends in ', time(invite.expiresAt, {left: true})),
       h('span.v-sub', `${invite.useCount} of ${invite.maxUses} used`, invite.failedAttempts > 0 && `, ${invite.failedAttempts} wrong codes`), joined.length > 0 && h('span.v-sub', 'joined: ', foreign(joined.map(grant => grant.name).join(', ')))),

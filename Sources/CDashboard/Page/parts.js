@@ -13,7 +13,7 @@ export function problemView(error, retry) {
 }
 
 /** Says what would be in an empty place, and how it gets there. */
-export const emptyView = (title, ...text) => h('div.v-empty', h('p.v-empty-title', title), text.length ? h('p', text) : null);
+export const emptyView = (title, ...text) => h('div.empty', h('h2', title), text.length ? h('p', text) : null);
 
 /** Fills a view with its heading, a sentence about it, its actions on the right, and its content. */
 export const page = (root, title, facts, actions, ...content) => fill(root, h('div.v-page',
@@ -57,7 +57,7 @@ export const actButton = (label, run, done, classes) => h('button', {class: clas
 
 /** A button that asks once, and then acts. `question` is `{title, text, action}`, or a function that returns it. */
 export function dangerButton(label, question, run, done) {
-  return h('button.v-danger', {onclick: async ({currentTarget}) => {
+  return h('button.danger', {onclick: async ({currentTarget}) => {
     const asked = typeof question === 'function' ? question() : question;
     if (await confirmDialog({...asked, text: printable(asked.text, 1000), danger: true})) await act(currentTarget, run, done);
   }}, label);

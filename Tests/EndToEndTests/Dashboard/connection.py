@@ -1,4 +1,7 @@
 """Sign-in and the event stream: codes, sessions of several tabs, and a broker that goes away and returns."""
+import re
+import urllib.request
+
 from page import open_page
 
 
@@ -12,7 +15,7 @@ def code_leaves_the_address(page, base, code, used_code):
     other = page.context.browser.new_context().new_page()
     other.goto(f"{base}/#code={used_code}")
     other.wait_for_selector(".sign-in")
-    assert "code" in other.locator(".form-problem").inner_text()
+    assert "code" in other.locator(".v-error").inner_text()
     assert "code=" not in other.url
     other.close()
 
@@ -25,6 +28,25 @@ def session_of_another_tab(page, base, code):
     other.wait_for_selector("#top:not([hidden])")
     assert other.url.endswith("#/d/some-phone")
     other.close()
+
+
+def loads_compressed_and_once(page, base, code, limit):
+    """A browser loads all files with at most `limit` bytes, and takes each one from its cache the next time."""
+    with urllib.request.urlopen(f"{base}/") as answer:
+        folder = re.search(r"dashboard/\w+/", answer.read().decode())[0]
+        assert "Content-Encoding" not in answer.headers and answer.headers["Vary"] == "Accept-Encoding"
+    open_page(page, base, code)
+    # The views that the page has not shown are loaded two seconds later.
+    files = f"performance.getEntriesByType('resource').filter(({{name}}) => name.includes('{folder}'))"
+    page.wait_for_function(f"{files}.some(({{name}}) => name.endsWith('/wall.js')) && {files}.length >= 34")
+    sizes = page.evaluate(f"{files}.map(one => [one.transferSize, one.encodedBodySize, one.decodedBodySize])")
+    transfer, encoded, decoded = (sum(column) for column in zip(*sizes))
+    print(f"page: {decoded} bytes, {encoded} compressed, {transfer} with headers", flush=True)
+    assert encoded < decoded / 2 and transfer <= limit, sizes
+    page.reload()
+    page.wait_for_function(f"{files}.length >= 20")
+    again = page.evaluate(f"{files}.map(one => one.transferSize)")
+    assert not any(again), again
 
 
 def many_tabs_share_one_stream(page, base, code, count=9):

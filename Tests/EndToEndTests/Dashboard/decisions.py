@@ -39,7 +39,7 @@ def revoke(page, base, code, grant):
 def tunnel(page, base, code, endpoint):
     """A tunnel is created, shows its address, and is removed after one question."""
     open_page(page, base, code, "/tunnels")
-    page.wait_for_selector(".v-tunnels tbody tr, .v-empty")
+    page.wait_for_selector(".v-tunnels tbody tr, .empty")
     before = page.locator(".v-tunnels tbody tr").count()
     page.click("text=New tunnel…")
     page.select_option("dialog select", f"e {endpoint}")

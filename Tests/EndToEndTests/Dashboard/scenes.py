@@ -139,6 +139,7 @@ SCENES = {
     "a code works once": (used_code, True),
     "other pages": (other_pages, True),
     "first paint": (first_paint, False),
+    "transfer": (lambda page, _: connection.loads_compressed_and_once(page, BASE, code(), 150_000), False),
     "no layout shift": (lambda page, _: appearance.no_layout_shift(page, BASE, code()), False),
     "search": (lambda page, _: bench.search_and_clear(page, BASE, code(), "devicekit"), False),
     "keys": (lambda page, _: bench.keys(page, BASE, code()), False),
