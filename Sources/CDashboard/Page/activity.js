@@ -26,8 +26,8 @@ function showReport() {
   dialog({title: 'A report to attach', body: [h('p', 'This command writes the activity with its pictures into one file, without a server:'), codeLine('patchbay activity --html report.html')]});
 }
 
-/** Shows the activity, of one app if `endpoint` is given and it is no page of its own. Returns the cleanup. */
-export function mountActivity(root, {isPage = false, id = null, ...wanted}, ctx) {
+/** Shows the activity, of one app if `endpoint` is given and it is no page of its own. `host` is another host, which has it. Returns the cleanup. */
+export function mountActivity(root, {isPage = false, id = null, host = null, ...wanted}, ctx) {
   const filter = {endpoint: '', client: '', tool: '', outcome: '', text: '', ...wanted};
   const state = {selected: id, isFollowing: id === null, from: null, to: null, span: ''};
   let shown = [];
@@ -85,7 +85,8 @@ export function mountActivity(root, {isPage = false, id = null, ...wanted}, ctx)
     table.parentElement.hidden = isEmpty;
     empty.hidden = !isEmpty;
     if (isEmpty) fill(empty, store.activity.length && (isPage || filter.text || filter.tool || filter.client || filter.outcome || isLimited) ? emptyView('Nothing matches', 'No entry has these properties. ', h('button', {onclick: () => reset.click()}, 'Clear the filter'))
-      : emptyView('No activity yet', 'The calls of agents and people appear here, with what they changed and with pictures.'));
+      : host ? emptyView('The activity is at another host', 'The broker of ', foreign(host), ' keeps the calls of its apps, also those that came from here.')
+        : emptyView('No activity yet', 'The calls of agents and people appear here, with what they changed and with pictures.'));
     mark();
     // The detail of a running call changes when the call ends.
     const entry = state.selected !== null && store.activity.find(one => one.id === state.selected);

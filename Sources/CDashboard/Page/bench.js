@@ -111,7 +111,7 @@ export function render(root, {query}, ctx) {
       const place = placeOf(endpoint);
       if (!places.has(place)) {
         const device = store.devices.get(place);
-        places.set(place, (device ? deviceName(device) : endpoint.location?.deviceName ?? endpoint.location?.host) || place);
+        places.set(place, (device ? deviceName(device) : endpoint.location?.deviceName ?? endpoint.location?.host) || 'Another machine');
       }
     }
     for (const {key, button, count} of chips) {

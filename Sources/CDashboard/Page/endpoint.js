@@ -57,7 +57,7 @@ export function render(root, params, ctx) {
       if (endpoint) close();
       endpoint = null;
       return fill(root, store.loaded
-        ? emptyView('This app is not listed', 'No app has the ID ', foreign(id), '. It may have been removed, or your grant does not include it. ', h('a', {href: '#/'}, 'Back to the bench'))
+        ? emptyView('This app is not listed', 'No app has the ID ', foreign(id), '. It may have been removed, or your grant does not include it. ', id.includes('.') && ['Or the broker of the host ', foreign(id.split('.').at(-1)), ' is away. '], h('a', {href: '#/'}, 'Back to the bench'))
         : h('p.v-hint', {role: 'status'}, 'Loading…'));
     }
     if (next.id !== endpoint?.id) {
@@ -117,12 +117,12 @@ export function render(root, params, ctx) {
     fill(lease, held && [icon('lock'), held.own ? 'your lease' : foreign(held.holder), held.expiresAt && [' · ', time(held.expiresAt, {left: true})]]);
   }
 
-  function actionsOf({id: own, state, sources, approval}) {
+  function actionsOf({id: own, state, sources, approval, hostRoutes}) {
     return [
       may('tunnel.open') && state !== 'blocked' && !hasStates(endpoint) && h('button', {onclick: () => tunnelDialog(own)}, 'Tunnel…'),
       may('endpoint.call') && state !== 'blocked' && h('button', {onclick: () => leaseDialog(own)}, 'Lease…'),
       may('registry.read') && state !== 'blocked' && approval === 'approved' && actButton('Check now', () => api('POST', path('endpoints', own, 'probe')), 'The app was checked.'),
-      may('admin') && (state === 'offline' || (sources ?? []).includes('config')) && dangerButton('Remove', () => ({title: 'Remove this app?',
+      may('admin') && !hostRoutes && (state === 'offline' || (sources ?? []).includes('config')) && dangerButton('Remove', () => ({title: 'Remove this app?',
         text: `${titleOf(endpoint)} leaves the list. Its approval and its token are deleted, and its tunnels end. It returns when it is seen again.`, action: 'Remove'}),
       async () => { await api('DELETE', path('endpoints', own)); ctx.navigate('#/'); }),
     ];
@@ -171,7 +171,7 @@ export function render(root, params, ctx) {
     fill(panel);
     if (name === 'tools') endTab = mountTools(panel, endpoint.id);
     else if (name === 'states') endTab = mountStates(panel, endpoint.id);
-    else if (name === 'activity') endTab = mountActivity(panel, {endpoint: endpoint.id}, ctx);
+    else if (name === 'activity') endTab = mountActivity(panel, {endpoint: endpoint.id, host: endpoint.hostRoutes && endpoint.host?.name}, ctx);
     else {
       cards = [approvalCard(), routesCard(), tokenCard(), identityCard(), txtCard()];
       cards.forEach(card => card.update(endpoint));
