@@ -3,7 +3,8 @@ import TestSupport
 import Testing
 
 /// The page in a real browser, as a person uses it, with the broker, phones, apps and agents of the demo.
-@Suite(.needs(.root, .namespaces, .avahi, .usbmuxd, .python, .browser), .scratchFolder) struct DashboardBrowserTests {
+@Suite(.needs(.root, .namespaces, .avahi, .usbmuxd, .etcd, .python, .browser), .scratchFolder)
+struct DashboardBrowserTests {
     private let scratch = ScratchFolder.current
     private static let folder = String(#filePath.dropLast("/DashboardBrowserTests.swift".count))
 
@@ -22,7 +23,7 @@ import Testing
 
         for await _ in demo.transcript.elements() {}
         #expect(status == .exited(0), "\(demo.log)")
-        #expect(demo.output.count { $0.hasPrefix("ok: ") } >= 34)
+        #expect(demo.output.count { $0.hasPrefix("ok: ") } >= 35)
         for failure in demo.output where failure.hasPrefix("FAILED: ") { Issue.record("\(failure)") }
     }
 }

@@ -21,16 +21,18 @@ programs = []
 broker = int(os.environ.get("BROKER", 0))
 
 
-def patchbay(*arguments, text=None):
+def patchbay(*arguments, text=None, socket=None, status=0):
     environment = {**os.environ, "HOME": os.getcwd(), "XDG_STATE_HOME": ""}
+    if socket:
+        environment["PATCHBAY_SOCKET"] = socket
     done = subprocess.run(["patchbay", *arguments], input=text, text=True, capture_output=True, timeout=120, env=environment)
-    assert done.returncode == 0, (arguments, done.stdout, done.stderr)
+    assert done.returncode == status, (arguments, done.stdout, done.stderr)
     return done.stdout
 
 
-def code():
+def code(socket=None):
     """Returns a one-time code to sign in with."""
-    return patchbay("dashboard", "--no-open").split("#code=")[1].split()[0]
+    return patchbay("dashboard", "--no-open", socket=socket).split("#code=")[1].split()[0]
 
 
 def eventually(check, seconds=60):
@@ -111,6 +113,17 @@ def start_broker():
     global broker
     broker = start("patchbayd2.log", "patchbayd", "--config", "patchbay.toml", "--socket", os.environ["PATCHBAY_SOCKET"],
                    "--state-directory", f"{os.getcwd()}/state").pid
+    await_broker()
+
+
+def await_broker(socket=None):
+    """Returns when a broker answers."""
+    def answers():
+        try:
+            return patchbay("status", socket=socket)
+        except AssertionError:
+            return None
+    eventually(answers)
 
 
 def api(method, path, document=None, token=None):

@@ -20,6 +20,7 @@ import device
 import foreign
 import page as pages
 import rig
+import team
 from rig import BASE, PHONE, code
 
 SHOP, DESK = "shop-demo-iphone", "desk-desk"
@@ -130,6 +131,11 @@ def queue(page, _):
     decisions.queue_for_a_lease(page, BASE, code(), SHOP, take, lambda client, id: rig.api("DELETE", f"/v1/leases/{id}", token=tokens[client]))
 
 
+def other_host(page, bench_):
+    team.start()
+    team.foreign_host(page, bench_.screen, bench_.received, PHONE)
+
+
 def views(bench_):
     return ("/", f"/e/{bench_.screen}", f"/e/{SHOP}?tab=tools", f"/d/{PHONE}", "/activity", "/access", "/tunnels", "/leases", "/use", "/wall")
 
@@ -172,6 +178,7 @@ SCENES = {
     "narrow": (lambda page, it: appearance.fits(page, BASE, code(), views(it), (360,)), False),
     "axe": (lambda page, it: appearance.accessible(page, BASE, code(), views(it)), False),
     "restart": (lambda page, _: connection.disconnected_and_back(page, BASE, code(), rig.stop_broker, rig.start_broker), True),
+    "other host": (other_host, True),
 }
 
 
