@@ -40,9 +40,10 @@ struct ActivityHistory: Sendable {
 
     /// Adds an entry, whose number is higher than that of all others.
     mutating func append(_ record: ActivityRecord) {
-        if records.count == capacity { removeOne() }
         records[record.entry.id] = record
         shares[record.holder, default: Share()].entries.append(record.entry.id)
+        // The new entry counts, so that of equal holders the one that adds loses its own.
+        if records.count > capacity { removeOne() }
     }
 
     /// Changes a kept entry, and drops pictures until the rest fits.
