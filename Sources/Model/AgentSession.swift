@@ -15,15 +15,12 @@ package struct AgentSession: Hashable, Sendable, Codable, Identifiable {
 
     /// A running call of a tool.
     package struct Call: Hashable, Sendable, Codable {
-        /// The ID of the call in the activity. Nil if no activity is recorded.
-        package var activity: Int?
         package let tool: SanitizedText
         /// The called endpoint. Nil for a tool of the broker itself.
         package let endpoint: EndpointID?
         package let startedAt: Date
 
-        package init(activity: Int? = nil, tool: SanitizedText, endpoint: EndpointID?, startedAt: Date) {
-            self.activity = activity
+        package init(tool: SanitizedText, endpoint: EndpointID?, startedAt: Date) {
             self.tool = tool
             self.endpoint = endpoint
             self.startedAt = startedAt

@@ -24,7 +24,7 @@ extension OpenAPISchemas {
           "endpoint":{"$ref":"#/components/schemas/EndpointID"},
           "startedAt":{"$ref":"#/components/schemas/Date"},"lastCallAt":{"$ref":"#/components/schemas/Date"},
           "calls":{"type":"integer"},"inFlight":{"type":"array","items":{"type":"object",
-            "required":["tool","startedAt"],"properties":{"activity":{"type":"integer"},"tool":{"type":"string"},
+            "required":["tool","startedAt"],"properties":{"tool":{"type":"string"},
               "endpoint":{"$ref":"#/components/schemas/EndpointID"},
               "startedAt":{"$ref":"#/components/schemas/Date"}}}}}},
         "AgentList":{"type":"object","required":["schema","agents"],"properties":{

@@ -13,7 +13,7 @@ function card(agent) {
 
 function update(element, agent) {
   const [call, more] = [agent.inFlight?.[0], (agent.inFlight?.length ?? 0) - 1];
-  const key = call ? `${call.activity}+${more}` : '';
+  const key = call ? `${call.tool} ${call.startedAt}+${more}` : '';
   if (element.call !== key) {
     element.call = key;
     element.children[2].replaceChildren(...(call ? [stateBadge('running', {label: false}), h('span.mono', printable(call.tool, 60)),
