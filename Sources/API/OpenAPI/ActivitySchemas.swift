@@ -13,8 +13,8 @@ enum ActivitySchemas {
           "client":{"$ref":"#/components/schemas/ActivityClient"},"tool":{"type":"string"},
           "arguments":{"type":"object","additionalProperties":true,"description":"without secrets, about 2 kB at most"},
           "waitMilliseconds":{"type":"integer","description":"the wait for a lease"},
-          "durationMilliseconds":{"type":["integer","null"],"description":"null while the call runs"},
-          "outcome":{"enum":["running","ok","error","refused","cancelled","unknown"]},
+          "durationMilliseconds":{"type":["integer","null"],"description":"null until the call ends"},
+          "outcome":{"enum":["waiting","running","ok","error","refused","cancelled","unknown"]},
           "result":{"type":"object","required":["text","bytes"],"properties":{
             "text":{"type":"string","description":"the first 2 kB, without secrets"},"bytes":{"type":"integer"}}},
           "picture":{"type":"object","required":["bytes","type"],"properties":{

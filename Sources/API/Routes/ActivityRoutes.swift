@@ -20,7 +20,10 @@ enum ActivityRoutes {
         .integer("limit", "Number of entries, the newest ones, at most 1,000; default 500"),
         .string("endpoint", "Only entries of this endpoint"),
         .string("grant", "Only calls of this grant"),
-        .string("outcome", "Only calls with this outcome: running, ok, error, refused, cancelled, unknown; or failed"),
+        .string(
+            "outcome",
+            "Only calls with this outcome: waiting, running, ok, error, refused, cancelled, unknown; or failed"
+        ),
     ]
 
     static let pictureQuery: [APIRoute.Query] = [

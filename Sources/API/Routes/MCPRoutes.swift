@@ -61,7 +61,16 @@ enum MCPRoutes {
         let body = try await request.bytes(upTo: MCPHTTPRequest.bodyLimit)
         let toolCall = try ToolCallRequest(body)
         // Naming an endpoint does not approve the endpoint.
-        try await request.requireApproval(of: endpoint)
+        do { try await request.requireApproval(of: endpoint) } catch {
+            request.services.mcp.activity?.log.refuse(
+                toolCall.tool,
+                toolCall.arguments,
+                at: endpoint.id,
+                for: request.principal,
+                as: .notApproved
+            )
+            throw error
+        }
         let appCall = ToolCall(
             toolCall.tool,
             of: endpoint,

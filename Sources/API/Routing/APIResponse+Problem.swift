@@ -66,10 +66,14 @@ extension APIResponse {
 extension AppError {
     /// The error as an HTTP problem of an endpoint.
     func problem(at id: EndpointID) -> Problem {
-        if case .refused(_, let problem) = self { return problem }
+        switch self {
+        case .refused(_, let problem), .leaseRefused(let problem): return problem
+        default: break
+        }
         let code: Problem.Code =
             switch self {
-            case .unreachable, .noHandshake, .permissionChanged, .timedOut, .responseLost, .refused: .unavailable
+            case .unreachable, .noHandshake, .permissionChanged, .timedOut, .responseLost, .refused, .leaseRefused:
+                .unavailable
             case .accessEnded, .notApproved, .mismatch, .tokenRequired, .forbidden, .toolNotAllowed: .forbidden
             case .invalidArguments: .badRequest
             case .notMCP, .invalidResponse: .conflict

@@ -14,7 +14,7 @@ package final class ActivityLog: Service {
     /// A call in progress, for `end`.
     package struct RunningCall: Sendable {
         fileprivate let id: UInt64
-        fileprivate let start: ContinuousClock.Instant
+        fileprivate var start: ContinuousClock.Instant
         fileprivate let device: UDID?
         fileprivate let grant: String?
         fileprivate let redactor: SecretRedactor
@@ -85,7 +85,7 @@ extension ActivityLog {
     ///   - id: The endpoint.
     ///   - principal: The client.
     ///   - agent: The program of the client, as it calls itself.
-    ///   - wait: The time for which the client waited for a lease before.
+    ///   - isWaiting: True if the call waits for a lease first, until `start`.
     /// - Returns: The call, to pass to `end`.
     package func begin(
         _ tool: String,
@@ -93,12 +93,10 @@ extension ActivityLog {
         at id: EndpointID,
         for principal: Principal,
         agent: SanitizedText? = nil,
-        wait: Duration = .zero
+        isWaiting: Bool = false
     ) -> RunningCall {
         let redactor = SecretRedactor(known: secrets())
-        let (kept, client, date) = (
-            redactor.arguments(arguments), ActivityEntry.Client(principal, agent), now() - wait / .seconds(1)
-        )
+        let (kept, client, date) = (redactor.arguments(arguments), ActivityEntry.Client(principal, agent), now())
         let name = SanitizedText(redactor.text(tool, limit: 128), limit: 128)
         let (number, device) = state.withLock { state in
             let app = state.apps[id]
@@ -107,13 +105,29 @@ extension ActivityLog {
                 client: client,
                 tool: name,
                 arguments: kept,
-                waitMilliseconds: wait.milliseconds
+                outcome: isWaiting ? .waiting : .running
             )
             let name = app?.name ?? SanitizedText(id.text)
             state.append(\.calls, .call(call), of: ActivityHistory.Holder(principal), at: id, name, date)
             return (state.newest, app?.device)
         }
         return RunningCall(id: number, start: .now, device: device, grant: client.grant, redactor: redactor)
+    }
+
+    /// Records that a call has waited for its lease and now runs.
+    ///
+    /// - Returns: The call, to pass to `end`.
+    package func start(_ call: RunningCall) -> RunningCall {
+        var started = call
+        started.start = .now
+        state.withLock { state in
+            state.revision += 1
+            let revision = state.revision
+            let wait = call.start.duration(to: started.start)
+            guard state.calls.update(call.id, { $0.start(after: wait, revision: revision) }) else { return }
+            for subscriber in state.subscribers.values { subscriber.yield() }
+        }
+        return started
     }
 
     /// Records the end of a call.
@@ -136,6 +150,17 @@ extension ActivityLog {
             guard isKept else { return }
             for subscriber in state.subscribers.values { subscriber.yield() }
         }
+    }
+
+    /// Records a call that the broker refuses before it reaches the proxy of apps.
+    package func refuse(
+        _ tool: String,
+        _ arguments: JSONObject,
+        at id: EndpointID,
+        for principal: Principal,
+        as error: AppError
+    ) {
+        end(begin(tool, arguments, at: id, for: principal), .failure(error))
     }
 
     /// Runs a call and records it.

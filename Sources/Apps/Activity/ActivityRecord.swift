@@ -24,6 +24,13 @@ package struct ActivityRecord: Sendable {
         self.revision = revision
     }
 
+    /// Records that the call has waited and now runs.
+    mutating func start(after wait: Duration, revision: UInt64) {
+        guard var call = entry.call else { return }
+        (call.outcome, call.waitMilliseconds) = (.running, wait.milliseconds)
+        replace(call, revision: revision)
+    }
+
     mutating func end(
         _ outcome: ActivityEntry.Outcome,
         _ result: ActivityEntry.Result?,
@@ -32,15 +39,19 @@ package struct ActivityRecord: Sendable {
         revision: UInt64
     ) {
         guard var call = entry.call else { return }
-        (call.outcome, call.result, call.durationMilliseconds) = (outcome, result, milliseconds)
-        entry = ActivityEntry(
-            id: entry.id,
-            at: entry.at,
-            endpoint: entry.endpoint,
-            app: entry.app,
-            content: .call(call)
-        )
+        if call.outcome == .waiting {
+            // It never ran.
+            (call.waitMilliseconds, call.durationMilliseconds) = (milliseconds, 0)
+        } else {
+            call.durationMilliseconds = milliseconds
+        }
+        (call.outcome, call.result) = (outcome, result)
+        replace(call, revision: revision)
         self.picture = picture
+    }
+
+    private mutating func replace(_ call: ActivityEntry.Call, revision: UInt64) {
+        entry = entry.with(call)
         self.revision = revision
     }
 
@@ -57,13 +68,14 @@ package struct ActivityRecord: Sendable {
     package var described: ActivityEntry {
         guard let picture, var call = entry.call else { return entry }
         call.picture = picture.facts
-        return ActivityEntry(
-            id: entry.id,
-            at: entry.at,
-            endpoint: entry.endpoint,
-            app: entry.app,
-            content: .call(call)
-        )
+        return entry.with(call)
+    }
+}
+
+extension ActivityEntry {
+    /// Returns the entry with another content.
+    fileprivate func with(_ call: Call) -> ActivityEntry {
+        ActivityEntry(id: id, at: at, endpoint: endpoint, app: app, content: .call(call))
     }
 }
 
@@ -99,7 +111,7 @@ extension ActivityEntry.Outcome {
     /// The codes of calls that the broker did not send (`AppError.code`).
     private static let refusals: Set = [
         "not-approved", "changed", "token-required", "not-permitted", "invalid-arguments", "busy", "permission-changed",
-        "leased",
+        "leased", "lease-refused",
     ]
 }
 

@@ -39,6 +39,8 @@ package enum AppError: Error, Hashable, Sendable {
     case accessEnded
     /// Nothing was delivered, because another client has the lease and the request may change the app.
     case leased(LeaseConflict)
+    /// Nothing was delivered, because the lease that the call asked for is not possible.
+    case leaseRefused(Problem)
     /// The request was delivered and the app was silent for this long.
     case timedOut(seconds: Int, cause: String? = nil)
     /// The request was delivered and the stream ended before the response.
@@ -78,6 +80,7 @@ extension AppError {
         case .permissionChanged: "permission-changed"
         case .accessEnded: "access-ended"
         case .leased: "leased"
+        case .leaseRefused: "lease-refused"
         case .timedOut: "timeout"
         case .responseLost: "response-lost"
         case .refused(_, let problem): problem.code.rawValue
@@ -90,7 +93,7 @@ extension AppError {
         switch self {
         case .timedOut, .responseLost, .invalidResponse, .accessEnded: true
         case .unreachable, .notApproved, .mismatch, .tokenRequired, .forbidden, .toolNotAllowed, .invalidArguments,
-            .notMCP, .busy, .noHandshake, .permissionChanged, .leased, .refused:
+            .notMCP, .busy, .noHandshake, .permissionChanged, .leased, .leaseRefused, .refused:
             false
         }
     }
@@ -170,6 +173,7 @@ extension AppError {
         case .accessEnded:
             "the call was cancelled, because \(id) was removed or its approval was revoked; the app may have received it"
         case .leased(let conflict): "the call was not sent: \(conflict)"
+        case .leaseRefused(let problem): "\(id) cannot be leased: \(problem.detail)"
         case .timedOut(let seconds, _): "\(id) has not answered within \(seconds) s"
         case .responseLost: "delivered, result unknown: \(id) closed the connection before its response"
         case .refused(_, let problem): problem.detail
@@ -216,6 +220,7 @@ extension AppError {
         case (_, .appAgent) where code == Problem.Code.leased.rawValue:
             "read-only tools work meanwhile; call again later"
         case (.leased, _): "read-only tools work meanwhile; `patchbay lease \(id) --wait 5m` waits for it"
+        case (.leaseRefused(let problem), _): problem.hint ?? "call without a lease"
         case (.timedOut, .brokerAgent):
             "the app may be working or paused at a breakpoint; timeoutSeconds sets a longer limit"
         case (.timedOut, .appAgent): "the app may be working or paused at a breakpoint"

@@ -170,12 +170,20 @@ extension AppProxy {
 extension AppProxy {
     package func call(_ call: ToolCall, of principal: Principal) async throws(AppError) -> JSONObject {
         guard let log = context.activity, !Self.isReadByPage(call, of: principal) else {
-            return try await send(call, of: principal)
+            return try await send(try await call.leased(context.clock), of: principal)
         }
-        let id = call.endpoint.id
-        let running = log.begin(call.tool, call.arguments, at: id, for: principal, agent: call.agent, wait: call.waited)
+        var running = log.begin(
+            call.tool,
+            call.arguments,
+            at: call.endpoint.id,
+            for: principal,
+            agent: call.agent,
+            isWaiting: call.takeLease != nil
+        )
         do throws(AppError) {
-            let result = try await send(call, of: principal)
+            let leased = try await call.leased(context.clock)
+            if call.takeLease != nil { running = log.start(running) }
+            let result = try await send(leased, of: principal)
             log.end(running, .success(result))
             return result
         } catch {

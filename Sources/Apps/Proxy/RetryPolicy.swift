@@ -49,7 +49,7 @@ struct RetryPolicy: Sendable {
         // Waiting brings no token to an app that never had one, or that rejected it.
         case .tokenRequired(.missing), .tokenRequired(.rejected), .notApproved, .mismatch, .forbidden, .toolNotAllowed,
             .invalidArguments, .notMCP, .busy, .noHandshake,
-            .timedOut, .invalidResponse, .leased, .refused, .accessEnded:
+            .timedOut, .invalidResponse, .leased, .leaseRefused, .refused, .accessEnded:
             return .giveUp
         }
     }

@@ -10,7 +10,7 @@ package struct ToolCall: Sendable {
     /// The wait time for an unreachable app; 10 s by default.
     package let wait: Duration
     /// The timeout of the whole call; nil means 15 s without a byte, since an app at a breakpoint is silent.
-    package let timeout: Duration?
+    package private(set) var timeout: Duration?
     /// The maximum image edge in the result, in pixels; 0 keeps the original, as a link.
     package let maxPixels: Int
     /// The format of the images in the result; nil for any.
@@ -18,8 +18,8 @@ package struct ToolCall: Sendable {
     package let notify: (@Sendable (RPCNotification) -> Void)?
     /// The program of the client, as it calls itself, for the activity.
     package let agent: SanitizedText?
-    /// The time for which the client waited for a lease before the call.
-    package let waited: Duration
+    /// Takes the lease that the call begins with, within the timeout; nil without one.
+    package let takeLease: (@Sendable () async throws(AppError) -> Void)?
 
     package init(
         _ tool: String,
@@ -31,7 +31,7 @@ package struct ToolCall: Sendable {
         imageFormat: ImageFormat? = nil,
         notify: (@Sendable (RPCNotification) -> Void)? = nil,
         agent: SanitizedText? = nil,
-        waited: Duration = .zero
+        takeLease: (@Sendable () async throws(AppError) -> Void)? = nil
     ) {
         self.endpoint = endpoint
         self.tool = tool
@@ -42,7 +42,20 @@ package struct ToolCall: Sendable {
         self.imageFormat = imageFormat
         self.notify = notify
         self.agent = agent
-        self.waited = waited
+        self.takeLease = takeLease
+    }
+
+    /// Waits for the lease of the call.
+    ///
+    /// - Returns: The call with the rest of its timeout, at least one second.
+    /// - Throws: The reason why there is no lease.
+    package func leased(_ clock: any Clock<Duration>) async throws(AppError) -> ToolCall {
+        guard let takeLease else { return self }
+        let watch = ElapsedTimer(clock)
+        try await takeLease()
+        var call = self
+        call.timeout = timeout.map { max($0 - watch.elapsed, .seconds(1)) }
+        return call
     }
 }
 

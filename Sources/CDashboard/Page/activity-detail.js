@@ -7,6 +7,9 @@ import {codeBlock} from './result.js';
 import {endpointLink} from './rows.js';
 import {rememberArguments} from './tools.js';
 
+/** Returns whether a call has not ended. */
+export const isOpen = ({outcome}) => outcome === 'waiting' || outcome === 'running';
+
 const LIMIT = 60;
 const pictures = new Map();
 
@@ -47,7 +50,7 @@ export function detailView(entry, {onStep, onClose, onChoose}) {
     h('dl.v-pairs',
       pair('App', appLink), isCall && pair('Client', clientView(entry.client)), pair('At', h('span', clockText(entry.at), h('span.v-hint', `.${String(new Date(entry.at).getMilliseconds()).padStart(3, '0')}`))),
       isCall && entry.waitMilliseconds > 0 && pair('Waited', duration(entry.waitMilliseconds)),
-      isCall && pair('Took', entry.outcome === 'running' ? 'still running' : duration(entry.durationMilliseconds)),
+      isCall && pair('Took', isOpen(entry) ? `still ${entry.outcome}` : duration(entry.durationMilliseconds)),
       entry.device && pair('Phone', phoneLink({udid: entry.device}))));
 
   const {before, after} = picturesAround(entry, store.activity);

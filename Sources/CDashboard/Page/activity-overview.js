@@ -2,7 +2,7 @@
 import {h} from './dom.js';
 
 const HEIGHT = 44;
-const COLOURS = {ok: '--v-ok', error: '--v-error', refused: '--v-refused', running: '--v-running', cancelled: '--v-idle', unknown: '--v-idle'};
+const COLOURS = {ok: '--v-ok', error: '--v-error', refused: '--v-refused', running: '--v-running', waiting: '--v-refused', cancelled: '--v-idle', unknown: '--v-idle'};
 
 export function mountOverview({onSelect}) {
   const canvas = h('canvas.v-overview', {'aria-hidden': 'true', title: 'Drag to select a time span, double-click for all'});

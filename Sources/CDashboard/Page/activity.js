@@ -2,12 +2,12 @@
 import {codeLine, dialog, duration, fill, foreign, h, icon, list, printable, setState, setText, stateBadge, time} from './dom.js';
 import {store, subscribe, titleOf} from './store.js';
 import {emptyView, isTyping, select} from './parts.js';
-import {detailView, pictureOf} from './activity-detail.js';
+import {detailView, isOpen, pictureOf} from './activity-detail.js';
 import {mountOverview} from './activity-overview.js';
 
 export const title = 'Activity';
 
-const OUTCOMES = ['running', 'ok', 'error', 'refused', 'cancelled', 'unknown'];
+const OUTCOMES = ['waiting', 'running', 'ok', 'error', 'refused', 'cancelled', 'unknown'];
 const SPANS = [['', 'All times'], ['60', '1 minute'], ['600', '10 minutes'], ['3600', '1 hour'], ['86400', '1 day']];
 // Times in CSS are seconds from here, because a float has too few digits for milliseconds since 1970.
 const base = Date.now();
@@ -103,7 +103,7 @@ export function mountActivity(root, {isPage = false, id = null, host = null, ...
     const last = Math.max(...found.slice(-20).map(endOf), first + 1000);
     return [first, last + (last - first) * 0.02];
   }
-  const endOf = entry => entry.outcome === 'running' ? Date.now() : Date.parse(entry.at) + (entry.waitMilliseconds ?? 0) + (entry.durationMilliseconds ?? 0);
+  const endOf = entry => isOpen(entry) ? Date.now() : Date.parse(entry.at) + (entry.waitMilliseconds ?? 0) + (entry.durationMilliseconds ?? 0);
 
   function showOptions() {
     for (const control of selects) {
@@ -152,7 +152,7 @@ export function mountActivity(root, {isPage = false, id = null, host = null, ...
     if (entry.kind !== 'call') return;
     const [, , , , badge, took, track] = element.children;
     setState(badge, entry.outcome);
-    setText(took, entry.outcome === 'running' ? '…' : duration(entry.durationMilliseconds));
+    setText(took, isOpen(entry) ? '…' : duration(entry.durationMilliseconds));
     const bar = track.firstChild;
     bar.className = `v-bar is-${OUTCOMES.includes(entry.outcome) ? entry.outcome : 'unknown'}`;
     const [wait, run] = [entry.waitMilliseconds ?? 0, entry.durationMilliseconds ?? 0];
@@ -242,7 +242,7 @@ export function mountActivity(root, {isPage = false, id = null, host = null, ...
     if (document.hidden) return;
     const now = Date.now();
     // Only on the running bars: an inherited property of the list would restyle all its rows.
-    for (const bar of rows.querySelectorAll('.v-bar.is-running')) bar.style.setProperty('--now', String((now - base) / 1000));
+    for (const bar of rows.querySelectorAll('.v-bar.is-running, .v-bar.is-waiting')) bar.style.setProperty('--now', String((now - base) / 1000));
     if (state.span && state.from === null) rows.style.setProperty('--from', String((now - Number(state.span) * 1000 - base) / 1000));
   }, 250);
   setFollowing(state.isFollowing);

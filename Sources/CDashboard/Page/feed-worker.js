@@ -149,9 +149,9 @@ export class Stream {
     }
   }
 
-  // The stream has changes only. After a break, entries that were still running are asked for again.
+  // The stream has changes only. After a break, entries that had not ended are asked for again.
   async loadActivity() {
-    const running = [...this.activity.values()].find((entry) => entry.outcome === 'running');
+    const running = [...this.activity.values()].find((entry) => entry.outcome === 'running' || entry.outcome === 'waiting');
     const after = (running?.id ?? (Math.max(-1, ...this.activity.keys()) + 1)) - 1;
     try {
       const response = await fetch(`/v1/activity?limit=${ACTIVITY_LIMIT}${after >= 0 ? `&after=${after}` : ''}`,

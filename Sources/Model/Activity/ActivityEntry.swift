@@ -11,6 +11,8 @@ package struct ActivityEntry: Hashable, Sendable, Identifiable {
     }
 
     package enum Outcome: String, Hashable, Sendable, CaseIterable {
+        /// The call waits for a lease.
+        case waiting
         case running
         case ok
         /// The app reported a failure, or was not reached.
@@ -22,7 +24,10 @@ package struct ActivityEntry: Hashable, Sendable, Identifiable {
         case unknown
 
         /// True for a call that ended without success.
-        package var isFailure: Bool { self != .running && self != .ok }
+        package var isFailure: Bool { !isOpen && self != .ok }
+
+        /// True for a call that has not ended.
+        package var isOpen: Bool { self == .waiting || self == .running }
     }
 
     /// The client of a call.
@@ -85,7 +90,7 @@ package struct ActivityEntry: Hashable, Sendable, Identifiable {
         package var arguments: JSONObject
         /// The time for which the call waited for a lease.
         package var waitMilliseconds: Int
-        /// Nil while the call runs.
+        /// The duration without the wait; nil until the call ends.
         package var durationMilliseconds: Int?
         package var outcome: Outcome
         package var result: Result?

@@ -26,6 +26,7 @@ package struct TeamAppCaller: AppCaller {
 
     package func call(_ call: ToolCall, of principal: Principal) async throws(AppError) -> JSONObject {
         guard let host = call.endpoint.id.host else { return try await local.call(call, of: principal) }
+        let call = try await call.leased(ContinuousClock())
         let timeout = TeamProxy.timeout(ofCall: call.timeout, wait: call.wait)
         return try await Self.answer(of: host) {
             try await proxy.broker(of: host, for: principal, within: timeout).tools.call(

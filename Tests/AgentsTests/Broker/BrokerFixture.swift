@@ -22,7 +22,14 @@ final class FakeAppCaller: AppCaller {
     /// The token that the apps accept; nil if they are unreachable.
     let secret = Mutex<String?>(nil)
 
-    init(result: JSONObject = ["content": [["type": "text", "text": "tapped"]], "own": 1]) { self.result = result }
+    private let clock: any Clock<Duration>
+
+    init(
+        result: JSONObject = ["content": [["type": "text", "text": "tapped"]], "own": 1],
+        clock: any Clock<Duration>
+    ) {
+        (self.result, self.clock) = (result, clock)
+    }
 
     var calls: [ToolCall] { received.withLock { $0 } }
 
@@ -57,7 +64,8 @@ final class FakeAppCaller: AppCaller {
     func requiresSecret(_ endpoint: Endpoint) -> Bool { false }
     func describingDeviations(_ endpoints: [Endpoint]) -> [Endpoint] { endpoints }
 
-    func call(_ call: ToolCall, of principal: Principal) async -> JSONObject {
+    func call(_ call: ToolCall, of principal: Principal) async throws(AppError) -> JSONObject {
+        let call = try await call.leased(clock)
         received.withLock { $0.append(call) }
         return result
     }
@@ -161,7 +169,7 @@ struct BrokerFixture: Sendable {
     static let owner = TransportFixture.principal
 
     let registry: EndpointRegistry
-    let apps = FakeAppCaller()
+    let apps: FakeAppCaller
     let approvals = FakeEndpointApprovals()
     let tunnels = FakeTunnels()
     let leases: LeaseService
@@ -182,6 +190,7 @@ struct BrokerFixture: Sendable {
             now: { Date(timeIntervalSince1970: 1_795_000_000) }
         )
         let (registry, probe) = (registry, probe)
+        apps = FakeAppCaller(clock: clock)
         leases = LeaseService(clock: clock, now: { Date(timeIntervalSince1970: 1_795_000_000) })
         handler = BrokerRequestHandler(
             list: remote.map { TeamEndpoints(registry, $0) } ?? registry,

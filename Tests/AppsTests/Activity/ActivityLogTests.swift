@@ -46,12 +46,12 @@ import Testing
 
     @Test func `a call is listed while it runs, and changes when it ends`() async throws {
         let log = Self.log()
-        let call = log.begin("tap", ["x": 1], at: "shop-iphone", for: Self.owner, wait: .seconds(2))
+        let call = log.begin("tap", ["x": 1], at: "shop-iphone", for: Self.owner)
         let (running, revision) = await log.entries(for: Self.owner)
 
         log.end(call, .success(["content": [["type": "text", "text": "tapped"]]]))
 
-        #expect(running.map(\.entry.call?.outcome) == [.running] && running[0].entry.call?.waitMilliseconds == 2_000)
+        #expect(running.map(\.entry.call?.outcome) == [.running])
         let ended = try #require(await log.entries(for: Self.owner).entries.first)
         #expect(ended.revision > revision && ended.entry.id == running[0].entry.id)
         #expect(ended.entry.call?.outcome == .ok && ended.entry.call?.result?.text == "tapped")
@@ -178,6 +178,35 @@ import Testing
         #expect(ActivityPage(page.json)?.json == page.json)
     }
 
+    @Test func `a call that waits for a lease is listed from its beginning to its end`() async throws {
+        let app = ScriptedApp.appReveal { _ in .result(["content": [["type": "text", "text": "done"]]]) }
+        let fixture = AppProxyFixture(app)
+        let shop = try #require(await fixture.appear())
+        let (turn, next) = AsyncStream.makeStream(of: Bool.self)
+        let waiting = ToolCall(
+            "tap",
+            of: shop,
+            takeLease: { () async throws(AppError) in
+                for await isGranted in turn {
+                    guard isGranted else { throw .leaseRefused(Problem(.limit, "there are too many leases")) }
+                    return
+                }
+            }
+        )
+
+        async let first = fixture.call(waiting, of: fixture.owner)
+        while await fixture.calls().map(\.outcome) != [.waiting] { try await Task.sleep(for: .milliseconds(5)) }
+        next.yield(true)
+        #expect(await !first.isError)
+        next.yield(false)
+        let refused = await fixture.call(waiting, of: fixture.owner)
+
+        #expect(refused.text.contains("shop cannot be leased: there are too many leases"))
+        let calls = await fixture.calls()
+        #expect(calls.map(\.outcome) == [.ok, .refused] && app.calls.count == 1)
+        #expect(calls.first.map { $0.waitMilliseconds >= 5 } == true && calls.last?.durationMilliseconds == 0)
+    }
+
     @Test func `calls of both ways to an app are recorded, with the error of a refused one`() async throws {
         let app = ScriptedApp.appReveal { _ in .result(["content": [["type": "text", "text": "done"]]]) }
         let fixture = AppProxyFixture(app)
@@ -188,9 +217,16 @@ import Testing
         _ = try await fixture.leases.take(shop, for: .holder(of: "g", [.endpointCall]), seconds: 60)
         _ = await fixture.call(ToolCall("tap", of: shop), of: fixture.owner)
 
-        let calls = await fixture.activity.entries(for: fixture.owner).entries.compactMap(\.entry.call)
+        let calls = await fixture.calls()
 
         #expect(calls.map(\.outcome) == [.ok, .ok, .refused])
         #expect(calls.first?.arguments == ["token": "[removed]"] && calls.first?.result?.text == "done")
+    }
+}
+
+extension AppProxyFixture {
+    /// The calls in the activity.
+    fileprivate func calls() async -> [ActivityEntry.Call] {
+        await activity.entries(for: owner).entries.compactMap(\.entry.call)
     }
 }

@@ -50,15 +50,9 @@ struct EndpointCallTool: BrokerTool {
         let lease = try request[Self.lease]
         var timeout: Duration? = try request[Self.timeout].map { .seconds($0) }
         timeout = await listIfUnknown(endpoint, principal, within: timeout)
-        let watch = ElapsedTimer(clock)
-        var waited = Duration.zero
-        if let lease, lease > 0 {
-            timeout = try await take(for: lease, endpoint, principal, within: timeout)
-            waited = watch.elapsed
-        }
         let result: Result<ToolResult, ToolError>
         do throws(ToolError) {
-            result = .success(try await self.call(name, of: endpoint, request, for: principal, within: timeout, waited))
+            result = .success(try await self.call(name, of: endpoint, request, for: principal, within: timeout, lease))
         } catch { result = .failure(error) }
         // Also after a failed call: the agent asked for the end.
         if lease == 0 { await leases.release(endpoint, by: principal) }
@@ -71,8 +65,14 @@ struct EndpointCallTool: BrokerTool {
         _ request: ToolRequest,
         for principal: Principal,
         within timeout: Duration?,
-        _ waited: Duration
+        _ lease: Int?
     ) async throws(ToolError) -> ToolResult {
+        var takeLease: (@Sendable () async throws(AppError) -> Void)?
+        if let lease, lease > 0 {
+            takeLease = { () async throws(AppError) in
+                try await take(for: lease, endpoint, principal, within: timeout ?? Self.standardWait)
+            }
+        }
         let call = ToolCall(
             name,
             of: endpoint,
@@ -82,7 +82,7 @@ struct EndpointCallTool: BrokerTool {
             maxPixels: try request[Self.maxPixels] ?? 1_568,
             notify: request.notify,
             agent: request.agent,
-            waited: waited
+            takeLease: takeLease
         )
         do { return ToolResult(forwarding: try await apps.call(call, of: principal)) } catch {
             return ToolResult(forwarding: error.result(for: .brokerAgent, at: endpoint.id))
@@ -107,26 +107,21 @@ struct EndpointCallTool: BrokerTool {
         return timeout.map { max($0 - watch.elapsed, .seconds(1)) }
     }
 
-    /// Takes or renews the lease. The wait is a part of the timeout.
-    ///
-    /// - Returns: The rest of the timeout, at least one second; nil without a timeout.
+    /// Takes or renews the lease.
     private func take(
         for seconds: Int,
         _ endpoint: Endpoint,
         _ principal: Principal,
-        within timeout: Duration?
-    ) async throws(ToolError) -> Duration? {
-        let watch = ElapsedTimer(clock)
+        within wait: Duration
+    ) async throws(AppError) {
         do {
-            let wait = timeout ?? Self.standardWait
             _ = try await leases.take(endpoint, for: principal, seconds: seconds, wait: wait, note: nil, renewing: nil)
         } catch AccessError.leased(let conflict) {
-            throw ToolError(AppError.leased(conflict).message(for: .brokerAgent, at: endpoint.id))
+            throw .leased(conflict)
         } catch let problem as Problem {
-            throw ToolError("\(endpoint.id) cannot be leased: \(problem.detail)")
+            throw .leaseRefused(problem)
         } catch {
-            throw ToolError("\(endpoint.id) cannot be leased: \(error)")
+            throw .leaseRefused(Problem(.unavailable, "\(error)"))
         }
-        return timeout.map { max($0 - watch.elapsed, .seconds(1)) }
     }
 }
