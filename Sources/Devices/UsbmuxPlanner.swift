@@ -20,7 +20,10 @@ package struct UsbmuxPlanner: ConnectPlanner {
         guard case .usb(let route) = route else {
             throw DialError(.noRoute, "\(route) is not a USB route; dial it over the network")
         }
-        guard route.port != 0 else {
+        guard case .port(let port) = route.socket else {
+            throw DialError(.failed, "\(route.udid) is an iPhone, which has no abstract sockets; give a port")
+        }
+        guard port != 0 else {
             throw DialError(.failed, "port 0 is not a valid port; give the port that the app listens on")
         }
         let handle = try await monitor.handle(of: route.udid)

@@ -30,6 +30,10 @@ import Testing
         #expect(throws: (any Error).self) { try Patchbay.parseAsRoot(["forward", "22", "-d", "a", "-e", "b"]) }
         #expect(throws: (any Error).self) { try Patchbay.parseAsRoot(["forward"]) }
         #expect(throws: Never.self) { try Patchbay.parseAsRoot(["forward", "--endpoint", "b"]) }
+        for words in [["--list"], ["--list", "--json"], ["--remove", "tcp:7777"]] {
+            #expect(throws: Never.self) { try Patchbay.parseAsRoot(["forward"] + words) }
+            #expect(throws: (any Error).self) { try Patchbay.parseAsRoot(["forward", "22"] + words) }
+        }
         #expect(throws: Never.self) { try Patchbay.parseAsRoot(["forward", "1:2", "3:4", "-s", "::1", "--detach"]) }
     }
 
@@ -278,6 +282,7 @@ import Testing
                 == "127.0.0.1:43211 -> 00008101-000123456789ABCD:22 (t3) waiting: the phone is not plugged in"
         )
         #expect(EphemeralTunnels.fixed(spec, tunnel).local == .tcp(host: nil, port: 43_211))
+        #expect(ForwardCommand.adbLine(of: tunnel) == "00008101-000123456789ABCD tcp:43211 tcp:22")
     }
 
     @Test func `a lifted protection is shown in the line and in the table`() {

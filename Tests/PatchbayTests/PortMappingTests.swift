@@ -18,7 +18,30 @@ import Testing
         let argument = try PortMapping(toDevice: text, source: nil)
 
         #expect(argument.local == local)
-        #expect(argument.remote == remote)
+        #expect(argument.remote == .port(remote))
+    }
+
+    @Test func `a mapping may lead to an abstract socket`() throws {
+        let name = try #require(AbstractSocketName("a-b"))
+        for text in ["8080:localabstract:a-b", "unix:/tmp/x:localabstract:a-b"] {
+            #expect(try PortMapping(toDevice: text, source: nil).remote == .abstract(name))
+            #expect(try PortRange.expand(text) == [text])
+        }
+        for text in ["8080:localabstract:", "8080:localabstract:a:b", "localabstract:a"] {
+            #expect(throws: CLIError.self) { try PortMapping(toDevice: text, source: nil) }
+        }
+    }
+
+    @Test(arguments: [
+        (["tcp:7777", "tcp:9876"], ["tcp:7777:9876"]), (["tcp:0", "localabstract:x"], ["tcp:0:localabstract:x"]),
+        (["localfilesystem:/tmp/x", "tcp:1"], ["unix:/tmp/x:1"]),
+        // Words of Patchbay, one of them not alone, and `tcp:PORT:HOST`, by which a phone would connect elsewhere.
+        (["1:2", "3:4"], ["1:2", "3:4"]), (["tcp:7777"], ["tcp:7777"]),
+        (["tcp:0:1", "tcp:0:2"], ["tcp:0:1", "tcp:0:2"]),
+        (["tcp:1", "tcp:2:host"], ["tcp:1", "tcp:2:host"]),
+    ])
+    func `the two words of adb are one mapping`(words: [String], pairs: [String]) {
+        #expect(PortMapping.joinADBWords(words) == pairs)
     }
 
     @Test(arguments: [

@@ -2,17 +2,18 @@ import ArgumentParser
 import Glibc
 import Model
 
-/// One port mapping argument of `patchbay forward`: the local address and, for a phone, the remote port.
+/// One mapping of `patchbay forward`: the local address and, for a phone, the remote socket.
 ///
 /// | to a phone | to an endpoint |
 /// |---|---|
 /// | `9876` (the same port here), `8080:9876`, `0:9876`, `tcp:0:9876` | `8080`, `tcp:0` |
 /// | `127.0.0.1:8080:9876`, `tcp:[::1]:8080:9876` | `127.0.0.1:8080`, `tcp:[::1]:8080` |
 /// | `unix:/run/shop.sock:9876` | `unix:/run/shop.sock` |
+/// | `8080:localabstract:chrome_devtools_remote` | |
 struct PortMapping: Equatable {
     let local: ListenAddress
-    /// The port on the phone; nil for endpoints, because their routes have a port.
-    let remote: UInt16?
+    /// The socket on the phone; nil for endpoints, because their routes have one.
+    let remote: DeviceSocket?
 
     /// Parses a mapping to a phone.
     ///
@@ -21,6 +22,18 @@ struct PortMapping: Equatable {
     ///   - source: The value of `--source-address`; applies if LOCAL has no address.
     /// - Throws: `CLIError` for an invalid mapping.
     init(toDevice text: String, source: String?) throws(CLIError) {
+        if let separator = text.firstRange(of: ":\(AbstractSocketName.adbPrefix)") {
+            guard let name = AbstractSocketName(text[separator.upperBound...]) else {
+                throw .usage(
+                    "\"\(SanitizedText(text))\" does not end with the name of an abstract socket",
+                    try: "8080:\(AbstractSocketName.adbPrefix)chrome_devtools_remote"
+                )
+            }
+            remote = .abstract(name)
+            let head = String(text[..<separator.lowerBound])
+            local = try Self.local(head, of: text, source: source, example: "8080:localabstract:\(name)")
+            return
+        }
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
         guard let last = parts.last, let port = UInt16(last), port > 0, last.allSatisfy(\.isNumber) else {
             throw .usage(
@@ -28,7 +41,7 @@ struct PortMapping: Equatable {
                 try: "8080:9876, tcp:0:9876 or unix:/tmp/shop.sock:9876; to an endpoint: patchbay forward -e ID"
             )
         }
-        remote = port
+        remote = .port(port)
         guard parts.count > 1 else {
             local = .tcp(host: source, port: port)
             return
@@ -109,6 +122,19 @@ struct PortMapping: Equatable {
         return host == "localhost" || inet_pton(AF_INET, host, &room) == 1 || inet_pton(AF_INET6, address, &room) == 1
     }
 
+    /// Joins the two words of `adb forward` to one mapping: `tcp:7777 tcp:9876` to `tcp:7777:9876`. Returns other words
+    /// unchanged.
+    static func joinADBWords(_ words: [String]) -> [String] {
+        let file = "localfilesystem:"
+        guard words.count == 2, words[0].hasPrefix("tcp:") || words[0].hasPrefix(file) else { return words }
+        let local = words[0].hasPrefix(file) ? "unix:\(words[0].dropFirst(file.count))" : words[0]
+        if words[1].hasPrefix(AbstractSocketName.adbPrefix) { return ["\(local):\(words[1])"] }
+        // `tcp:7777` alone is no mapping, because a mapping ends with a port of the phone after a local one.
+        let remote = words[1].dropFirst("tcp:".count)
+        guard words[1].hasPrefix("tcp:"), !remote.contains(":") else { return words }
+        return ["\(local):\(remote)"]
+    }
+
     /// Rejects mappings such as `-1:9876`, which ArgumentParser reports as unknown options.
     ///
     /// - Throws: `CLIError` for the first argument that starts with a negative number.
@@ -157,7 +183,9 @@ struct PortRange: Equatable {
     /// - Throws: `CLIError` for ranges of different lengths, or more than 256 ports.
     static func expand(_ text: String) throws(CLIError) -> [String] {
         var parts = text.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
-        guard !text.hasPrefix("unix:"), let remote = parts.popLast().flatMap({ PortRange($0) }) else { return [text] }
+        guard !text.hasPrefix("unix:"), !text.contains(AbstractSocketName.adbPrefix),
+            let remote = parts.popLast().flatMap({ PortRange($0) })
+        else { return [text] }
         guard remote.ports.count <= limit else {
             throw .usage("\"\(SanitizedText(text))\" has more than \(limit) ports", try: "use several shorter ranges")
         }

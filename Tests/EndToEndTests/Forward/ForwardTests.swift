@@ -38,6 +38,21 @@ import Testing
         try await eventually("it waits again") { try await broker.ask("tunnels").joined().contains("  waiting  ") }
     }
 
+    @Test func `the words of adb open, list and remove a tunnel`() async throws {
+        let app = try await SampleApp(in: scratch)
+        let rig = try await UsbmuxdFixture([phone], in: scratch)
+        let broker = try await RunningBroker(in: scratch, phones: rig)
+        let port = try FreePorts.take()[0]
+
+        #expect(try await broker.forward("tcp:\(port)", "tcp:\(app.port)") == port)
+        #expect(try await broker.fetch("/health", port: port).contains("\"status\""))
+        #expect(try await broker.ask("forward", "--list") == ["\(phone) tcp:\(port) tcp:\(app.port)"])
+
+        _ = try await broker.ask("forward", "--remove", "tcp:\(port)")
+        #expect(try await broker.ask("forward", "--list") == [])
+        await #expect(throws: TestSupportError.self) { try await broker.fetch("/health", port: port) }
+    }
+
     @Test func `a tunnel without its phone resets clients and never refuses them`() async throws {
         let app = try await SampleApp(in: scratch)
         let rig = try await UsbmuxdFixture([phone], in: scratch)

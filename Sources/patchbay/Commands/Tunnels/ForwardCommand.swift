@@ -16,6 +16,9 @@ struct ForwardCommand: AsyncParsableCommand {
               patchbay forward 0:9000-9009                  ten ports, free local ports
               patchbay forward -e shop-test-iphone          any free port
               patchbay forward 9876 --detach                until `tunnels rm`
+              patchbay forward tcp:7777 tcp:9876            the words of adb
+              patchbay forward --list                       each line: phone, LOCAL, REMOTE
+              patchbay forward --remove tcp:7777            the tunnel on this address
 
             LOCAL is PORT, tcp:PORT, HOST:PORT, tcp:[V6]:PORT or unix:/path; port 0 selects a free port. The default \
             HOST is 127.0.0.1 and ::1. Only clients of your own user can connect, and no web pages. If one of several \
@@ -52,10 +55,21 @@ struct ForwardCommand: AsyncParsableCommand {
     var allowBrowsers = false
     @Flag(help: "Open the tunnels and exit; the tunnels stay open.")
     var detach = false
+    @Flag(help: "List the tunnels to phones, as adb does.")
+    var list = false
+    @Option(help: ArgumentHelp("Remove the tunnel that listens on this address.", valueName: "local"))
+    var remove: String?
     @OptionGroup var format: JSONOption
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
+        if list || remove != nil {
+            if list, remove != nil { throw ValidationError("--list and --remove exclude each other.") }
+            guard pairs.isEmpty, endpoint == nil else {
+                throw ValidationError("--list and --remove open no tunnel; leave the other arguments out.")
+            }
+            return
+        }
         if device != nil, endpoint != nil {
             throw ValidationError("--device and --endpoint exclude each other.")
         }
@@ -66,6 +80,8 @@ struct ForwardCommand: AsyncParsableCommand {
 
     func run() async throws {
         let client = try options.client
+        if list { return try await showList(client) }
+        if let remove { return try await removeTunnel(on: remove, client) }
         if detach, client.address.isOnAnotherMachine {
             throw CLIError.usage(
                 "--detach keeps a tunnel in the broker, and a broker on another machine would listen there",
@@ -97,12 +113,12 @@ struct ForwardCommand: AsyncParsableCommand {
             let id = try await selector.choose(client).id
             return arguments.map { spec($0.local, .endpoint(id)) }
         }
-        let arguments = try pairs.flatMap { try PortRange.expand($0) }
+        let arguments = try PortMapping.joinADBWords(pairs).flatMap { try PortRange.expand($0) }
             .map { try PortMapping(toDevice: $0, source: sourceAddress) }
         let command = "patchbay forward \(pairs.joined(separator: " ")) --device UDID"
         let udid = try await DeviceSelector(text: device, command: command).choose(client)
         return arguments.compactMap { argument in
-            argument.remote.map { spec(argument.local, .device(udid: udid, port: $0)) }
+            argument.remote.map { spec(argument.local, .device(USBRoute(udid: udid, socket: $0))) }
         }
     }
 
