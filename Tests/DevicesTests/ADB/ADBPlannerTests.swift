@@ -98,16 +98,16 @@ import Testing
         let rig = try await ADBFixture([pixel], in: scratch, descriptorLimit: 128)
         let planner = ADBPlanner(RigTransports(rig), connectionLimit: FairLimiter(limit: 64), timeout: .seconds(1))
         let target = try route(pixel, .port(app.port))
-        var open: [SocketStream] = []
+        var open: [(stream: SocketStream, permit: (any Sendable)?)] = []
         var refusal: DialError?
-        while refusal == nil, open.count < 128 {
+        while refusal == nil, open.count < 100 {
             do {
-                open.append(SocketStream(owning: Descriptor(owning: try await planner.dial(target).release().number)))
-            } catch let failure as DialError {
-                refusal = failure
-            }
+                let (number, _, permit) = try await planner.dial(target).release()
+                open.append((SocketStream(owning: Descriptor(owning: number)), permit))
+            } catch let failure as DialError { refusal = failure }
         }
 
+        #expect(open.count == 64)
         #expect(refusal?.reason == .limit)
         #expect(refusal?.description.contains("64 streams through the adb server are open") == true)
         #expect(try await rig.request("host:version").isEmpty == false)
