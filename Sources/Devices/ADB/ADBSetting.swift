@@ -21,7 +21,8 @@ package enum ADBSetting: Hashable, Sendable {
         case "auto": self = .auto
         case "off": self = .off
         default:
-            guard let address = ServerAddress(text) else { return nil }
+            // adb's own form `tcp:PORT` would name a host tcp.
+            guard !text.hasPrefix("tcp:"), let address = ServerAddress(text) else { return nil }
             self = .address(Self.withoutLookup(address))
         }
     }
