@@ -49,12 +49,22 @@ package actor ADBFixture {
     package func attach(_ phone: AndroidPhone, inPlaceOf other: String? = nil) async throws {
         guard phones[phone.serial] == nil else { throw TestSupportError("phone \(phone.serial) is attached already") }
         let port = try other.flatMap { ports[$0] } ?? ports[phone.serial] ?? FreePorts.take()[0]
-        ports[phone.serial] = port
-        let script = "\(TestSupportFolder.sources)/adb/phone.py"
-        let program = try await Program("python3", ["-u", script] + phone.arguments(port: port), in: scratch)
-        try await program.waitForLine("listening")
-        phones[phone.serial] = (phone, port, program)
+        try await start(phone, at: port)
         if server != nil { try await announce(phone, at: port) }
+    }
+
+    /// Lets another phone take the place of a phone over TCP, so quickly that it gets the same transport.
+    ///
+    /// - Throws: `TestSupportError` if the server does not list it.
+    package func replace(_ serial: String, by phone: AndroidPhone) async throws {
+        guard let (_, port, program) = phones.removeValue(forKey: serial) else {
+            throw TestSupportError("phone \(serial) is not attached")
+        }
+        program.kill()
+        _ = try await program.exitStatus()
+        try await start(phone, at: port)
+        // The server connects again by itself: after 250 ms, and then every 10 s.
+        try await waitForState(of: listedSerial(of: phone.serial)) { $0 == "device" }
     }
 
     /// Detaches a phone, and returns when the server lists it no more, or as offline.
@@ -119,6 +129,13 @@ package actor ADBFixture {
             throw TestSupportError("adb answered \(service) with \(answer)")
         }
         return String(answer.dropFirst(8))
+    }
+
+    private func start(_ phone: AndroidPhone, at port: UInt16) async throws {
+        let script = "\(TestSupportFolder.sources)/adb/phone.py"
+        let program = try await Program("python3", ["-u", script] + phone.arguments(port: port), in: scratch)
+        try await program.waitForLine("listening")
+        (ports[phone.serial], phones[phone.serial]) = (port, (phone, port, program))
     }
 
     private func announce(_ phone: AndroidPhone, at port: UInt16) async throws {
