@@ -104,6 +104,9 @@ bench-states: build ## measure the state debugger with messages of 2 MB: ARGS="-
 bench-team: build ## measure a team of brokers on etcd: ARGS="--only changes --hosts 20"
 	python3 Tests/BenchAgents/team.py --built $(BUILT) $(ARGS)
 
+bench-dashboard: build ## measure the dashboard in Chromium, and calls with and without activity (after the browser test): ARGS="--seconds 20"
+	$(PYTHON) Tests/BenchAgents/dashboard.py --built $(BUILT) $(ARGS)
+
 bench-launches: build ## measure a broker at rest that watches many apps: ARGS="--count 200 --idle 5"
 	python3 Tests/BenchAgents/launches.py --built $(BUILT) $(ARGS)
 
@@ -157,5 +160,5 @@ dist: build ## build a tarball with the stripped programs in .build/packages
 clean: ## remove everything that was built
 	rm -rf .build .build-fuzz .build-tsan
 
-.PHONY: help setup build man example test soak tsan fuzz e2e-systemd demo bench bench-agents bench-remote bench-states bench-team bench-launches demo-recording dashboard-pictures run format lint install uninstall deb dist \
+.PHONY: help setup build man example test soak tsan fuzz e2e-systemd demo bench bench-agents bench-remote bench-states bench-team bench-dashboard bench-launches demo-recording dashboard-pictures run format lint install uninstall deb dist \
 	clean

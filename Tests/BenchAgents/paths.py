@@ -161,6 +161,7 @@ class Patchbay(Path):
     """Over TCP, with a grant, at the app's own address."""
     name = "patchbay"
     endpoint = "Bench"
+    configuration = ""
 
     def __init__(self, app, work, options):
         work = os.path.join(work, self.name.replace(", ", "-"))
@@ -175,7 +176,7 @@ class Patchbay(Path):
         config = os.path.join(self.work, "patchbay.toml")
         with open(config, "w") as file:
             file.write('[broker]\nlog_level = "warning"\n[api]\nport = %d\n[discovery]\nenabled = false\n'
-                       "[devices]\nenabled = false\n" % self.port)
+                       "[devices]\nenabled = false\n%s" % (self.port, self.configuration))
         program = os.path.join(self.built, "patchbayd")
         if not os.path.exists(program):
             raise Failure("%s is not there: make build" % program)
