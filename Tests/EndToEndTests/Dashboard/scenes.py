@@ -84,7 +84,7 @@ def first_paint(page, bench_):
     for _ in range(5):
         page.reload()
         page.wait_for_selector(".row")
-        paint = page.wait_for_function("performance.getEntriesByName('first-contentful-paint')[0]?.startTime")
+        paint = page.wait_for_function("() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime")
         times.append(paint.json_value())
     print(f"first paint: {sorted(round(time) for time in times)} ms", flush=True)
     assert all(time > 0 for time in times), times
