@@ -15,8 +15,12 @@ final class RigTransports: ADBTransportSource {
     /// The number of further streams whose transport counts as changed.
     let failedChecks = Mutex(0)
     private let rig: ADBFixture
+    private let client: ADBClient
 
-    init(_ rig: ADBFixture) { self.rig = rig }
+    init(_ rig: ADBFixture) {
+        self.rig = rig
+        client = ADBClient(address: .unix(path: rig.socketPath))
+    }
 
     func transport(of udid: UDID) async throws(DialError) -> ADBTransport {
         let listed = await rig.listedSerial(of: Self.udids.first { $0.value == udid }?.key ?? "")
@@ -43,7 +47,5 @@ final class RigTransports: ADBTransportSource {
         )
     }
 
-    private func records() async -> [ADBDeviceRecord] {
-        ADBDeviceRecord.list(Array(((try? await rig.request("host:devices-l")) ?? "").utf8))
-    }
+    private func records() async -> [ADBDeviceRecord] { (try? await client.devices()) ?? [] }
 }
