@@ -71,8 +71,20 @@ function end() {
   for (const listener of [...listeners]) listener(false);
 }
 
+// A program that had this port while the broker was stopped can leave a service worker, which would read every answer.
+async function refuseServiceWorker() {
+  const workers = navigator.serviceWorker;
+  if (!workers) return;
+  for (const registration of await workers.getRegistrations()) await registration.unregister();
+  if (workers.controller) {
+    throw new Problem(0, {title: 'Not signed in', detail: 'Another program that used this address has left a service worker, which can read this page. It is removed now.',
+      hint: 'Close all tabs of this page, and run patchbay dashboard again.'});
+  }
+}
+
 /** Uses a token: of a dashboard session, or of a grant. Throws the broker's problem if the token is not valid. */
 export async function useToken(candidate) {
+  await refuseServiceWorker();
   const previous = token;
   token = candidate.trim();
   let answer;
@@ -98,6 +110,7 @@ export async function useToken(candidate) {
 
 /** Exchanges the one-time code of `patchbay dashboard`. */
 export async function exchange(code) {
+  await refuseServiceWorker();
   const answer = await (await request('POST', '/v1/dashboard/sessions', {code})).json();
   await useToken(answer.token);
 }
@@ -113,6 +126,11 @@ function takeCode() {
 /** Tries the code of the address, the tab's own token, and then the session of another tab. Returns a problem or null. */
 export async function restore() {
   const code = takeCode();
+  try {
+    await refuseServiceWorker();
+  } catch (error) {
+    return error;
+  }
   if (code) {
     try {
       await exchange(code);

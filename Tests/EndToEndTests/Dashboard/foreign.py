@@ -67,14 +67,18 @@ WINDOW = """async ([base, code]) => {
 }"""
 
 
+WORKER = b"self.oninstall = () => self.skipWaiting(); self.onactivate = event => event.waitUntil(clients.claim());"
+
+
 @contextlib.contextmanager
-def site():
-    """Serves an empty page at every name of this machine."""
+def site(port=PORT):
+    """Serves an empty page at every name of this machine, and the script of a service worker."""
     class Page(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
-            body = b"<!doctype html><title>another site</title><body>"
+            is_script = self.path == "/worker.js"
+            body = WORKER if is_script else b"<!doctype html><title>another site</title><body>"
             self.send_response(200)
-            self.send_header("Content-Type", "text/html")
+            self.send_header("Content-Type", "text/javascript" if is_script else "text/html")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
@@ -82,7 +86,7 @@ def site():
         def log_message(self, *_):
             pass
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", PORT), Page)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Page)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield
     server.shutdown()
@@ -127,3 +131,21 @@ def rebinding(page, name, port):
     statuses = page.evaluate("""() => Promise.all([fetch('/'), fetch('/v1/endpoints'), fetch('/v1/dashboard/sessions',
         {method: 'POST', headers: {'Content-Type': 'application/json'}, body: '{"code": "x"}'})]).then(all => all.map(one => one.status))""")
     assert statuses == [421, 421, 421], statuses
+
+
+def service_worker(page, base, fresh_code):
+    """While a service worker of the port's former user controls the page, nobody signs in; the page removes it."""
+    with site(int(base.rsplit(":", 1)[1])):
+        page.goto(base)
+        page.evaluate("navigator.serviceWorker.register('/worker.js').then(() => navigator.serviceWorker.ready)")
+        page.wait_for_function("navigator.serviceWorker.controller")
+    code = fresh_code()
+    page.goto("about:blank")
+    page.goto(f"{base}/#code={code}")
+    page.wait_for_selector(".v-error >> text=service worker")
+    assert page.evaluate("sessionStorage.getItem('patchbay.session')") is None
+    assert page.evaluate("navigator.serviceWorker.getRegistrations().then(all => all.length)") == 0
+    # The code was not sent.
+    page.goto("about:blank")
+    open_page(page, base, code)
+    assert page.evaluate("navigator.serviceWorker.controller") is None

@@ -5,6 +5,7 @@ Runs in the work folder of `demo/run --kinds --then`. Prints one line for each s
 
 import os
 import re
+import socket
 import sys
 import time
 import traceback
@@ -131,6 +132,16 @@ def queue(page, _):
     decisions.queue_for_a_lease(page, BASE, code(), SHOP, take, lambda client, id: rig.api("DELETE", f"/v1/leases/{id}", token=tokens[client]))
 
 
+def service_worker(page, _):
+    def fresh_code():
+        rig.start_broker()
+        return rig.eventually(rig.code_if_ready)
+    rig.stop_broker()
+    # The kernel closes the port after the last thread.
+    rig.eventually(lambda: socket.socket().connect_ex(("127.0.0.1", 7282)))
+    foreign.service_worker(page, BASE, fresh_code)
+
+
 def other_host(page, bench_):
     team.start()
     team.foreign_host(page, bench_.screen, bench_.received, PHONE)
@@ -178,6 +189,7 @@ SCENES = {
     "narrow": (lambda page, it: appearance.fits(page, BASE, code(), views(it), (360,)), False),
     "axe": (lambda page, it: appearance.accessible(page, BASE, code(), views(it)), False),
     "restart": (lambda page, _: connection.disconnected_and_back(page, BASE, code(), rig.stop_broker, rig.start_broker), True),
+    "service worker": (service_worker, False),
     "other host": (other_host, True),
 }
 
