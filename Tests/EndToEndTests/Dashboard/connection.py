@@ -38,14 +38,14 @@ def loads_compressed_and_once(page, base, code, limit):
     open_page(page, base, code)
     # The views that the page has not shown are loaded two seconds later.
     files = f"performance.getEntriesByType('resource').filter(({{name}}) => name.includes('{folder}'))"
-    page.wait_for_function(f"{files}.some(({{name}}) => name.endsWith('/wall.js')) && {files}.length >= 34")
-    sizes = page.evaluate(f"{files}.map(one => [one.transferSize, one.encodedBodySize, one.decodedBodySize])")
+    page.wait_for_function(f"() => {files}.some(({{name}}) => name.endsWith('/wall.js')) && {files}.length >= 34")
+    sizes = page.evaluate(f"() => {files}.map(one => [one.transferSize, one.encodedBodySize, one.decodedBodySize])")
     transfer, encoded, decoded = (sum(column) for column in zip(*sizes))
     print(f"page: {decoded} bytes, {encoded} compressed, {transfer} with headers", flush=True)
     assert encoded < decoded / 2 and transfer <= limit, sizes
     page.reload()
-    page.wait_for_function(f"{files}.length >= 20")
-    again = page.evaluate(f"{files}.map(one => one.transferSize)")
+    page.wait_for_function(f"() => {files}.length >= 20")
+    again = page.evaluate(f"() => {files}.map(one => one.transferSize)")
     assert not any(again), again
 
 
