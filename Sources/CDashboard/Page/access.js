@@ -93,8 +93,8 @@ function grantRow(grant) {
   return h('tr', {class: grant.endReason && 'is-ended', dataset: {row: ''}, tabindex: '-1'},
     h('th', {scope: 'row'}, foreign(grant.name), isSelf && h('span.v-tag', 'you'), h('span.v-sub', foreign(grant.id), ' · ', bound, grant.remote && ' · remote', grant.parent && [' · under ', foreign(grant.parent)])),
     h('td', permissionsView(grant.permissions)),
-    h('td', time(grant.lastUsedAt, {relative: true}), agents.length > 0 && h('span.v-sub', h('a', {href: `#/activity?client=${encodeURIComponent(grant.id)}`}, `${calls} calls`))),
-    h('td', grant.endReason ? stateBadge('offline', {text: grant.endReason}) : time(grant.expiresAt, {left: true})),
+    h('td', {dataset: {label: 'Used'}}, time(grant.lastUsedAt, {relative: true}), agents.length > 0 && h('span.v-sub', h('a', {href: `#/activity?client=${encodeURIComponent(grant.id)}`}, `${calls} calls`))),
+    h('td', {dataset: {label: grant.endReason ? 'Ended' : 'Ends in'}}, grant.endReason ? stateBadge('offline', {text: grant.endReason}) : time(grant.expiresAt, {left: true})),
     h('td.v-actions', !grant.endReason && dangerButton('Revoke', () => {
       const children = [...store.grants.values()].filter(one => one.parent === grant.id && !one.endReason).length;
       return {title: 'Revoke this grant?', action: 'Revoke', text: `${name} ends, with its connections, running calls, tunnels and leases${children ? `, and ${children} grants under it` : ''}.${isSelf ? ' This page is signed out.' : ''}`};

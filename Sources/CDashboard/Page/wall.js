@@ -49,7 +49,7 @@ export function render(root) {
   };
 }
 
-const nameOf = (item) => (item.device ? deviceName(item.device) : item.name);
+const nameOf = (item) => (item.device ? deviceName(item.device) : item.name) || 'Another machine';
 
 function showPlace(element, item) {
   const {device, endpoints} = item;
