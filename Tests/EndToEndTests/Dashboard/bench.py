@@ -69,7 +69,7 @@ def keys(page, base, code):
     page.wait_for_function("href => location.hash === href", arg=first)
     page.keyboard.press("g")
     page.keyboard.press("b")
-    page.wait_for_function("location.hash === '#/'")
+    page.wait_for_function("() => location.hash === '#/'")
     page.keyboard.press("?")
     page.wait_for_selector("dialog[open]")
     page.keyboard.press("Escape")

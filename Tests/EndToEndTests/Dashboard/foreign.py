@@ -138,7 +138,7 @@ def service_worker(page, base, fresh_code):
     with site(int(base.rsplit(":", 1)[1])):
         page.goto(base)
         page.evaluate("navigator.serviceWorker.register('/worker.js').then(() => navigator.serviceWorker.ready)")
-        page.wait_for_function("navigator.serviceWorker.controller")
+        page.wait_for_function("() => navigator.serviceWorker.controller")
     code = fresh_code()
     page.goto("about:blank")
     page.goto(f"{base}/#code={code}")

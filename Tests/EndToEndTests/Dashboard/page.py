@@ -27,5 +27,5 @@ def collect_errors(page):
 def open_page(page, base, code, view="/"):
     """Opens a view with a one-time code, and waits until the code has left the address."""
     page.goto(f"{base}/#code={code}&view={view.replace('?', '%3F').replace('&', '%26')}")
-    page.wait_for_function("!location.hash.includes('code=')")
+    page.wait_for_function("() => !location.hash.includes('code=')")
     page.wait_for_selector("#top:not([hidden])", state="attached")  # the wall hides it
