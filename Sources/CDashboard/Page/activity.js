@@ -257,11 +257,11 @@ const clientName = client => client?.name ?? 'unknown';
 
 /** Builds labels at round times of the axis. */
 function axis(from, to, width) {
-  const step = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 600, 1800, 3600, 10800, 21600, 86400].find(one => (to - from) / 1000 / one <= width / 80) ?? 86400;
+  const step = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 600, 1800, 3600, 10800, 21600, 86400].find(one => (to - from) / 1000 / one <= width / 92) ?? 86400;
   const marks = [];
   for (let at = Math.ceil(from / step / 1000) * step * 1000; at < to && marks.length < 12; at += step * 1000) {
     // A label at the end would be cut.
-    if ((to - at) / (to - from) * width < 64) break;
+    if ((to - at) / (to - from) * width < 84) break;
     const text = new Date(at).toLocaleTimeString(undefined, {hour: '2-digit', minute: '2-digit', ...step < 60 && {second: '2-digit'}, ...step < 1 && {fractionalSecondDigits: 1}});
     marks.push(h('span.v-axis-mark', {style: {'--x': `${100 * (at - from) / (to - from)}%`}}, text));
   }
