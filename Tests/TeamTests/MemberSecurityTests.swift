@@ -125,7 +125,7 @@ import Transport
 
         let failure = expected.hostError(lab2.host, isSent: true)
         await #expect(throws: failure) { _ = try await client.send(request, to: address, within: .seconds(30)) }
-        await #expect(throws: expected) {
+        await #expect(throws: expected.hostError(lab2.host, isSent: false)) {
             let shop: EndpointID = "shop"
             _ = try await client.openStream(to: .endpoint(shop), at: address, headers: [])
         }
@@ -183,7 +183,7 @@ import Transport
 
         let failure = expected.hostError(lab2.host, isSent: true)
         await #expect(throws: failure) { _ = try await client.send(request, to: address, within: .seconds(30)) }
-        await #expect(throws: expected) {
+        await #expect(throws: expected.hostError(lab2.host, isSent: false)) {
             let shop: EndpointID = "shop"
             _ = try await client.openStream(to: .endpoint(shop), at: address, headers: [])
         }

@@ -46,8 +46,6 @@ struct HostBrokers: Sendable {
         } catch ClientError.refused(let problem) {
             let failure = DialError(ClientError.refused(problem))
             throw DialError(failure.reason, "on the host \(host): \(SanitizedText("\(failure)", limit: 1_000))")
-        } catch let error as ClientError {
-            throw Self.dialError(error.hostError(host, isSent: false))
         }
     }
 
@@ -76,24 +74,4 @@ private final class OpenedStream: Sendable {
     }
 
     func take() -> Connection? { stream.withLock { $0.take() } }
-}
-
-extension ClientError {
-    /// The error of a request to the broker of another host.
-    func hostError(_ host: HostName, isSent: Bool) -> HostError {
-        switch self {
-        case .connectionLost where isSent: .responseLost(host)
-        case .connectionLost: .unreachable(host, reason: "it closed the connection")
-        case .noListener(let address): .unreachable(host, reason: "nothing listens at \(address)")
-        case .unreachable(let address, let reason): .unreachable(host, reason: "\(address): \(reason)")
-        case .timedOut(_, let seconds) where isSent: .silent(host, seconds: Int(seconds.rounded(.up)))
-        case .timedOut: .unreachable(host, reason: "it did not answer")
-        case .notTrusted: .absent(host)
-        case .keyRefused(let address): .unreachable(host, reason: "\(address) refused the certificate of this host")
-        case .otherKey(let address):
-            .unreachable(host, reason: "another host answers at \(address); nothing was sent to it")
-        case .tlsFailed(let address, let reason): .unreachable(host, reason: "TLS with \(address) failed: \(reason)")
-        default: .unreachable(host, reason: description)
-        }
-    }
 }

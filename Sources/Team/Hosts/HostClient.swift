@@ -71,24 +71,20 @@ final class HostClient: Sendable {
                 guard request.isIdempotent || end.isUnprocessed else { throw HostError.responseLost(host) }
             }
         }
-        do {
-            return try await first(of: address) { broker in
-                let http = broker.connection(idleTimeout: Self.connectTimeout)
-                let connection = try await connect(to: address, over: http, for: request)
-                do {
-                    try await send(head, body: body, over: connection, at: http.address)
-                    return try response(over: connection, try await connection.next(within: timeout), within: timeout)
-                } catch let end as ResponseReader.End {
-                    connection.close()
-                    try Task.checkCancellation()
-                    // No `ClientError`, because the other addresses lead to the same broker.
-                    if case .timedOut = end { throw end.error(of: host, after: timeout) }
-                    guard case .broken(let error?) = end else { throw ClientError.connectionLost(what: request.name) }
-                    throw http.failure(ofRemote: error, request) ?? .connectionLost(what: request.name)
-                }
+        return try await first(of: address, isSent: true) { broker in
+            let http = broker.connection(idleTimeout: Self.connectTimeout)
+            let connection = try await connect(to: address, over: http, for: request)
+            do {
+                try await send(head, body: body, over: connection, at: http.address)
+                return try response(over: connection, try await connection.next(within: timeout), within: timeout)
+            } catch let end as ResponseReader.End {
+                connection.close()
+                try Task.checkCancellation()
+                // No `ClientError`, because the other addresses lead to the same broker.
+                if case .timedOut = end { throw end.error(of: host, after: timeout) }
+                guard case .broken(let error?) = end else { throw ClientError.connectionLost(what: request.name) }
+                throw http.failure(ofRemote: error, request) ?? .connectionLost(what: request.name)
             }
-        } catch let error as ClientError {
-            throw error.hostError(host, isSent: true)
         }
     }
 
@@ -99,13 +95,13 @@ final class HostClient: Sendable {
     ///   - address: The other broker.
     ///   - headers: The headers of the request.
     /// - Returns: The stream.
-    /// - Throws: `ClientError`, `CancellationError`, `SocketError`.
+    /// - Throws: `HostError`; `ClientError.refused` by the other broker; `CancellationError`, `SocketError`.
     func openStream(
         to target: TunnelTarget,
         at address: MemberAddress,
         headers: [(name: String, value: String)]
     ) async throws -> Connection {
-        try await first(of: address, headers: headers) { try await $0.streams.open(to: target) }
+        try await first(of: address, isSent: false, headers: headers) { try await $0.streams.open(to: target) }
     }
 
     /// Sends the first request of a connection, whose TLS handshake must end within the limit.
@@ -178,9 +174,16 @@ final class HostClient: Sendable {
 
     /// Tries the addresses of a host in order, beginning with the one that worked last, and those of a name in turn.
     ///
-    /// - Throws: The error of the last address.
+    /// - Parameters:
+    ///   - address: The other broker.
+    ///   - isSent: True if the other broker may execute a request without a response.
+    ///   - headers: The headers of each request.
+    ///   - body: Sends the request to one address.
+    /// - Returns: The value of `body`.
+    /// - Throws: The error of the last address as `HostError`; `ClientError.refused`; other errors of `body`.
     private func first<Value: ~Copyable & Sendable>(
         of address: MemberAddress,
+        isSent: Bool,
         headers: [(name: String, value: String)] = [],
         _ body: (PatchbayClient) async throws -> Value
     ) async throws -> Value {
@@ -204,13 +207,15 @@ final class HostClient: Sendable {
                     let value = try await body(client)
                     if broker != preferred { state.withLock { $0.preferred[address.host] = broker } }
                     return value
-                } catch let error as ClientError where error.isAboutAddress {
+                } catch let error as ClientError {
+                    if case .refused = error { throw error }
+                    guard error.isAboutAddress else { throw error.hostError(address.host, isSent: isSent) }
                     try Task.checkCancellation()
                     failure = error
                 }
             }
         }
-        throw failure
+        throw failure.hostError(address.host, isSent: isSent)
     }
 }
 
@@ -222,6 +227,24 @@ extension ResponseReader.End {
 }
 
 extension ClientError {
+    /// The error of a request to the broker of another host. Every failed connection passes here.
+    func hostError(_ host: HostName, isSent: Bool) -> HostError {
+        switch self {
+        case .connectionLost where isSent: .responseLost(host)
+        case .connectionLost: .unreachable(host, reason: "it closed the connection")
+        case .noListener(let address): .unreachable(host, reason: "nothing listens at \(address)")
+        case .unreachable(let address, let reason): .unreachable(host, reason: "\(address): \(reason)")
+        case .timedOut(_, let seconds) where isSent: .silent(host, seconds: Int(seconds.rounded(.up)))
+        case .timedOut: .unreachable(host, reason: "it did not answer")
+        case .notTrusted: .absent(host)
+        case .keyRefused(let address): .unreachable(host, reason: "\(address) refused the certificate of this host")
+        case .otherKey(let address):
+            .unreachable(host, reason: "another host answers at \(address); nothing was sent to it")
+        case .tlsFailed(let address, let reason): .unreachable(host, reason: "TLS with \(address) failed: \(reason)")
+        default: .unreachable(host, reason: description)
+        }
+    }
+
     /// True if another address of the same host may work.
     fileprivate var isAboutAddress: Bool {
         switch self {
