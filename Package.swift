@@ -149,7 +149,8 @@ let package = Package(
             name: "Team",
             dependencies: [
                 "AccessControl", "Apps", "Client", "Discovery", "Model", "Registry", "SystemIO", "Transport", "Tunnels",
-                logging, lifecycle, metrics, nioCore, nioHPACK, nioHTTP1, nioHTTP2, nioPosix, nioSSL, protobuf,
+                crypto, httpTypes, logging, lifecycle, metrics, nioCore, nioHPACK, nioHTTP1, nioHTTP2, nioPosix, nioSSL,
+                protobuf, swiftASN1, x509,
             ],
             exclude: ["Etcd/Protocol/etcd.proto"],
             swiftSettings: settings
@@ -175,7 +176,7 @@ let package = Package(
         // Test infrastructure: starts real daemons in private directories. A separate Makefile builds the C part.
         .target(
             name: "TestSupport",
-            dependencies: ["CLinux", "Devices", "Model", "SystemIO", "Tunnels"],
+            dependencies: ["CLinux", "Devices", "Model", "SystemIO", "Tunnels", nioCore, nioPosix],
             path: "Tests/TestSupport",
             exclude: [
                 "adb", "appdebug.py", "dartvm.py", "debugbridge.py", "demo", "devicekit.py", "lineapp.py",
@@ -215,9 +216,8 @@ let package = Package(
             "TeamTests",
             [
                 "AccessControl", "Agents", "Apps", "Client", "Discovery", "Model", "Registry", "Samples", "SystemIO",
-                "Team", "TestSupport", "Transport", "Tunnels", logging, lifecycle, nioCore, nioHPACK, nioHTTP1,
-                nioPosix,
-                protobuf,
+                "Team", "TestSupport", "Transport", "Tunnels", crypto, logging, lifecycle, nioCore, nioHPACK, nioHTTP1,
+                nioPosix, nioSSL, protobuf, swiftASN1, x509,
             ]
         ),
         tests(

@@ -142,6 +142,9 @@ package struct EtcdAdministratorSpec: Sendable, Codable {
 
 /// A request for the certificates of an etcd node: the body of `POST /v1/team/certificates`.
 package struct TeamCertificateSpec: Sendable, Codable {
+    /// The common name in the certificates of the nodes of etcd for each other. No host can have it, because it has a dot.
+    package static let peerName = "etcd.peer"
+
     /// A certificate signing request (PKCS #10), as PEM.
     package let request: String
     /// The host names and numeric addresses of the node.

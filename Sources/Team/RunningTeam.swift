@@ -6,7 +6,7 @@ package import Model
 package import Registry
 package import ServiceLifecycle
 import SystemIO
-package import Transport
+import Transport
 package import Tunnels
 
 /// The team of this host while the broker runs: its registry, and the connections to the brokers of other hosts.

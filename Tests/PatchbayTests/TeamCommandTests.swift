@@ -14,7 +14,7 @@ import Transport
     private let now = Date(timeIntervalSince1970: 1_700_000_000)
 
     private func status(certificateDays days: Double = 3_650) throws -> TeamStatus {
-        let key = try MemberKey().pin
+        let key = try CertificateKey().pin
         let (lab1, lab2): (HostName, HostName) = ("lab1", "lab2")
         let host = TeamHost(name: lab2, version: "1.2", addresses: ["10.0.0.8:7284"], since: now - 60, generation: 1)
         return TeamStatus(

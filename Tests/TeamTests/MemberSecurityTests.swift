@@ -24,7 +24,7 @@ import Transport
     init() throws {
         let authority = try CertificateAuthority(creatingFor: SanitizedText("lab"))
         func identity(_ name: String) throws -> MemberIdentity {
-            let key = try MemberKey()
+            let key = try CertificateKey()
             let host = try #require(HostName(name))
             let certificate = try authority.issue(.host(host), request: key.signingRequest()).pem
             return try MemberIdentity(key: key, certificate: certificate, authority: authority.certificatePEM)

@@ -19,7 +19,7 @@ import Transport
         await #expect(throws: Problem.self) { try await setup.leave() }
         await #expect(throws: Problem.self) { try await setup.invite(TeamInviteSpec()) }
         await #expect(throws: Problem.self) {
-            try await setup.issue(TeamCertificateSpec(request: MemberKey().signingRequest(), addresses: []))
+            try await setup.issue(TeamCertificateSpec(request: CertificateKey().signingRequest(), addresses: []))
         }
     }
 
@@ -259,7 +259,7 @@ import Transport
     @Test func `the administrator of an existing cluster is kept, with the authority of its servers`() async throws {
         let fixture = TeamFixture(in: scratch)
         let cluster = try CertificateAuthority(creatingFor: SanitizedText("cluster"))
-        let key = try MemberKey()
+        let key = try CertificateKey()
         let certificate = try cluster.issue(.etcdRoot, request: key.signingRequest())
         var spec = TeamFixture.spec
         spec.administrator = EtcdAdministratorSpec(
@@ -360,7 +360,7 @@ import Transport
     @Test func `an etcd node gets certificates for its own key`() async throws {
         let fixture = TeamFixture(in: scratch)
         let lab1 = try await fixture.createTeam()
-        let key = try MemberKey()
+        let key = try CertificateKey()
         let spec = TeamCertificateSpec(request: try key.signingRequest(), addresses: ["10.0.0.5"])
         let issued = try await lab1.issue(spec)
 

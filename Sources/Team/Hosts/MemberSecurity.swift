@@ -18,7 +18,7 @@ struct MemberSecurity: ClientTransportSecurity {
     }
 
     func failure(of error: any Error) -> ClientFailure? {
-        if case TLSError.notOfTeam = error { return .otherKey }
+        if case TLSError.notAccepted = error { return .otherKey }
         if case HostError.absent = error { return .notTrusted }
         return ClientFailure(error)
     }

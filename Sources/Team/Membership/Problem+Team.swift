@@ -28,7 +28,7 @@ extension Problem {
         case let problem as Problem: self = problem
         case let error as TLSError:
             switch error {
-            case .notIssued, .notOfTeam: self.init(.badRequest, "\(error)")
+            case .notIssued, .notAccepted: self.init(.badRequest, "\(error)")
             default: self.init(.unavailable, "\(error)")
             }
         case TeamError.nameTaken(let host):

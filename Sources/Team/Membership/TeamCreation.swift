@@ -127,7 +127,7 @@ struct TeamCreation: Sendable {
             return try team.folder.etcd.save(EtcdClientCertificate(certificate: spec.certificate, key: spec.key))
         }
         guard try team.folder.etcd.administrator() == nil else { return }
-        let key = try MemberKey()
+        let key = try CertificateKey()
         let certificate = try authority.issue(.etcdRoot, request: key.signingRequest())
         try team.folder.etcd.save(EtcdClientCertificate(certificate: certificate.pem, key: key.pem))
     }

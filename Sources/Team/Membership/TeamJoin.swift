@@ -44,7 +44,7 @@ struct TeamJoin: Sendable {
     /// Asks the authority for a certificate.
     private func admission(
         of host: HostName,
-        key: MemberKey,
+        key: CertificateKey,
         _ pairing: TeamPairingString
     ) async throws -> TeamAdmission {
         let spec = TeamMemberSpec(invite: pairing.invite, host: host, request: try key.signingRequest())
@@ -55,7 +55,7 @@ struct TeamJoin: Sendable {
     private func save(
         _ admission: TeamAdmission,
         as host: HostName,
-        key: MemberKey,
+        key: CertificateKey,
         _ pairing: TeamPairingString
     ) async throws {
         let identity = try MemberIdentity(

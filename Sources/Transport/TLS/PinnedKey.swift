@@ -1,6 +1,6 @@
 import Crypto
 package import Model
-import NIOSSL
+package import NIOSSL
 
 /// The rules for the key of a peer. Only these functions decide whether a key is accepted.
 ///
@@ -21,7 +21,7 @@ package enum PinnedKey {
     package static func matches(spki: [UInt8], pin: KeyPin) -> Bool { Self.pin(ofP256: spki) == pin }
 
     /// Returns the DER of the SubjectPublicKeyInfo of the first certificate, which is the peer's own.
-    static func spki(of chain: [NIOSSLCertificate]) -> [UInt8]? {
+    package static func spki(of chain: [NIOSSLCertificate]) -> [UInt8]? {
         try? chain.first?.extractPublicKey().toSPKIBytes()
     }
 }

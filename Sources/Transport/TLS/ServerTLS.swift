@@ -1,6 +1,6 @@
 package import Model
 package import NIOCore
-import NIOSSL
+package import NIOSSL
 
 /// TLS 1.3 for the connections of the remote listener.
 ///
@@ -39,7 +39,7 @@ package struct ServerTLS: Sendable {
 
 extension TLSConfiguration {
     /// Returns the configuration of a server to which a client may send a certificate.
-    static func server(certificate: NIOSSLCertificate, key: NIOSSLPrivateKey) -> TLSConfiguration {
+    package static func server(certificate: NIOSSLCertificate, key: NIOSSLPrivateKey) -> TLSConfiguration {
         var configuration = makeServerConfiguration(
             certificateChain: [.certificate(certificate)],
             privateKey: .privateKey(key)
@@ -62,7 +62,7 @@ extension TLSConfiguration {
 }
 
 extension NIOSSLContext {
-    static func make(_ configuration: TLSConfiguration) throws(TLSError) -> NIOSSLContext {
+    package static func make(_ configuration: TLSConfiguration) throws(TLSError) -> NIOSSLContext {
         do { return try NIOSSLContext(configuration: configuration) } catch {
             throw .unusable(reason: "\(error)")
         }

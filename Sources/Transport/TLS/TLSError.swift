@@ -1,6 +1,6 @@
 import SystemIO
 
-/// A reason why the module TLS refused a file or an operation.
+/// A reason why a key, a certificate or its file was refused.
 package enum TLSError: Error, Hashable, Sendable {
     /// Other users can read or replace the file.
     case exposed(path: String, what: String)
@@ -10,10 +10,10 @@ package enum TLSError: Error, Hashable, Sendable {
     case notSaved(path: String, reason: String)
     /// The library refused the key or the settings.
     case unusable(reason: String)
-    /// The authority of a team does not issue the requested certificate.
+    /// The authority does not issue the requested certificate.
     case notIssued(reason: String)
-    /// A certificate is not of the team, or is not the certificate of the key.
-    case notOfTeam(reason: String)
+    /// A certificate is not of the expected authority or peer, or is not the certificate of the key.
+    case notAccepted(reason: String)
 }
 
 extension TLSError: CustomStringConvertible {
@@ -28,7 +28,7 @@ extension TLSError: CustomStringConvertible {
             "the key file \(path) could not be written: \(reason); make room or correct the folder's owner, and try again"
         case .unusable(let reason): "TLS cannot be used: \(reason)"
         case .notIssued(let reason): "the certificate is not issued: \(reason)"
-        case .notOfTeam(let reason): "the certificate is not accepted: \(reason)"
+        case .notAccepted(let reason): "the certificate is not accepted: \(reason)"
         }
     }
 }

@@ -69,6 +69,8 @@ package struct TLSIdentity: Sendable {
 }
 
 /// The texts are not a P-256 key and the certificate of the same key.
-struct IdentityMismatch: Error, CustomStringConvertible {
-    var description: String { "it does not have a P-256 key and the certificate of that key" }
+package struct IdentityMismatch: Error, CustomStringConvertible {
+    package init() {}
+
+    package var description: String { "it does not have a P-256 key and the certificate of that key" }
 }

@@ -4,6 +4,7 @@ import Model
 import NIOCore
 import NIOSSL
 import SwiftASN1
+import TestSupport
 import Testing
 import Transport
 import X509

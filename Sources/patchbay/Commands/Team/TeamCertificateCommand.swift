@@ -64,17 +64,17 @@ struct EtcdNodeFiles {
             "--cert-file=\(certificatePath)", "--key-file=\(keyPath)", "--client-cert-auth",
             "--trusted-ca-file=\(authorityPath)",
             "--peer-cert-file=\(peerCertificatePath)", "--peer-key-file=\(keyPath)", "--peer-client-cert-auth",
-            "--peer-trusted-ca-file=\(authorityPath)", "--peer-cert-allowed-cn=\(CertificateAuthority.etcdPeerName)",
+            "--peer-trusted-ca-file=\(authorityPath)", "--peer-cert-allowed-cn=\(TeamCertificateSpec.peerName)",
         ]
     }
 
     /// Loads the key; creates one, without its file, if there is none.
     ///
     /// - Throws: `CLIError`.
-    func loadKey() throws(CLIError) -> MemberKey {
+    func loadKey() throws(CLIError) -> CertificateKey {
         do {
-            if let text = try? String(contentsOfFile: keyPath, encoding: .utf8) { return try MemberKey(pem: text) }
-            return try MemberKey()
+            if let text = try? String(contentsOfFile: keyPath, encoding: .utf8) { return try CertificateKey(pem: text) }
+            return try CertificateKey()
         } catch { throw Self.unwritable(keyPath, error) }
     }
 

@@ -1,6 +1,7 @@
 package import Model
 package import NIOCore
 import NIOSSL
+package import Transport
 
 /// TLS 1.3 to the broker of another host of the team.
 ///
@@ -26,7 +27,7 @@ package struct MemberClientTLS: Sendable {
     ///   - channel: A channel without traffic.
     ///   - host: The expected name of the other host.
     ///   - key: The pin of its key: `TeamMember.key`.
-    /// - Throws: An error of NIOSSL. The channel gets `TLSError.notOfTeam` if the other host is not the expected one.
+    /// - Throws: An error of NIOSSL. The channel gets `TLSError.notAccepted` if the other host is not the expected one.
     package func secure(_ channel: any Channel, to host: HostName, key: KeyPin) throws {
         // NIOSSL marks this function as unstable. It is the only one that keeps BoringSSL's verification.
         let handler = try NIOSSLClientHandler._makeSSLClientHandler(context: context, serverHostname: nil) {
@@ -35,10 +36,10 @@ package struct MemberClientTLS: Sendable {
             channel.eventLoop.makeCompletedFuture {
                 let member = try MemberCertificate(certificate)
                 guard member.host == host else {
-                    throw TLSError.notOfTeam(reason: "it is of the host \(member.host), not of \(host)")
+                    throw TLSError.notAccepted(reason: "it is of the host \(member.host), not of \(host)")
                 }
                 guard member.pin == key else {
-                    throw TLSError.notOfTeam(reason: "its key is not the key of the member \(host)")
+                    throw TLSError.notAccepted(reason: "its key is not the key of the member \(host)")
                 }
             }
         }

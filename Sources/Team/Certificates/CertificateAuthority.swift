@@ -2,8 +2,9 @@ import Crypto
 package import FoundationEssentials
 package import Model
 import SwiftASN1
-import X509
 import SystemIO
+package import Transport
+import X509
 
 /// The certificate authority of a team: a P-256 key that signs the certificates of its hosts and of etcd.
 ///

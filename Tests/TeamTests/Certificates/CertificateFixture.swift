@@ -3,18 +3,19 @@ import FoundationEssentials
 import Model
 import NIOSSL
 import SwiftASN1
+import Team
 import Transport
 import X509
 
 /// A team with its authority, and certificates that its authority would not issue.
-struct TeamFixture {
+struct CertificateFixture {
     let authority: CertificateAuthority
 
     init() throws { authority = try CertificateAuthority(creatingFor: SanitizedText("lab")) }
 
     /// Returns the identity of a host, as it has it after its join.
     func member(_ name: String) throws -> MemberIdentity {
-        let key = try MemberKey()
+        let key = try CertificateKey()
         let host = try HostName(name) ?? Self.impossible()
         let certificate = try authority.issue(.host(host), request: key.signingRequest()).pem
         return try MemberIdentity(key: key, certificate: certificate, authority: authority.certificatePEM)

@@ -1,5 +1,9 @@
 import SwiftASN1
 import SystemIO
+package import Transport
+
+/// The files of keys and certificates.
+typealias PrivateFile = SystemIO.PrivateFile<TLSError>
 
 /// The file `host.pem` in the team's folder, with mode 0600: the key of the host, and its certificate after the join.
 package struct MemberIdentityFile: Sendable {
@@ -34,7 +38,7 @@ package struct MemberIdentityFile: Sendable {
     /// The key is kept until the host leaves its team, or is removed. So a join with a lost response can be repeated.
     ///
     /// - Throws: `TLSError`.
-    package func loadOrCreateKey() throws(TLSError) -> MemberKey {
+    package func loadOrCreateKey() throws(TLSError) -> CertificateKey {
         if let parts = try parts() { return parts.key }
         return try createKey()
     }
@@ -42,8 +46,8 @@ package struct MemberIdentityFile: Sendable {
     /// Creates the file with a new key and no certificate. Replaces an earlier key, which was removed from the team.
     ///
     /// - Throws: `TLSError.notSaved`.
-    package func createKey() throws(TLSError) -> MemberKey {
-        let key = try MemberKey()
+    package func createKey() throws(TLSError) -> CertificateKey {
+        let key = try CertificateKey()
         try PrivateFile.write(path, key.pem.utf8)
         return key
     }
@@ -56,14 +60,14 @@ package struct MemberIdentityFile: Sendable {
         try PrivateFile.write(path, (identity.keyPEM + identity.certificatePEM).utf8)
     }
 
-    private func parts() throws(TLSError) -> (key: MemberKey, certificate: String?)? {
+    private func parts() throws(TLSError) -> (key: CertificateKey, certificate: String?)? {
         guard let text = try PrivateFile.read(path) else { return nil }
         do {
             let documents = try PEMDocument.parseMultiple(pemString: text)
             let names = documents.map(\.discriminator)
             guard names == ["PRIVATE KEY"] || names == ["PRIVATE KEY", "CERTIFICATE"] else { throw IdentityMismatch() }
             let certificate = documents.count > 1 ? documents[1].pemString + "\n" : nil
-            return (try MemberKey(pem: documents[0].pemString), certificate)
+            return (try CertificateKey(pem: documents[0].pemString), certificate)
         } catch {
             throw .damaged(path: path, reason: "\(error)")
         }

@@ -1,17 +1,18 @@
 import FoundationEssentials
 import Glibc
 import Model
+import Team
 import TestSupport
 import Testing
 import Transport
 
 @Suite(.scratchFolder) struct MemberIdentityTests {
     private let folder = ScratchFolder.current
-    private let team: TeamFixture
+    private let team: CertificateFixture
 
-    init() throws { team = try TeamFixture() }
+    init() throws { team = try CertificateFixture() }
 
-    private func request(_ key: MemberKey, _ name: String) throws -> String {
+    private func request(_ key: CertificateKey, _ name: String) throws -> String {
         try team.authority.issue(.host(#require(HostName(name))), request: key.signingRequest()).pem
     }
 
@@ -21,8 +22,8 @@ import Transport
 
         #expect(try file.loadOrCreateKey().pin == key.pin)
         #expect(try file.load() == nil)
-        var status = stat()
-        #expect(stat(file.path, &status) == 0 && status.st_mode & 0o7777 == 0o600)
+        let attributes = try FileManager.default.attributesOfItem(atPath: file.path)
+        #expect(attributes[.posixPermissions] as? Int == 0o600)
     }
 
     @Test func `a new key replaces the identity, and is kept until the next join`() async throws {
@@ -54,11 +55,15 @@ import Transport
     }
 
     @Test func `a certificate for another key, or from another authority, is refused`() throws {
-        let (key, other) = (try MemberKey(), try TeamFixture())
+        let (key, other) = (try CertificateKey(), try CertificateFixture())
         let certificate = try request(key, "lab2")
 
         #expect(throws: TLSError.self) {
-            try MemberIdentity(key: MemberKey(), certificate: certificate, authority: team.authority.certificatePEM)
+            try MemberIdentity(
+                key: CertificateKey(),
+                certificate: certificate,
+                authority: team.authority.certificatePEM
+            )
         }
         #expect(throws: TLSError.self) {
             try MemberIdentity(key: key, certificate: certificate, authority: other.authority.certificatePEM)

@@ -3,6 +3,7 @@ import FoundationEssentials
 import Glibc
 package import Model
 import SwiftASN1
+package import Transport
 import X509
 
 /// The purpose of a certificate that the authority of a team issues.
@@ -15,7 +16,7 @@ package enum CertificatePurpose: Hashable, Sendable {
     ///
     /// The addresses are host names and numeric addresses of the node.
     case etcdServer(addresses: [String])
-    /// A node of etcd, for the other nodes. The common name is `etcdPeerName`, which tells it from a host.
+    /// A node of etcd, for the other nodes. The common name is `TeamCertificateSpec.peerName`, which tells it from a host.
     case etcdPeer(addresses: [String])
     /// The user `root` of etcd, who manages its users and roles.
     case etcdRoot
@@ -32,9 +33,6 @@ package struct IssuedCertificate: Sendable {
 extension CertificateAuthority {
     /// The user of etcd that manages all others. No host may have this name, because it would be that user.
     package static let etcdRootUser = "root"
-
-    /// The common name of the nodes of etcd among each other. No host can have it, because it has a dot.
-    package static let etcdPeerName = "etcd.peer"
 
     /// The lifetime of issued certificates in years.
     ///
@@ -107,7 +105,7 @@ extension CertificateAuthority {
         switch purpose {
         case .host(let host): try DistinguishedName { CommonName(host.text) }
         case .etcdServer: try DistinguishedName { OrganizationName("etcd") }
-        case .etcdPeer: try DistinguishedName { CommonName(etcdPeerName) }
+        case .etcdPeer: try DistinguishedName { CommonName(TeamCertificateSpec.peerName) }
         case .etcdRoot: try DistinguishedName { CommonName(etcdRootUser) }
         }
     }

@@ -1,6 +1,7 @@
 package import Model
 package import NIOCore
 import NIOSSL
+package import Transport
 
 /// TLS 1.3 for the connections of the team listener.
 ///

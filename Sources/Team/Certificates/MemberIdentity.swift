@@ -2,6 +2,7 @@ package import FoundationEssentials
 package import Model
 import NIOSSL
 import SwiftASN1
+package import Transport
 import X509
 
 /// The key of a host with its certificate, and the certificate of the team's authority.
@@ -27,15 +28,15 @@ package struct MemberIdentity: Sendable {
     ///
     /// The dates are not checked, so that `patchbay team status` can show an expired certificate. Peers check them.
     ///
-    /// - Throws: `TLSError.notOfTeam`.
-    package init(key: MemberKey, certificate pem: String, authority authorityPEM: String) throws(TLSError) {
+    /// - Throws: `TLSError.notAccepted`.
+    package init(key: CertificateKey, certificate pem: String, authority authorityPEM: String) throws(TLSError) {
         do {
             let certificate = try Certificate(pemEncoded: pem)
             let authority = try Certificate(pemEncoded: authorityPEM)
-            guard key.matches(certificate) else { throw TLSError.notOfTeam(reason: "it is for another key") }
+            guard key.matches(certificate) else { throw TLSError.notAccepted(reason: "it is for another key") }
             guard certificate.issuer == authority.subject,
                 authority.publicKey.isValidSignature(certificate.signature, for: certificate)
-            else { throw TLSError.notOfTeam(reason: "it is not from the authority of the team") }
+            else { throw TLSError.notAccepted(reason: "it is not from the authority of the team") }
             self.certificate = try NIOSSLCertificate(bytes: Array(pem.utf8), format: .pem)
             self.authority = try NIOSSLCertificate(bytes: Array(authorityPEM.utf8), format: .pem)
             privateKey = try NIOSSLPrivateKey(bytes: Array(key.pem.utf8), format: .pem)
@@ -44,7 +45,7 @@ package struct MemberIdentity: Sendable {
         } catch let error as TLSError {
             throw error
         } catch {
-            throw .notOfTeam(reason: "\(error)")
+            throw .notAccepted(reason: "\(error)")
         }
         pin = key.pin
         keyPEM = key.pem
@@ -58,22 +59,22 @@ struct MemberCertificate {
     let host: HostName
     let pin: KeyPin
 
-    /// - Throws: `TLSError.notOfTeam`.
+    /// - Throws: `TLSError.notAccepted`.
     init(_ certificate: NIOSSLCertificate) throws(TLSError) {
         guard let key = PinnedKey.spki(of: [certificate]).flatMap(PinnedKey.pin(ofP256:)) else {
-            throw .notOfTeam(reason: "its key is not a P-256 key")
+            throw .notAccepted(reason: "its key is not a P-256 key")
         }
         guard let bytes = try? certificate.toDERBytes(), let parsed = try? Certificate(derEncoded: bytes) else {
-            throw .notOfTeam(reason: "it cannot be read")
+            throw .notAccepted(reason: "it cannot be read")
         }
         guard case .notCertificateAuthority? = try? parsed.extensions.basicConstraints else {
-            throw .notOfTeam(reason: "it is not a certificate of a host")
+            throw .notAccepted(reason: "it is not a certificate of a host")
         }
         // Exactly one name, so that no reader takes another one.
         let attributes = parsed.subject.flatMap { Array($0) }
         guard attributes.count == 1, attributes[0].type == .RDNAttributeType.commonName,
             let name = String(attributes[0].value), let host = HostName(name), name != CertificateAuthority.etcdRootUser
-        else { throw .notOfTeam(reason: "its name is not the name of a host") }
+        else { throw .notAccepted(reason: "its name is not the name of a host") }
         self.host = host
         pin = key
     }

@@ -4,18 +4,20 @@ import Model
 import NIOCore
 import NIOSSL
 import SwiftASN1
+import Team
+import TestSupport
 import Testing
 import Transport
 import X509
 
 @Suite struct MemberHandshakeTests {
-    private let team: TeamFixture
+    private let team: CertificateFixture
     private let lab1: MemberIdentity
     private let lab2: MemberIdentity
     private let server: MemberServerTLS
 
     init() throws {
-        team = try TeamFixture()
+        team = try CertificateFixture()
         lab1 = try team.member("lab1")
         lab2 = try team.member("lab2")
         server = try MemberServerTLS(identity: lab1)
@@ -88,7 +90,7 @@ import X509
     }
 
     @Test func `a member of another team with the same names is refused by both sides`() async throws {
-        let other = try TeamFixture()
+        let other = try CertificateFixture()
         let stranger = try other.member("lab2")
         await #expect(throws: (any Error).self) { try await seen(stranger, host: "lab1", key: lab1.pin) }
 
@@ -162,7 +164,7 @@ import X509
 
     @Test func `the authority's own certificate is no certificate of a host`() throws {
         let authority = team.authority
-        let key = try MemberKey(pem: authority.keyPEM)
+        let key = try CertificateKey(pem: authority.keyPEM)
 
         #expect(throws: TLSError.self) {
             try MemberIdentity(key: key, certificate: authority.certificatePEM, authority: authority.certificatePEM)

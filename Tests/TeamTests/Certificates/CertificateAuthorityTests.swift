@@ -2,7 +2,9 @@ import Crypto
 import FoundationEssentials
 import Glibc
 import Model
+import Samples
 import SwiftASN1
+import Team
 import TestSupport
 import Testing
 import Transport
@@ -10,16 +12,16 @@ import X509
 
 @Suite(.scratchFolder) struct CertificateAuthorityTests {
     private let folder = ScratchFolder.current
-    private let team: TeamFixture
+    private let team: CertificateFixture
 
-    init() throws { team = try TeamFixture() }
+    init() throws { team = try CertificateFixture() }
 
     private func issue(_ purpose: CertificatePurpose) throws -> Certificate {
-        let pem = try team.authority.issue(purpose, request: MemberKey().signingRequest()).pem
+        let pem = try team.authority.issue(purpose, request: CertificateKey().signingRequest()).pem
         return try Certificate(pemEncoded: pem)
     }
 
-    private func lab2() throws -> HostName { try #require(HostName("lab2")) }
+    private let lab2: HostName = "lab2"
 
     @Test func `the certificate of the authority signs hosts and no further authorities, for 20 years`() throws {
         let certificate = try Certificate(pemEncoded: team.authority.certificatePEM)
@@ -31,7 +33,7 @@ import X509
     }
 
     @Test func `the certificate of a host has its name, and is for servers and clients`() throws {
-        let certificate = try issue(.host(lab2()))
+        let certificate = try issue(.host(lab2))
 
         #expect(certificate.subject.description == "CN=lab2")
         #expect(try certificate.extensions.extendedKeyUsage == ExtendedKeyUsage([.serverAuth, .clientAuth]))
@@ -55,7 +57,7 @@ import X509
         let certificate = try issue(.etcdPeer(addresses: ["10.0.0.7"]))
 
         #expect(certificate.subject.description == "CN=etcd.peer")
-        #expect(HostName(CertificateAuthority.etcdPeerName) == nil)
+        #expect(HostName(TeamCertificateSpec.peerName) == nil)
         let names = try #require(try certificate.extensions.subjectAlternativeNames)
         #expect(names.contains(.ipAddress(ASN1OctetString(contentBytes: [10, 0, 0, 7]))))
     }
@@ -68,13 +70,13 @@ import X509
     }
 
     @Test func `each certificate has its own serial number`() throws {
-        let numbers = try (0..<8).map { _ in try issue(.host(lab2())).serialNumber }
+        let numbers = try (0..<8).map { _ in try issue(.host(lab2)).serialNumber }
 
         #expect(Set(numbers).count == 8)
     }
 
     @Test func `no host can get the certificate of the etcd user root`() throws {
-        let root = try #require(HostName("root"))
+        let root: HostName = "root"
 
         #expect(throws: TLSError.self) { try issue(.host(root)) }
     }
@@ -97,7 +99,7 @@ import X509
             attributes: CertificateSigningRequest.Attributes([.init(ExtensionRequest(extensions: wish))]),
             signatureAlgorithm: .ecdsaWithSHA256
         )
-        let pem = try team.authority.issue(.host(lab2()), request: request.serializeAsPEM().pemString).pem
+        let pem = try team.authority.issue(.host(lab2), request: request.serializeAsPEM().pemString).pem
         let certificate = try Certificate(pemEncoded: pem)
 
         #expect(certificate.subject.description == "CN=lab2")
@@ -107,7 +109,9 @@ import X509
 
     @Test func `a request that another key signed is refused`() throws {
         let (owner, thief) = (P256.Signing.PrivateKey(), P256.Signing.PrivateKey())
-        let signed = try CertificateSigningRequest(pemEncoded: MemberKey(pem: thief.pemRepresentation).signingRequest())
+        let signed = try CertificateSigningRequest(
+            pemEncoded: CertificateKey(pem: thief.pemRepresentation).signingRequest()
+        )
         let forged = try CertificateSigningRequest(
             version: .v1,
             subject: DistinguishedName(),
@@ -118,13 +122,13 @@ import X509
         )
 
         #expect(throws: TLSError.self) {
-            try team.authority.issue(.host(lab2()), request: forged.serializeAsPEM().pemString)
+            try team.authority.issue(.host(lab2), request: forged.serializeAsPEM().pemString)
         }
     }
 
     @Test func `a request with an RSA key, and a text that is no request, are refused`() throws {
         for request in [rsaRequest, "", team.authority.certificatePEM] {
-            let error = #expect(throws: TLSError.self) { try team.authority.issue(.host(lab2()), request: request) }
+            let error = #expect(throws: TLSError.self) { try team.authority.issue(.host(lab2), request: request) }
             #expect(error?.description.hasPrefix("the certificate is not issued: ") == true)
         }
     }
@@ -142,7 +146,7 @@ import X509
     }
 
     @Test func `an authority whose key is that of another team is refused`() async throws {
-        let other = try TeamFixture()
+        let other = try CertificateFixture()
         let files = CertificateAuthorityFiles(in: folder.file("."))
         try files.save(team.authority)
         try Data(other.authority.keyPEM.utf8).write(to: URL(filePath: files.keyPath))

@@ -1,9 +1,9 @@
-import NIOCore
+package import NIOCore
 import NIOPosix
 
 /// One connection over loopback with TLS on both sides.
-enum Handshake {
-    typealias Setup = @Sendable (any Channel) throws -> Void
+package enum Handshake {
+    package typealias Setup = @Sendable (any Channel) throws -> Void
 
     /// Connects, sends a line, and returns the answer of the server.
     ///
@@ -15,7 +15,7 @@ enum Handshake {
     ///   - answer: Returns the answer. Called on the event loop of the server's channel.
     /// - Returns: The answer.
     /// - Throws: An error of TLS, or `ClosedWithoutAnswer`.
-    static func answer(
+    package static func answer(
         server: @escaping Setup,
         client: @escaping Setup,
         answer: @escaping @Sendable (any Channel) -> String = { _ in "accepted" }
@@ -44,7 +44,9 @@ enum Handshake {
         return try text.get()
     }
 
-    struct ClosedWithoutAnswer: Error {}
+    package struct ClosedWithoutAnswer: Error {
+        package init() {}
+    }
 
     private final class AnswerHandler: ChannelInboundHandler {
         typealias InboundIn = ByteBuffer

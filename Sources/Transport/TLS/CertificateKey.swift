@@ -1,10 +1,10 @@
 import Crypto
 package import Model
 import SwiftASN1
-import X509
+package import X509
 
-/// The private P-256 key of a member of a team. It is created on its own host, and never leaves it.
-package struct MemberKey: Sendable {
+/// A private P-256 key for which an authority issues a certificate. It is created where it is used, and never leaves it.
+package struct CertificateKey: Sendable {
     /// The key (PKCS #8), as PEM. A secret.
     package let pem: String
     /// The pin of the public key.
@@ -16,7 +16,7 @@ package struct MemberKey: Sendable {
     ///
     /// - Throws: `TLSError.unusable`.
     package init() throws(TLSError) {
-        guard let key = MemberKey(P256.Signing.PrivateKey()) else {
+        guard let key = CertificateKey(P256.Signing.PrivateKey()) else {
             throw .unusable(reason: "a new key has an unknown encoding")
         }
         self = key
@@ -24,10 +24,10 @@ package struct MemberKey: Sendable {
 
     /// Parses a key.
     ///
-    /// - Throws: `TLSError.notOfTeam`.
+    /// - Throws: `TLSError.notAccepted`.
     package init(pem: String) throws(TLSError) {
-        guard let key = try? P256.Signing.PrivateKey(pemRepresentation: pem), let parsed = MemberKey(key) else {
-            throw .notOfTeam(reason: "its key is not a P-256 key as PEM")
+        guard let key = try? P256.Signing.PrivateKey(pemRepresentation: pem), let parsed = CertificateKey(key) else {
+            throw .notAccepted(reason: "its key is not a P-256 key as PEM")
         }
         self = parsed
     }
@@ -59,7 +59,7 @@ package struct MemberKey: Sendable {
     }
 
     /// Returns whether a certificate is for this key.
-    func matches(_ certificate: Certificate) -> Bool {
+    package func matches(_ certificate: Certificate) -> Bool {
         Certificate.PublicKey(key.publicKey) == certificate.publicKey
     }
 }

@@ -2,6 +2,7 @@ import Glibc
 import NIOSSL
 import SwiftASN1
 import SystemIO
+package import Transport
 
 /// A certificate for clients of etcd with its key, both as PEM.
 package struct EtcdClientCertificate: Hashable, Sendable {
@@ -12,19 +13,19 @@ package struct EtcdClientCertificate: Hashable, Sendable {
 
     /// Checks that both can be read, and that the key is for the certificate.
     ///
-    /// - Throws: `TLSError.notOfTeam`.
+    /// - Throws: `TLSError.notAccepted`.
     package init(certificate: String, key: String) throws(TLSError) {
         do {
             var configuration = TLSConfiguration.makeClientConfiguration()
             let chain = try NIOSSLCertificate.fromPEMBytes(Array(certificate.utf8))
-            guard !chain.isEmpty else { throw TLSError.notOfTeam(reason: "there is no certificate as PEM") }
+            guard !chain.isEmpty else { throw TLSError.notAccepted(reason: "there is no certificate as PEM") }
             configuration.certificateChain = chain.map { .certificate($0) }
             configuration.privateKey = .privateKey(try NIOSSLPrivateKey(bytes: Array(key.utf8), format: .pem))
             _ = try NIOSSLContext(configuration: configuration)
         } catch let error as TLSError {
             throw error
         } catch {
-            throw .notOfTeam(reason: "the certificate of etcd's administrator and its key cannot be used (\(error))")
+            throw .notAccepted(reason: "the certificate of etcd's administrator and its key cannot be used (\(error))")
         }
         self.certificate = certificate
         self.key = key
@@ -71,10 +72,10 @@ package struct EtcdFiles: Sendable {
     /// - Throws: `TLSError`.
     package func authority() throws(TLSError) -> String? { try PrivateFile.read(authorityPath) }
 
-    /// - Throws: `TLSError.notOfTeam` if the text has no certificate; `TLSError.notSaved`.
+    /// - Throws: `TLSError.notAccepted` if the text has no certificate; `TLSError.notSaved`.
     package func saveAuthority(_ pem: String) throws(TLSError) {
         guard let certificates = try? NIOSSLCertificate.fromPEMBytes(Array(pem.utf8)), !certificates.isEmpty else {
-            throw .notOfTeam(reason: "the authority of the etcd servers is no certificate as PEM")
+            throw .notAccepted(reason: "the authority of the etcd servers is no certificate as PEM")
         }
         try PrivateFile.write(authorityPath, pem.utf8)
     }
