@@ -6,6 +6,8 @@ import Model
 import NIOCore
 import Registry
 import SystemIO
+import Team
+import Transport
 
 /// Validates the head of each request and identifies the client, before any route handler runs.
 struct Authenticator: Sendable {

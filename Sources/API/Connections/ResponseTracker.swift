@@ -89,18 +89,3 @@ final class DisconnectHandler: ChannelInboundHandler, RemovableChannelHandler, S
         callback?()
     }
 }
-
-/// Stores one value for each open channel.
-final class ChannelStorage<Value: Sendable>: Sendable {
-    private let values = Mutex<[ObjectIdentifier: Value]>([:])
-
-    subscript(channel: any Channel) -> Value? { values.withLock { $0[ObjectIdentifier(channel)] } }
-
-    func set(_ value: Value, for channel: any Channel) {
-        let id = ObjectIdentifier(channel)
-        let isFirst = values.withLock { $0.updateValue(value, forKey: id) == nil }
-        guard isFirst else { return }
-        // After the channel is gone, another channel may have the same identifier.
-        channel.closeFuture.whenComplete { [self] _ in values.withLock { $0[id] = nil } }
-    }
-}

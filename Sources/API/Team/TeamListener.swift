@@ -3,6 +3,9 @@ import Model
 package import ServiceLifecycle
 package import SystemIO
 package import Team
+import Transport
+
+extension MemberServerTLS: TransportSecurity {}
 
 extension RunningTeam {
     /// Returns the team listener.

@@ -26,8 +26,6 @@ import Testing
     private struct Security: MemberTransportSecurity {
         let peer: (host: HostName, key: KeyPin)?
 
-        func secure(_ channel: any Channel) throws {}
-        func clientKey(of channel: any Channel) -> KeyPin? { peer?.key }
         func host(of channel: any Channel) -> (host: HostName, key: KeyPin)? { peer }
     }
 

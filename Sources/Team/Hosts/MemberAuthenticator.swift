@@ -1,13 +1,11 @@
-import AccessControl
-import HTTPTypes
+package import AccessControl
+package import HTTPTypes
 package import Model
 package import NIOCore
-import Synchronization
-import Team
 import Transport
 
 /// TLS of the team listener, which names the host of each client.
-package protocol MemberTransportSecurity: TransportSecurity {
+package protocol MemberTransportSecurity: Sendable {
     /// Returns the host in the client's verified certificate, and the key that the client proved to hold; nil if the
     /// client sent no certificate. Called on the channel's event loop, after the handshake.
     func host(of channel: any Channel) -> (host: HostName, key: KeyPin)?
@@ -17,7 +15,7 @@ extension MemberServerTLS: MemberTransportSecurity {}
 
 /// Identifies the clients of the team listener: the host by its certificate, and the client of that host by the header
 /// `Patchbay-Caller`.
-struct MemberAuthenticator: Sendable {
+package struct MemberAuthenticator: Sendable {
     /// The peer of a connection, as its handshake proved.
     private struct Peer: Sendable {
         let host: HostName
@@ -34,7 +32,7 @@ struct MemberAuthenticator: Sendable {
     /// The last caller of each connection with the header that named it. Most requests repeat the header.
     private let callers = ChannelStorage<(header: String, caller: TeamCaller)>()
 
-    init(
+    package init(
         _ security: any MemberTransportSecurity,
         members: any MemberDirectory,
         connections: MemberConnections
@@ -46,9 +44,9 @@ struct MemberAuthenticator: Sendable {
     ///
     /// - Throws: `Problem` for a host that is no member, for a token, for an invalid header, and for any other request
     ///   without a certificate.
-    func authenticate(_ request: HTTPRequest, on channel: any Channel) async throws -> Principal {
+    package func authenticate(_ request: HTTPRequest, on channel: any Channel) async throws -> Principal {
         let source = RequestSource.remote(address: channel.remoteAddress?.ipAddress ?? "?")
-        guard RequestValidator.values(of: "Authorization", in: request).isEmpty else {
+        guard request.headerFields[values: .authorization].isEmpty else {
             throw Problem(
                 .badRequest,
                 "the team listener is for the hosts of the team, and accepts no token",
@@ -93,7 +91,7 @@ struct MemberAuthenticator: Sendable {
     }
 
     private func caller(of request: HTTPRequest, on channel: any Channel) throws(Problem) -> TeamCaller? {
-        let values = RequestValidator.values(of: TeamCaller.header, in: request)
+        let values = HTTPField.Name(TeamCaller.header).map { request.headerFields[values: $0] } ?? []
         guard let value = values.first else { return nil }
         if values.count == 1, let known = callers[channel], known.header == value { return known.caller }
         guard values.count == 1, let caller = TeamCaller(headerValue: value) else {
