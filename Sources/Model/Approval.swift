@@ -25,11 +25,18 @@ package struct Approval: Hashable, Sendable, Codable, Identifiable {
     package let approvedAt: Date
     /// The app that was announced at the addresses. Another app at the same address is not approved.
     package let app: SanitizedText
-    /// The host that announced the addresses.
-    package let host: SanitizedText
+    /// The machine that announced the addresses.
+    package let machine: SanitizedText
     package let addresses: [Address]
     /// The approved port. Required for ports below 1024 only, because other ports change with each launch.
     package let port: UInt16?
+
+    /// The key `host` is older than the word machine, which leaves the word host to teams.
+    private enum CodingKeys: String, CodingKey {
+        case id, endpoint, approvedBy, approvedAt, app
+        case machine = "host"
+        case addresses, port
+    }
 
     package init(
         id: String,
@@ -37,7 +44,7 @@ package struct Approval: Hashable, Sendable, Codable, Identifiable {
         approvedBy: AuditActor,
         approvedAt: Date,
         app: SanitizedText,
-        host: SanitizedText,
+        machine: SanitizedText,
         addresses: [Address],
         port: UInt16? = nil
     ) {
@@ -46,7 +53,7 @@ package struct Approval: Hashable, Sendable, Codable, Identifiable {
         self.approvedBy = approvedBy
         self.approvedAt = approvedAt
         self.app = app
-        self.host = host
+        self.machine = machine
         self.addresses = addresses
         self.port = port
     }

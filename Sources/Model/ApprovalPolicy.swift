@@ -29,15 +29,19 @@ package enum ApprovalPolicy {
         if let mismatch = route.mismatch {
             return .changed("\(route) answered as \"\(mismatch)\" instead of \"\(route.app)\"")
         }
-        guard case .network(let network) = route.route, let host = network.host else { return .approved }
+        guard case .network(let network) = route.route, let machine = network.machine else { return .approved }
         guard let approval else { return .pending }
-        // The host name tells apart two devices that get one address after the other. A responder may rename itself.
-        guard host == approval.host || MachineName(host.text).mayBeRenamed(from: MachineName(approval.host.text))
+        // The machine name tells apart two devices that get one address after the other. A responder may rename itself.
+        guard
+            machine == approval.machine
+                || MachineName(machine.text).mayBeRenamed(from: MachineName(approval.machine.text))
         else {
-            return .changed("the endpoint was approved on \(approval.host) and is now on \(host)")
+            return .changed("the endpoint was approved on \(approval.machine) and is now on \(machine)")
         }
         guard approval.addresses.contains(Approval.Address(network)) else {
-            return .changed("the endpoint was approved on \(approval.host), but not at the address \(network.address)")
+            return .changed(
+                "the endpoint was approved on \(approval.machine), but not at the address \(network.address)"
+            )
         }
         guard approval.app == route.app else {
             return .changed(
@@ -85,7 +89,7 @@ package enum ApprovalPolicy {
 
     /// Returns the command with which an owner approves a route.
     package static func command(toApprove route: EndpointRoute, of id: EndpointID) -> String {
-        guard case .network(let network) = route.route, network.host != nil else { return "patchbay approve \(id)" }
+        guard case .network(let network) = route.route, network.machine != nil else { return "patchbay approve \(id)" }
         let port = network.port < firstUserPort ? " --port \(network.port)" : ""
         return "patchbay approve \(id) --address \(network.address)\(port)"
     }
@@ -104,7 +108,7 @@ package enum ApprovalPolicy {
             case .network(let network):
                 if let registration = network.registration {
                     "registration \(registration)"
-                } else if network.host == nil {
+                } else if network.machine == nil {
                     "configuration"
                 } else {
                     approval.map { networkOrigin(Approval.Address(network), under: $0) }

@@ -45,7 +45,7 @@ extension Endpoint {
         remote.name = name.limited()
         remote.version = version?.limited()
         remote.location.deviceName = location.deviceName?.limited()
-        remote.location.host = location.host?.limited()
+        remote.location.machine = location.machine?.limited()
         remote.reason = reason.map { SanitizedText($0, limit: Self.textLimit).text }
         if txt.validationError != nil { remote.txt = TXTRecord() }
         remote.sources = Array(sources.prefix(Self.remoteItemLimit))
@@ -67,7 +67,7 @@ extension Endpoint {
 
 extension EndpointRoute {
     /// The length of a domain name in bytes (RFC 1035, section 2.3.4).
-    private static let hostLimit = 255
+    private static let machineLimit = 255
 
     /// The route as the other hosts of a team show it: without IDs of launches and registrations, and with text that is
     /// safe to print.
@@ -80,7 +80,7 @@ extension EndpointRoute {
                     port: network.port,
                     interface: network.interface.map { SanitizedText($0).text },
                     interfaceIndex: network.interfaceIndex,
-                    host: network.host?.limited(to: Self.hostLimit),
+                    machine: network.machine?.limited(to: Self.machineLimit),
                     isInbound: network.isInbound
                 )
             )

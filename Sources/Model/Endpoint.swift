@@ -22,17 +22,24 @@ package struct Endpoint: Hashable, Sendable, Codable, Identifiable {
         case changed
     }
 
-    /// The phone or host on which the app runs.
+    /// The phone or machine on which the app runs.
     package struct Location: Hashable, Sendable, Codable {
         package var udid: UDID?
         /// The name that the phone itself reports over the cable.
         package var deviceName: SanitizedText?
-        package var host: SanitizedText?
+        /// The machine as the source knows it: an SRV target, or the address of an app that connected.
+        package var machine: SanitizedText?
 
-        package init(udid: UDID? = nil, deviceName: SanitizedText? = nil, host: SanitizedText? = nil) {
+        /// The key `host` is older than the word machine, which leaves the word host to teams.
+        private enum CodingKeys: String, CodingKey {
+            case udid, deviceName
+            case machine = "host"
+        }
+
+        package init(udid: UDID? = nil, deviceName: SanitizedText? = nil, machine: SanitizedText? = nil) {
             self.udid = udid
             self.deviceName = deviceName
-            self.host = host
+            self.machine = machine
         }
     }
 

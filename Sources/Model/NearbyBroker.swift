@@ -12,24 +12,31 @@ package struct NearbyBroker: Hashable, Sendable, Codable {
     /// The first characters of the pin of the broker's key; empty if the advertisement has none.
     package let id: SanitizedText
     package let name: SanitizedText
-    /// The host that announced the broker. Nil until its address is known.
-    package let host: SanitizedText?
+    /// The machine that announced the broker. Nil until its address is known.
+    package let machine: SanitizedText?
     /// The numeric addresses, best first. A link-local one has its interface: `fe80::1%wlan0`.
     package let addresses: [String]
     package let port: UInt16
     package let pair: PairState
 
+    /// The key `host` is older than the word machine, which leaves the word host to teams.
+    private enum CodingKeys: String, CodingKey {
+        case id, name
+        case machine = "host"
+        case addresses, port, pair
+    }
+
     package init(
         id: SanitizedText,
         name: SanitizedText,
-        host: SanitizedText?,
+        machine: SanitizedText?,
         addresses: [String],
         port: UInt16,
         pair: PairState
     ) {
         self.id = id
         self.name = name
-        self.host = host
+        self.machine = machine
         self.addresses = addresses
         self.port = port
         self.pair = pair

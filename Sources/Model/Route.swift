@@ -13,9 +13,9 @@ package struct NetworkRoute: Hashable, Sendable, Codable {
     package let interface: String?
     /// The kernel's index of the interface, required as the scope of `fe80::` addresses. 0 if there is none.
     package let interfaceIndex: UInt32
-    /// The host that announced the address (the SRV target), or the address of an app that connected to Patchbay. Nil
+    /// The machine that announced the address (the SRV target), or the address of an app that connected to Patchbay. Nil
     /// for a configured address and for the address of a registration.
-    package let host: SanitizedText?
+    package let machine: SanitizedText?
     /// True for the connection of an app that connected to Patchbay. Its port is the app's own, and is never dialled.
     package var isInbound: Bool { inbound == true }
     /// Nil instead of false, so that only inbound routes encode it.
@@ -23,12 +23,19 @@ package struct NetworkRoute: Hashable, Sendable, Codable {
     /// The ID of the registration in which an app named this port, from this address. Nil for every other route.
     package let registration: String?
 
+    /// The key `host` is older than the word machine, which leaves the word host to teams.
+    private enum CodingKeys: String, CodingKey {
+        case address, port, interface, interfaceIndex
+        case machine = "host"
+        case inbound, registration
+    }
+
     package init(
         address: String,
         port: UInt16,
         interface: String? = nil,
         interfaceIndex: UInt32 = 0,
-        host: SanitizedText? = nil,
+        machine: SanitizedText? = nil,
         isInbound: Bool = false,
         registration: String? = nil
     ) {
@@ -36,7 +43,7 @@ package struct NetworkRoute: Hashable, Sendable, Codable {
         self.port = port
         self.interface = interface
         self.interfaceIndex = interfaceIndex
-        self.host = host
+        self.machine = machine
         inbound = isInbound ? true : nil
         self.registration = registration
     }
@@ -109,9 +116,9 @@ extension Route {
         if case .network(let network) = self { network.registration } else { nil }
     }
 
-    /// The host that announced the address by mDNS. Nil for USB routes, configured addresses and registrations.
-    package var host: SanitizedText? {
-        if case .network(let network) = self { network.host } else { nil }
+    /// The machine that announced the address by mDNS. Nil for USB routes, configured addresses and registrations.
+    package var machine: SanitizedText? {
+        if case .network(let network) = self { network.machine } else { nil }
     }
 
     /// The address with its interface (`192.168.1.20%wlan0`), or the UDID of the phone.

@@ -30,7 +30,7 @@ package struct Sighting: Hashable, Sendable {
         package var isNetwork: Bool { self == .bonjour || self == .debuglink }
 
         /// True if the owner or the holder of a grant chose the addresses of this source. `ApprovalPolicy` approves such
-        /// a network route, because it has no host. The default of a new source is false: an owner approves each address.
+        /// a network route, because it has no machine. The default of a new source is false: an owner approves each address.
         fileprivate var choosesAddresses: Bool {
             switch self {
             case .config, .registration: true
@@ -57,16 +57,16 @@ package struct Sighting: Hashable, Sendable {
     package let appIsBundleID: Bool
     /// The display name: the Bonjour instance name, the configured name, or the app's own name.
     package let name: SanitizedText
-    /// The host as the source knows it: an SRV target (`iphone.local`). Nil if `device` identifies the host.
-    package let host: SanitizedText?
+    /// The machine as the source knows it: an SRV target (`iphone.local`). Nil if `device` identifies the machine.
+    package let machine: SanitizedText?
     /// The phone on which the app runs. Known for USB only.
     package let device: UDID?
-    /// A role that distinguishes two servers of one app on one host (TXT key `role` or `id`). Usually empty.
+    /// A role that distinguishes two servers of one app on one machine (TXT key `role` or `id`). Usually empty.
     package let role: SanitizedText
     package let version: SanitizedText?
     package let txt: TXTRecord
-    /// The routes that this sighting knows, best first. A network route without a host is dropped, unless the source's
-    /// addresses are chosen, because a route without a host needs no approval.
+    /// The routes that this sighting knows, best first. A network route without a machine is dropped, unless the source's
+    /// addresses are chosen, because a route without a machine needs no approval.
     package let routes: [Route]
     /// The port of the server, or 0 if the source does not know one. Known before any address is resolved.
     package let port: UInt16
@@ -86,7 +86,7 @@ package struct Sighting: Hashable, Sendable {
         app: SanitizedText,
         appIsBundleID: Bool,
         name: SanitizedText,
-        host: SanitizedText? = nil,
+        machine: SanitizedText? = nil,
         device: UDID? = nil,
         role: SanitizedText = SanitizedText(""),
         version: SanitizedText? = nil,
@@ -104,13 +104,13 @@ package struct Sighting: Hashable, Sendable {
         self.app = app
         self.appIsBundleID = appIsBundleID
         self.name = name
-        self.host = host
+        self.machine = machine
         self.device = device
         self.role = role
         self.version = version
         self.txt = txt
         self.routes =
-            id.source.choosesAddresses ? routes : routes.filter { !$0.isNetwork || $0.isInbound || $0.host != nil }
+            id.source.choosesAddresses ? routes : routes.filter { !$0.isNetwork || $0.isInbound || $0.machine != nil }
         self.port = port ?? self.routes.first?.port ?? 0
         self.launchID = launchID
         self.blocked = blocked

@@ -1,38 +1,38 @@
 import FoundationEssentials
 import Model
 
-/// An address that an advertisement claims, on the link where it was received. Without an address, the claimed host.
+/// An address that an advertisement claims, on the link where it was received. Without an address, the claimed machine.
 ///
 /// mDNS has no sender: any machine on the link can claim any address. Only the interface is a fact.
 package struct ClaimedAddress: Hashable, Sendable, Codable {
     package let address: String
     package let interface: String?
 
-    /// Returns whether a host that reports one of the two addresses withdraws the other one by that.
+    /// Returns whether a machine that reports one of the two addresses withdraws the other one by that.
     fileprivate func isReplaced(by other: ClaimedAddress) -> Bool {
         interface == other.interface && address.contains(":") == other.address.contains(":")
     }
 }
 
 extension Sighting {
-    /// The addresses of an advertisement; its host if none of them may be dialled.
+    /// The addresses of an advertisement; its machine if none of them may be dialled.
     var claimedAddresses: [ClaimedAddress] {
         let addresses = routes.compactMap { route -> ClaimedAddress? in
             guard case .network(let network) = route else { return nil }
             return ClaimedAddress(address: network.address, interface: network.interface)
         }
         if !addresses.isEmpty { return addresses }
-        return host.map { [ClaimedAddress(address: "host \($0.text.lowercased())", interface: nil)] } ?? []
+        return machine.map { [ClaimedAddress(address: "host \($0.text.lowercased())", interface: nil)] } ?? []
     }
 }
 
-/// The last place and name of an advertised app. It recognises the app when its host has another name.
+/// The last place and name of an advertised app. It recognises the app when its machine has another name.
 package struct AdvertisedPlace: Hashable, Sendable, Codable {
     /// The time for which an address identifies a device that has left, in seconds: one day.
     ///
-    /// A DHCP server keeps an address for its client during the lease. It assigns the same one again if it can (RFC 2131,
-    /// section 4.3.1). Home routers use leases of about a day.
-    static let leaseTime: TimeInterval = 86_400
+    /// A DHCP server keeps an address for its client for a time, about a day on home routers. Then it assigns the same one
+    /// again if it can (RFC 2131, section 4.3.1).
+    static let addressLifetime: TimeInterval = 86_400
 
     /// The instance name, without the suffix of a name conflict.
     let instance: String
@@ -51,7 +51,7 @@ package struct AdvertisedPlace: Hashable, Sendable, Codable {
     /// The place of an endpoint that an earlier version saved. Nil if that version saved no address.
     init?(of record: PersistedEndpoint) {
         addresses = record.endpoint.routes.compactMap { route in
-            guard case .network(let network) = route.route, network.host != nil else { return nil }
+            guard case .network(let network) = route.route, network.machine != nil else { return nil }
             return ClaimedAddress(address: network.address, interface: network.interface)
         }
         guard !addresses.isEmpty else { return nil }
@@ -69,7 +69,7 @@ package struct AdvertisedPlace: Hashable, Sendable, Codable {
 
     /// Returns whether a sighting has one of the addresses while they still identify the device.
     func isCurrent(for sighting: Sighting, at now: Date) -> Bool {
-        guard seenUntil.map({ now.timeIntervalSince($0) <= Self.leaseTime }) ?? true else { return false }
+        guard seenUntil.map({ now.timeIntervalSince($0) <= Self.addressLifetime }) ?? true else { return false }
         return !Set(addresses).isDisjoint(with: sighting.claimedAddresses)
     }
 }
@@ -77,7 +77,7 @@ package struct AdvertisedPlace: Hashable, Sendable, Codable {
 extension EndpointMatcher {
     /// Returns the endpoint of the same app and instance that was last advertised at one of the sighting's addresses.
     ///
-    /// Such an advertisement is the same device if its host has the same name or a random one. So is one with a name
+    /// Such an advertisement is the same device if its machine has the same name or a random one. So is one with a name
     /// that a responder may choose after a conflict. The endpoint must be free: no source sees it, or only other
     /// interfaces or IP versions report the same instance. An instance name has one SRV record, so those reports will
     /// follow (RFC 6763, section 4.1).
@@ -92,21 +92,21 @@ extension EndpointMatcher {
             let others = sightings.sightings(on: entry.servers.filter { !$0.isAnchor })
             return others.allSatisfy { $0.name == sighting.name && $0.id != sighting.id }
                 && !entry.record.contradicts(sighting)
-                && entry.record.hostNames.contains { sighting.hostName.mayBeRenamed(from: $0) }
+                && entry.record.machineNames.contains { sighting.machineName.mayBeRenamed(from: $0) }
         }
-        return fits.filter { endpoints[$0]?.record.host == sighting.host?.text }.min() ?? fits.min()
+        return fits.filter { endpoints[$0]?.record.machine == sighting.machine?.text }.min() ?? fits.min()
     }
 
     /// Returns whether an instance that changed its SRV record in place is still on the same device. Another device with
     /// the same instance name has another address.
     func isOnSameDevice(_ sighting: Sighting, as record: PersistedEndpoint) -> Bool {
         guard !record.contradicts(sighting) else { return false }
-        return record.host == sighting.host?.text || record.place?.isCurrent(for: sighting, at: now) ?? false
+        return record.machine == sighting.machine?.text || record.place?.isCurrent(for: sighting, at: now) ?? false
     }
 }
 
 extension Sighting {
-    var hostName: MachineName { MachineName(host?.text ?? "") }
+    var machineName: MachineName { MachineName(machine?.text ?? "") }
 
     /// The ID of the device in the TXT record (`deviceId`), for every kind but the Dart VM service.
     ///
@@ -118,10 +118,10 @@ extension Sighting {
 }
 
 extension PersistedEndpoint {
-    /// The names of the hosts on which the app was advertised.
-    var hostNames: Set<MachineName> {
-        let known = keys.lazy.compactMap(\.hostName).map { MachineName($0) }
-        return Set(known).union(host.map { [MachineName($0)] } ?? [])
+    /// The names of the machines on which the app was advertised.
+    var machineNames: Set<MachineName> {
+        let known = keys.lazy.compactMap(\.machineName).map { MachineName($0) }
+        return Set(known).union(machine.map { [MachineName($0)] } ?? [])
     }
 
     /// Returns whether the app was advertised with another device ID.
@@ -141,18 +141,18 @@ extension PersistedEndpoint {
 
     /// Returns the record with the identity keys of this version.
     ///
-    /// Earlier versions left out a number at the end of the host name, and did not decode the name. Their keys stay, so
+    /// Earlier versions left out a number at the end of the machine name, and did not decode the name. Their keys stay, so
     /// that the app is found under each name that it was found under before.
     func migrated() -> PersistedEndpoint {
         guard source == .bonjour else { return self }
         var record = self
-        record.host = host.map { MachineName.decoding($0) }
-        record.endpoint.location.host = endpoint.location.host.map {
+        record.machine = machine.map { MachineName.decoding($0) }
+        record.endpoint.location.machine = endpoint.location.machine.map {
             SanitizedText(MachineName.decoding($0.text), limit: 255)
         }
         record.keys = keys.map(\.decoded)
-        if let name = (record.host ?? endpoint.location.host?.text).map({ MachineName($0) }), !name.isRandom {
-            let exact = record.keys.filter { $0.hostName != nil }.map { $0.on(host: name) }
+        if let name = (record.machine ?? endpoint.location.machine?.text).map({ MachineName($0) }), !name.isRandom {
+            let exact = record.keys.filter { $0.machineName != nil }.map { $0.on(machine: name) }
             record.keys += Set(exact).subtracting(record.keys)
         }
         if place == nil { record.place = AdvertisedPlace(of: self) }

@@ -3,24 +3,24 @@ import Model
 /// The advertisement of an endpoint at the end of an earlier run.
 ///
 /// After a restart, advertisements arrive in any order, and several may have the identity key of one endpoint. The one
-/// that was seen last keeps the endpoint, so a lookalike on the same host cannot take its ID and its approval.
+/// that was seen last keeps the endpoint, so a lookalike on the same machine cannot take its ID and its approval.
 struct EarlierAdvertisement: Sendable {
     /// The exact SRV target.
-    private let host: String?
+    private let machine: String?
     private let name: SanitizedText
     private let ports: Set<UInt16>
 
     /// Returns nil unless the record came from advertisements.
     init?(of record: PersistedEndpoint) {
         guard record.source == .bonjour else { return nil }
-        host = record.host
+        machine = record.machine
         name = record.endpoint.name
-        ports = Set(record.endpoint.routes.filter { $0.route.host != nil }.map(\.route.port))
+        ports = Set(record.endpoint.routes.filter { $0.route.machine != nil }.map(\.route.port))
     }
 
-    /// Returns how well a sighting fits: 2 for host and port, 1 for host and instance name, else 0.
+    /// Returns how well a sighting fits: 2 for machine and port, 1 for machine and instance name, else 0.
     func fit(of sighting: Sighting) -> Int {
-        guard sighting.host?.text == host else { return 0 }
+        guard sighting.machine?.text == machine else { return 0 }
         return ports.contains(sighting.port) ? 2 : sighting.name == name ? 1 : 0
     }
 }

@@ -85,7 +85,7 @@ struct EndpointDescriber: Sendable {
         endpoint.location.udid = sightings.lazy.compactMap(\.device).first ?? endpoint.location.udid
         endpoint.location.deviceName =
             endpoint.location.udid.flatMap { deviceNames[$0] } ?? endpoint.location.deviceName
-        endpoint.location.host = sightings.lazy.compactMap(\.host).first ?? endpoint.location.host
+        endpoint.location.machine = sightings.lazy.compactMap(\.machine).first ?? endpoint.location.machine
     }
 
     private func evaluateState(of endpoint: inout Endpoint) {

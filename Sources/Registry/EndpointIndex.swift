@@ -181,7 +181,7 @@ struct EndpointIndex: Sendable {
         entries[id]?.record.place?.seenUntil = now
     }
 
-    /// Records the identity keys, the host and the place of a sighting. Only the endpoint's original source may add
+    /// Records the identity keys, the machine and the place of a sighting. Only the endpoint's original source may add
     /// them.
     mutating func recordIdentity(_ sighting: Sighting, for id: EndpointID) {
         guard let source = entries[id]?.record.source, source == sighting.id.source else { return }
@@ -191,7 +191,7 @@ struct EndpointIndex: Sendable {
         }
         if !sighting.isPartial, case .usb(let usb) = sighting.routes.first { entries[id]?.record.usb = usb }
         guard source.isNetwork else { return }
-        entries[id]?.record.host = sighting.host?.text
+        entries[id]?.record.machine = sighting.machine?.text
         let old = entries[id]?.record.place
         let new = old?.updated(by: sighting) ?? AdvertisedPlace(sighting)
         guard new != old else { return }

@@ -5,7 +5,7 @@ import Model
 ///
 /// An advertisement has no sender, so no limit can count by machine. Unapproved advertisements therefore share their
 /// places: a new one is always listed, and the largest group loses one. The groups are the interface, then the claimed
-/// address, then the claimed host. Approved endpoints take no place of others and lose none.
+/// address, then the claimed machine. Approved endpoints take no place of others and lose none.
 package struct EndpointLimits: Sendable {
     /// The place of a new endpoint in the list.
     enum Room: Hashable, Sendable {
@@ -115,14 +115,14 @@ private struct UnapprovedAdvertisements {
         return id.flatMap { endpoints[$0]?.record.endpoint }
     }
 
-    /// Returns the endpoint that makes room in a group: of the host with the most endpoints, the longest listed one of the
+    /// Returns the endpoint that makes room in a group: of the machine with the most endpoints, the longest listed one of the
     /// newer half.
     ///
     /// The older half stays, so a flood displaces its own endpoints and not those that were listed before it.
     func excess(among group: [EndpointIndex.Entry]) -> Endpoint? {
-        let hosts = Dictionary(grouping: group) { $0.record.host?.lowercased() }
-        let largest = hosts.values.map(\.count).max() ?? 0
-        let crowd = hosts.values.filter { $0.count == largest }.joined().map(\.record.endpoint)
+        let machines = Dictionary(grouping: group) { $0.record.machine?.lowercased() }
+        let largest = machines.values.map(\.count).max() ?? 0
+        let crowd = machines.values.filter { $0.count == largest }.joined().map(\.record.endpoint)
             .sorted { ($0.firstSeenAt, $0.id) < ($1.firstSeenAt, $1.id) }
         return crowd.isEmpty ? nil : crowd[crowd.count / 2]
     }

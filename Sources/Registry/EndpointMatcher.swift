@@ -106,7 +106,7 @@ struct EndpointMatcher {
     /// Returns the advertisement's endpoint before it moved, while other interfaces and the other IP version still
     /// report the old port.
     ///
-    /// On one host a service name has one SRV record (RFC 6763, section 4.1), so those reports will follow.
+    /// On one machine a service name has one SRV record (RFC 6763, section 4.1), so those reports will follow.
     private func endpointBeforeMove(of sighting: Sighting, to server: ServerKey, _ former: EndpointID?) -> EndpointID? {
         guard sighting.id.source == .bonjour, let former, let entry = endpoints[former],
             entry.record.source == .bonjour, isOnSameDevice(sighting, as: entry.record)
@@ -144,7 +144,7 @@ struct EndpointMatcher {
                 // A second server with the same key at the same time is another instance, not a relaunch.
                 return !entry.servers.contains { $0.isAnchor == sighting.id.source.isAnchor }
             }
-            let exact = free.filter { endpoints[$0]?.record.host == sighting.host?.text }
+            let exact = free.filter { endpoints[$0]?.record.machine == sighting.machine?.text }
             if let id = exact.min() ?? free.min() { return id }
         }
         return nil

@@ -216,7 +216,7 @@ package struct PersistedEndpoint: Hashable, Sendable, Codable {
     /// All identity keys under which the app was seen, usually one.
     package var keys: [IdentityKey]
     /// The exact SRV target, decoded. Distinguishes two apps with equal keys.
-    package var host: String?
+    package var machine: String?
     /// The last place of an advertised app. Nil for other sources, and for an app that an earlier version saved offline.
     package var place: AdvertisedPlace?
     /// IDs under which the endpoint was listed before its app was identified, and IDs of endpoints that were merged into
@@ -225,10 +225,17 @@ package struct PersistedEndpoint: Hashable, Sendable, Codable {
     /// The last port of a phone on which the app was identified. Nil for other sources, and if an earlier version saved it.
     package var usb: USBRoute?
 
-    package init(endpoint: Endpoint, source: Sighting.Source, keys: [IdentityKey], host: String? = nil) {
+    /// The key `host` is older than the word machine, which leaves the word host to teams.
+    private enum CodingKeys: String, CodingKey {
+        case endpoint, source, keys
+        case machine = "host"
+        case place, formerIDs, usb
+    }
+
+    package init(endpoint: Endpoint, source: Sighting.Source, keys: [IdentityKey], machine: String? = nil) {
         self.endpoint = endpoint
         self.source = source
         self.keys = keys
-        self.host = host
+        self.machine = machine
     }
 }

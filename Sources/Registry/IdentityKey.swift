@@ -30,7 +30,7 @@ package struct IdentityKey: Hashable, Sendable, Codable {
     /// The keys under which this sighting's app may be known, best first.
     ///
     /// Each source has its own places, so an advertisement that claims a device's UDID cannot match the device's
-    /// endpoint. A random host name is no place.
+    /// endpoint. A random machine name is no place.
     package static func candidates(for sighting: Sighting) -> [IdentityKey] {
         let locations: [String?] =
             switch sighting.id.source {
@@ -39,25 +39,26 @@ package struct IdentityKey: Hashable, Sendable, Codable {
             case .bonjour:
                 [
                     sighting.deviceID.map { advertisedDevicePrefix + $0 },
-                    sighting.host == nil || sighting.hostName.isRandom ? nil : hostPrefix + sighting.hostName.text,
+                    sighting.machine == nil || sighting.machineName.isRandom
+                        ? nil : machinePrefix + sighting.machineName.text,
                 ]
-            case .debuglink: [sighting.host.map { "peer:\($0)" }]
+            case .debuglink: [sighting.machine.map { "peer:\($0)" }]
             case .registration: ["registration:\(sighting.id.key)"]
             }
         return locations.compactMap(\.self).map { IdentityKey(of: sighting, at: $0) }
     }
 
     /// The keys with which the app of a sighting gets a reserved ID back. They are the candidates, and the addresses
-    /// of a host with a random name.
+    /// of a machine with a random name.
     static func reservations(for sighting: Sighting) -> [IdentityKey] {
-        let isRandom = sighting.id.source == .bonjour && sighting.hostName.isRandom
+        let isRandom = sighting.id.source == .bonjour && sighting.machineName.isRandom
         let places = isRandom ? sighting.claimedAddresses.map(location) : []
         return candidates(for: sighting) + places.map { IdentityKey(of: sighting, at: $0) }
     }
 
     /// The keys that reserve the ID of an endpoint for its app.
     static func reservations(of record: PersistedEndpoint) -> [IdentityKey] {
-        guard let place = record.place, record.host.map({ MachineName($0).isRandom }) == true else {
+        guard let place = record.place, record.machine.map({ MachineName($0).isRandom }) == true else {
             return record.keys
         }
         return record.keys
@@ -71,14 +72,15 @@ package struct IdentityKey: Hashable, Sendable, Codable {
             }
     }
 
-    /// The keys that earlier versions made for a host with a number in its name, which they left out. Empty for another
-    /// host.
+    /// The keys that earlier versions made for a machine with a number in its name, which they left out. Empty for another
+    /// machine.
     static func withoutNumber(for sighting: Sighting) -> [IdentityKey] {
-        guard sighting.id.source == .bonjour, let name = sighting.hostName.withoutNumber else { return [] }
-        return [IdentityKey(of: sighting, at: hostPrefix + name)]
+        guard sighting.id.source == .bonjour, let name = sighting.machineName.withoutNumber else { return [] }
+        return [IdentityKey(of: sighting, at: machinePrefix + name)]
     }
 
-    private static let hostPrefix = "host:"
+    /// In saved keys. The prefix is older than the word machine.
+    private static let machinePrefix = "host:"
     private static let advertisedDevicePrefix = "device-id:"
 
     private static func location(_ claimed: ClaimedAddress) -> String {
@@ -89,21 +91,23 @@ package struct IdentityKey: Hashable, Sendable, Codable {
         self.init(kind: sighting.kind, app: sighting.app, location: location, role: sighting.role)
     }
 
-    /// The host name of an advertised app. Nil for every other key.
-    var hostName: Substring? { location.hasPrefix(Self.hostPrefix) ? location.dropFirst(Self.hostPrefix.count) : nil }
+    /// The machine name of an advertised app. Nil for every other key.
+    var machineName: Substring? {
+        location.hasPrefix(Self.machinePrefix) ? location.dropFirst(Self.machinePrefix.count) : nil
+    }
 
     /// The device ID in the TXT record of an advertised app. Nil for every other key.
     var advertisedDevice: Substring? {
         location.hasPrefix(Self.advertisedDevicePrefix) ? location.dropFirst(Self.advertisedDevicePrefix.count) : nil
     }
 
-    /// The key on another host.
-    func on(host name: MachineName) -> IdentityKey {
-        IdentityKey(kind: kind, app: app, location: Self.hostPrefix + name.text, role: role)
+    /// The key on another machine.
+    func on(machine name: MachineName) -> IdentityKey {
+        IdentityKey(kind: kind, app: app, location: Self.machinePrefix + name.text, role: role)
     }
 
-    /// The key with a decoded host name. Earlier versions stored names as Avahi escapes them.
-    var decoded: IdentityKey { hostName.map { on(host: MachineName($0)) } ?? self }
+    /// The key with a decoded machine name. Earlier versions stored names as Avahi escapes them.
+    var decoded: IdentityKey { machineName.map { on(machine: MachineName($0)) } ?? self }
 
     /// The grant of an app that registered itself; nil for every other app.
     var grant: Substring? {
@@ -111,10 +115,10 @@ package struct IdentityKey: Hashable, Sendable, Codable {
         return location.hasPrefix(prefix) ? location.dropFirst(prefix.count).prefix { $0 != "/" } : nil
     }
 
-    /// The host name that a phone derives from its name: "Anna’s iPhone" announces `Annas-iPhone.local`.
+    /// The machine name that a phone derives from its name: "Anna’s iPhone" announces `Annas-iPhone.local`.
     ///
     /// - Returns: The name in lower case, without `.local`. Nil if the name has no ASCII letter or digit.
-    package static func hostName(ofDeviceNamed name: SanitizedText) -> String? {
+    package static func machineName(ofDeviceNamed name: SanitizedText) -> String? {
         let words = name.text.lowercased().filter { $0 != "'" && $0 != "’" }
             .split { !($0.isASCII && ($0.isLetter || $0.isNumber)) }
         return words.isEmpty ? nil : words.joined(separator: "-")
@@ -126,9 +130,9 @@ package struct IdentityKey: Hashable, Sendable, Codable {
 /// Two sightings with the same key are the same app on two interfaces or IP versions. Two keys are two apps, even with
 /// equal names.
 enum ServerKey: Hashable, Sendable {
-    /// Kind, app, exact SRV target and port. An advertisement that claims another app's host and port keeps a key of
+    /// Kind, app, exact SRV target and port. An advertisement that claims another app's machine and port keeps a key of
     /// its own.
-    case network(kind: EndpointKind, app: SanitizedText, host: String, port: UInt16)
+    case network(kind: EndpointKind, app: SanitizedText, machine: String, port: UInt16)
     case usb(kind: EndpointKind, udid: UDID, port: UInt16)
     /// A Dart VM service on this host. The app and Flutter's tool announce it under different names.
     case localDartVM(port: UInt16, authCode: DartAuthCode?)
@@ -145,8 +149,8 @@ enum ServerKey: Hashable, Sendable {
         case (.bonjour, _) where sighting.kind == .dartVM && sighting.isOnThisHost:
             self = .localDartVM(port: sighting.port, authCode: sighting.authCode)
         case (.bonjour, _), (.debuglink, _), (.usbmuxd, nil):
-            let host = sighting.host?.text.lowercased() ?? sighting.id.key
-            self = .network(kind: sighting.kind, app: sighting.app, host: host, port: sighting.port)
+            let machine = sighting.machine?.text.lowercased() ?? sighting.id.key
+            self = .network(kind: sighting.kind, app: sighting.app, machine: machine, port: sighting.port)
         }
     }
 

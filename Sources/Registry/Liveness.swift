@@ -5,7 +5,7 @@ import Model
 /// Avahi reports a peer that vanished without a goodbye after 125 s at the earliest. Probes detect it sooner: one
 /// failure makes an endpoint suspect, `failuresToOffline` consecutive ones make it offline.
 struct Liveness: Hashable, Sendable {
-    /// Three failures take at most 15 s: 4 s between them, and 3 s each to detect a dead host (EHOSTUNREACH by ARP).
+    /// Three failures take at most 15 s: 4 s between them, and 3 s each to detect a dead machine (EHOSTUNREACH by ARP).
     static let failuresToOffline = 3
 
     private(set) var failures = 0

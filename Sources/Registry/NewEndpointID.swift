@@ -22,21 +22,21 @@ struct NewEndpointID {
 
     /// The names of the place, best first.
     private static func locations(of sighting: Sighting, _ deviceName: SanitizedText?) -> [String] {
-        let host = sighting.host?.text ?? ""
+        let machine = sighting.machine?.text ?? ""
         let names: [String?] =
             switch sighting.id.source {
             case .config: []
             case .usbmuxd:
                 [
-                    deviceName.flatMap { IdentityKey.hostName(ofDeviceNamed: $0) },
+                    deviceName.flatMap { IdentityKey.machineName(ofDeviceNamed: $0) },
                     sighting.device.map { "phone-\($0.text.suffix(6))" },
                 ]
             // The apostrophe of "Anna’s iPhone" separates no words, as in the name over the cable.
-            case .bonjour: [String(sighting.hostName.stablePart.filter { $0 != "'" && $0 != "’" })]
-            case .debuglink: [host]
+            case .bonjour: [String(sighting.machineName.stablePart.filter { $0 != "'" && $0 != "’" })]
+            case .debuglink: [machine]
             case .registration:
                 [
-                    IdentityKey.hostName(ofDeviceNamed: SanitizedText(host)),
+                    IdentityKey.machineName(ofDeviceNamed: SanitizedText(machine)),
                     IdentityKey.candidates(for: sighting).first?.grant.map(String.init),
                 ]
             }

@@ -27,9 +27,9 @@ package struct RefusedSightings: Sendable {
     /// The number of sightings that this limit currently excludes.
     package func count(by limit: Limit) -> Int { now.values.count { $0.limit == limit } }
 
-    /// Up to this many of the apps that are currently excluded, with their hosts, in the order of their names.
+    /// Up to this many of the apps that are currently excluded, with their machines, in the order of their names.
     package func examples(_ count: Int) -> [String] {
-        let names = now.values.map { "\"\($0.sighting.app)\" on \($0.sighting.host?.text ?? "an unknown host")" }
+        let names = now.values.map { "\"\($0.sighting.app)\" on \($0.sighting.machine?.text ?? "an unknown host")" }
         return Array(Set(names).sorted().prefix(count))
     }
 

@@ -9,7 +9,7 @@ package struct RetiredIDs: Hashable, Sendable, Codable {
 
     private var keys: [String: [IdentityKey]] = [:]
     private var order: [String] = []
-    /// The IDs from versions whose keys left out a number at the end of a host name.
+    /// The IDs from versions whose keys left out a number at the end of a machine name.
     private var withoutNumbers: Set<String> = []
 
     package init() {}

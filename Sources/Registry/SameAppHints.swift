@@ -2,13 +2,13 @@ import Model
 
 /// Finds endpoints on a cable and on the network that may be the same app, as a hint for people.
 ///
-/// A hint decides nothing: any machine on the network can announce the host name of a phone, or copy a launch ID.
+/// A hint decides nothing: any machine on the network can announce the machine name of a phone, or copy a launch ID.
 /// Approvals, routes, secrets and grants never read it.
 struct SameAppHints: Sendable {
     /// A fact that a phone's app on the cable and an advertisement have in common.
     private enum Evidence: Hashable, Sendable {
-        /// The host name that follows from the phone's own name, with kind and app.
-        case host(String, kind: EndpointKind, app: SanitizedText)
+        /// The machine name that follows from the phone's own name, with kind and app.
+        case machine(String, kind: EndpointKind, app: SanitizedText)
         /// The launch ID. Endpoints with equal launch IDs stay separate if the advertisement has its own approval.
         case launch(SanitizedText, kind: EndpointKind)
     }
@@ -89,8 +89,8 @@ struct SameAppHints: Sendable {
         guard isCabled || isRegistered || endpoint.sources == [.bonjour] else { return nil }
         var evidence: Set<Evidence> = []
         if !endpoint.app.isEmpty {
-            for host in hostNames(of: endpoint, isCabled: isCabled, isRegistered: isRegistered) {
-                evidence.insert(.host(host, kind: endpoint.kind, app: endpoint.app))
+            for machine in machineNames(of: endpoint, isCabled: isCabled, isRegistered: isRegistered) {
+                evidence.insert(.machine(machine, kind: endpoint.kind, app: endpoint.app))
             }
         }
         if let launchID = endpoint.launchID, !launchID.isEmpty {
@@ -98,17 +98,17 @@ struct SameAppHints: Sendable {
         }
         return evidence.isEmpty ? nil : Facts(isCabled: isCabled, evidence: evidence)
     }
-    /// The host name of an advertisement, or the host name that follows from a device's own name. The former counts
+    /// The machine name of an advertisement, or the machine name that follows from a device's own name. The former counts
     /// also without a number that its responder may have added after a name conflict.
-    private static func hostNames(of endpoint: Endpoint, isCabled: Bool, isRegistered: Bool) -> [String] {
+    private static func machineNames(of endpoint: Endpoint, isCabled: Bool, isRegistered: Bool) -> [String] {
         if isCabled {
-            return [endpoint.location.deviceName.flatMap(IdentityKey.hostName(ofDeviceNamed:))].compactMap(\.self)
+            return [endpoint.location.deviceName.flatMap(IdentityKey.machineName(ofDeviceNamed:))].compactMap(\.self)
         }
-        guard let host = endpoint.location.host else { return [] }
-        if isRegistered { return [IdentityKey.hostName(ofDeviceNamed: host)].compactMap(\.self) }
-        let name = MachineName(host.text)
+        guard let machine = endpoint.location.machine else { return [] }
+        if isRegistered { return [IdentityKey.machineName(ofDeviceNamed: machine)].compactMap(\.self) }
+        let name = MachineName(machine.text)
         if name.isRandom { return [] }
         return [name.withoutNumber.map { SanitizedText($0) }, SanitizedText(name.text)].compactMap(\.self)
-            .compactMap(IdentityKey.hostName(ofDeviceNamed:))
+            .compactMap(IdentityKey.machineName(ofDeviceNamed:))
     }
 }

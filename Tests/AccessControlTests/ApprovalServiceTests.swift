@@ -13,14 +13,14 @@ import Testing
 
     private static func network(
         _ address: String = "192.168.1.20",
-        host: String? = "iphone.local",
+        machine: String? = "iphone.local",
         port: UInt16 = 49_213,
         interface: String = "wlan0",
         app: SanitizedText = shop,
         boot: String? = "1"
     ) -> EndpointRoute {
         EndpointRoute(
-            .network(address, port: port, interface: interface, host: host),
+            .network(address, port: port, interface: interface, machine: machine),
             app: app,
             launchID: boot.map { SanitizedText($0) }
         )
@@ -39,7 +39,7 @@ import Testing
     @Test func `advertised routes need approval; USB and configured routes are approved`() throws {
         #expect(ApprovalPolicy.decision(on: Self.network(), nil) == .pending)
         #expect(ApprovalPolicy.decision(on: Self.usb(), nil) == .approved)
-        #expect(ApprovalPolicy.decision(on: Self.network(host: nil), nil) == .approved)
+        #expect(ApprovalPolicy.decision(on: Self.network(machine: nil), nil) == .approved)
 
         let advert = Self.endpoint(Self.network())
         let refusal = try #require(ApprovalPolicy.refusal(of: advert, nil))
@@ -54,7 +54,7 @@ import Testing
         #expect(ApprovalPolicy.approvedRoutes(of: both, nil) == [Self.usb()])
     }
 
-    @Test func `an approval covers one app on one host at one address`() async throws {
+    @Test func `an approval covers one app on one machine at one address`() async throws {
         let store = try Fixture.store(in: scratch)
         let real = Self.endpoint(Self.network())
         let approval = try await store.approvals.approve(real)
@@ -63,7 +63,7 @@ import Testing
         #expect(ApprovalPolicy.decision(on: Self.network(port: 5_000, boot: "2"), approval) == .approved)
 
         let fakes = [
-            Self.network("192.168.1.66"), Self.network(host: "evil.local"), Self.network(interface: "eth9"),
+            Self.network("192.168.1.66"), Self.network(machine: "evil.local"), Self.network(interface: "eth9"),
             Self.network(app: SanitizedText("com.example.bank")), Self.network(port: 22),
         ]
         for fake in fakes {
@@ -105,7 +105,7 @@ import Testing
 
         #expect(try store.secrets.secret(of: real, over: Self.network())?.reveal() == secret.reveal())
         let others = [
-            Self.network("192.168.1.66"), Self.network(host: "evil.local"), Self.network(boot: "2"),
+            Self.network("192.168.1.66"), Self.network(machine: "evil.local"), Self.network(boot: "2"),
             Self.network(boot: nil),
             // The USB route of the same launch has no secret, because none was set for it.
             Self.usb(),
@@ -117,7 +117,7 @@ import Testing
         // A route that the endpoint does not have is rejected.
         #expect(throws: AccessError.self) { try store.secrets.secret(of: real, over: Self.usb()) }
         // A new approval has no secret.
-        let moved = Self.endpoint(Self.network(host: "evil.local"))
+        let moved = Self.endpoint(Self.network(machine: "evil.local"))
         try await store.approvals.approve(moved)
         #expect(try store.secrets.secret(of: moved, over: moved.routes[0]) == nil)
     }
@@ -176,7 +176,7 @@ import Testing
         let others = try await sent(
             Self.usb(),
             Self.network("192.168.1.66", boot: "2"),
-            Self.network(host: "evil.local", boot: "2")
+            Self.network(machine: "evil.local", boot: "2")
         )
         #expect(others == [false, false, false])
 
@@ -215,7 +215,7 @@ import Testing
         #expect(try await isSent(Self.network(boot: nil)))
         #expect(try await !isSent(Self.network(boot: "1")))
         #expect(try await !isSent(Self.network("192.168.1.66", boot: nil)))
-        #expect(try await !isSent(Self.network(host: "evil.local", boot: nil)))
+        #expect(try await !isSent(Self.network(machine: "evil.local", boot: nil)))
         try await saveSecret(on: Self.network().port + 1)
         #expect(try await !isSent(Self.network(boot: nil)))
 
@@ -283,7 +283,7 @@ import Testing
             approvedBy: Fixture.owner,
             approvedAt: Date(),
             app: Self.shop,
-            host: SanitizedText("iphone.local"),
+            machine: SanitizedText("iphone.local"),
             addresses: []
         )
         var (approving, revoking) = (ChangeSet(), ChangeSet())

@@ -15,7 +15,7 @@ import Testing
         return endpoint
     }
 
-    private static let network = EndpointRoute(.network(port: 5_000, interface: "wlan0", host: "iphone.local"))
+    private static let network = EndpointRoute(.network(port: 5_000, interface: "wlan0", machine: "iphone.local"))
     private static func usb(boot: String = "1") -> EndpointRoute {
         EndpointRoute(.usb(port: 5_000), launchID: SanitizedText(boot))
     }

@@ -33,7 +33,7 @@ import Testing
         let broker = NearbyBroker(
             id: SanitizedText("ABCDEFGHIJKLMNOP"),
             name: SanitizedText("patchbay-lab"),
-            host: nil,
+            machine: nil,
             addresses: ["10.0.0.3"],
             port: 7_283,
             pair: .open

@@ -71,13 +71,13 @@ import Testing
         }
     }
 
-    @Test func `a service whose host is known has its address records browsed, until it disappears`() {
+    @Test func `a service whose machine is known has its address records browsed, until it disappears`() {
         var browser = makeBrowser(.debug)
         let demo = key("Demo", type: "_debug._tcp")
         let phone = MachineKey(interface: 2, name: "phone.local")
         browser.handleService(.appeared, demo, isOurOwn: false, of: .services(.debug))
         browser.advance(on: avahi)
-        browser.resolved(demo, ResolvedService(host: "phone.local", port: 80, txt: TXTRecord()))
+        browser.resolved(demo, ResolvedService(machine: "phone.local", port: 80, txt: TXTRecord()))
         _ = avahi.drainCalls()
 
         browser.advance(on: avahi)

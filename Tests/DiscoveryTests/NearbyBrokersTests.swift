@@ -20,11 +20,16 @@ import Testing
             app: SanitizedText(name),
             appIsBundleID: false,
             name: SanitizedText(name),
-            host: SanitizedText("lab.local"),
+            machine: SanitizedText("lab.local"),
             txt: TXTRecord(items: txt.map { Array($0.utf8) }),
             routes: [
                 .network(
-                    NetworkRoute(address: address, port: 7_283, interface: interface, host: SanitizedText("lab.local"))
+                    NetworkRoute(
+                        address: address,
+                        port: 7_283,
+                        interface: interface,
+                        machine: SanitizedText("lab.local")
+                    )
                 )
             ],
             port: 7_283
@@ -38,7 +43,7 @@ import Testing
         let expected = NearbyBroker(
             id: SanitizedText(Self.pin),
             name: SanitizedText("patchbay-lab"),
-            host: SanitizedText("lab.local"),
+            machine: SanitizedText("lab.local"),
             addresses: ["10.0.0.3", "fe80::1%wlan0"],
             port: 7_283,
             pair: .open

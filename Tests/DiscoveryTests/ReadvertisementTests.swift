@@ -44,7 +44,7 @@ import Testing
     }
 
     private var wifi: EndpointRoute {
-        EndpointRoute(.network(NetworkRoute(address: "10.0.0.5", port: 9_876, host: SanitizedText("iphone.local"))))
+        EndpointRoute(.network(NetworkRoute(address: "10.0.0.5", port: 9_876, machine: SanitizedText("iphone.local"))))
     }
 
     private func items(_ service: Readvertisement?) -> [String] {

@@ -24,11 +24,11 @@ extension ServiceTableSuite {
         )
     }
 
-    func details(_ host: String = "phone.local", port: UInt16 = 8080, _ txt: String...) -> ResolvedService {
-        ResolvedService(host: host, port: port, txt: TXTRecord(items: txt.map { Array($0.utf8) }))
+    func details(_ machine: String = "phone.local", port: UInt16 = 8080, _ txt: String...) -> ResolvedService {
+        ResolvedService(machine: machine, port: port, txt: TXTRecord(items: txt.map { Array($0.utf8) }))
     }
 
-    func host(_ name: String = "phone.local") -> MachineKey { MachineKey(interface: 2, name: name) }
+    func machine(_ name: String = "phone.local") -> MachineKey { MachineKey(interface: 2, name: name) }
 
     /// A table that lists one service at 10.0.0.5.
     func listing(_ key: ServiceKey) throws -> ServiceTable {
@@ -36,7 +36,7 @@ extension ServiceTableSuite {
         table.found(key)
         table.advance(now: now)
         table.resolved(key, details(), now: now)
-        table.address(host(), try #require(address(10, 0, 0, 5)), transport: 0, isPresent: true)
+        table.address(machine(), try #require(address(10, 0, 0, 5)), transport: 0, isPresent: true)
         _ = table.drainActions()
         #expect(table.drainEvents(seenFrom: local).count == 1)
         return table
@@ -64,7 +64,9 @@ extension ServiceTableSuite {
         #expect(table.counts.refused == 0)
     }
 
-    @Test func `a loopback address from another interface needs the confirmation of this host, for each port`() throws {
+    @Test func `a loopback address from another interface needs the confirmation of this machine, for each port`()
+        throws
+    {
         let tool = key("Flutter Tools on rig", type: "_flutter_devices._tcp")
         var table = ServiceTable()
         func state(_ table: inout ServiceTable) -> (routes: [String], asked: [ServiceTable.Action]) {
@@ -76,7 +78,7 @@ extension ServiceTableSuite {
         table.found(tool)
         table.advance(now: now)
         table.resolved(tool, details(port: 8_181), now: now)
-        table.address(host(), try #require(address(127, 0, 0, 1)), transport: 0, isPresent: true)
+        table.address(machine(), try #require(address(127, 0, 0, 1)), transport: 0, isPresent: true)
 
         var seen = state(&table)
         #expect(seen.routes.isEmpty && seen.asked == [.confirm(LocalService(key: tool, port: 8_181))])
@@ -89,7 +91,7 @@ extension ServiceTableSuite {
         #expect(seen.routes.isEmpty && seen.asked == [.confirm(LocalService(key: tool, port: 8_182))])
     }
 
-    @Test func `no other service and no other address is a reason to ask this host`() throws {
+    @Test func `no other service and no other address is a reason to ask this machine`() throws {
         let services: [(String, [UInt8])] = [
             ("_debug._tcp", [127, 0, 0, 1]), ("_flutter_devices._tcp", [10, 0, 0, 1]),
         ]
@@ -99,7 +101,7 @@ extension ServiceTableSuite {
             table.found(service)
             table.advance(now: now)
             table.resolved(service, details(), now: now)
-            table.address(host(), try #require(IPAddress(bytes: bytes)), transport: 0, isPresent: true)
+            table.address(machine(), try #require(IPAddress(bytes: bytes)), transport: 0, isPresent: true)
 
             _ = table.drainEvents(seenFrom: local)
 

@@ -28,7 +28,7 @@ import Testing
         table.advance(now: now)
         table.resolved(
             key("good"),
-            ResolvedService(host: "h.local", port: 1, txt: TXTRecord(), address: address(10, 0, 0, 9)),
+            ResolvedService(machine: "h.local", port: 1, txt: TXTRecord(), address: address(10, 0, 0, 9)),
             now: now
         )
         table.unresolved(key("bad"), now: now)
@@ -86,7 +86,7 @@ import Testing
         var (table, moment) = (ServiceTable(), now)
         table.found(key("listed"))
         table.advance(now: moment)
-        table.resolved(key("listed"), ResolvedService(host: "h.local", port: 1, txt: TXTRecord()), now: moment)
+        table.resolved(key("listed"), ResolvedService(machine: "h.local", port: 1, txt: TXTRecord()), now: moment)
         for number in 0...LookupTiming.crowdThreshold { table.found(key("flood\(number)")) }
         while table.counts.failed <= LookupTiming.crowdThreshold {
             table.advance(now: moment)

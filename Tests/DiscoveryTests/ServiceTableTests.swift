@@ -15,9 +15,9 @@ import Testing
         table.advance(now: now)
         #expect(table.drainActions() == [.resolve(shop, wantsAddress: false)])
         table.resolved(shop, details(), now: now)
-        #expect(table.drainActions() == [.follow(host())])
+        #expect(table.drainActions() == [.follow(machine())])
         #expect(table.drainEvents(seenFrom: local).isEmpty)
-        table.address(host(), try #require(address(10, 0, 0, 5)), transport: 0, isPresent: true)
+        table.address(machine(), try #require(address(10, 0, 0, 5)), transport: 0, isPresent: true)
 
         let events = table.drainEvents(seenFrom: local)
         guard case .seen(let sighting)? = events.first, events.count == 1 else {
@@ -26,15 +26,15 @@ import Testing
         }
         #expect(sighting.routes.map(\.description) == ["10.0.0.5:8080"])
         #expect(sighting.app.text == "com.example.shop")
-        #expect(sighting.host?.text == "phone.local")
+        #expect(sighting.machine?.text == "phone.local")
         #expect(sighting.id.key == #"2/ipv4/AppReveal-com\.example\.shop/_appreveal._tcp/local"#)
     }
 
-    @Test func `every address of a host is a route, and link-local routes have an interface`() throws {
+    @Test func `every address of a machine is a route, and link-local routes have an interface`() throws {
         var table = try listing(key("a"))
 
         table.address(
-            host(),
+            machine(),
             try #require(address(0xFE, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9)),
             transport: 1,
             isPresent: true
@@ -53,7 +53,7 @@ import Testing
                         port: 8080,
                         interface: "eth0",
                         interfaceIndex: 2,
-                        host: sighting.host
+                        machine: sighting.machine
                     )
                 )
         )
@@ -62,13 +62,13 @@ import Testing
     @Test func `an address reported over both IP versions stays until both withdraw it`() throws {
         var table = try listing(key("a"))
         let same = try #require(address(10, 0, 0, 5))
-        table.address(host(), same, transport: 1, isPresent: true)
+        table.address(machine(), same, transport: 1, isPresent: true)
         #expect(table.drainEvents(seenFrom: local).isEmpty)
 
-        table.address(host(), same, transport: 0, isPresent: false)
+        table.address(machine(), same, transport: 0, isPresent: false)
         #expect(table.drainEvents(seenFrom: local).isEmpty)
 
-        table.address(host(), same, transport: 1, isPresent: false)
+        table.address(machine(), same, transport: 1, isPresent: false)
         #expect(table.drainEvents(seenFrom: local) == [.lost(key("a").id)])
     }
 
@@ -78,11 +78,11 @@ import Testing
         table.disappeared(key("a"))
 
         #expect(table.drainEvents(seenFrom: local) == [.lost(key("a").id)])
-        #expect(Set(table.drainActions()) == [.stopResolving(key("a")), .unfollow(host())])
-        #expect(table.hosts.keys.isEmpty && table.instances.isEmpty)
+        #expect(Set(table.drainActions()) == [.stopResolving(key("a")), .unfollow(machine())])
+        #expect(table.machines.keys.isEmpty && table.instances.isEmpty)
     }
 
-    @Test func `two services of one host share its address browsers`() throws {
+    @Test func `two services of one machine share its address browsers`() throws {
         var table = try listing(key("a"))
         table.found(key("b"))
         table.advance(now: now)
@@ -118,7 +118,7 @@ import Testing
         table.found(key("a"))
         table.advance(now: now)
         table.resolved(key("a"), details(), now: now)
-        table.address(host(), try #require(address(127, 0, 0, 1)), transport: 0, isPresent: true)
+        table.address(machine(), try #require(address(127, 0, 0, 1)), transport: 0, isPresent: true)
 
         guard case .seen(let sighting)? = table.drainEvents(seenFrom: local).first else {
             Issue.record("nothing seen")
@@ -177,9 +177,9 @@ import Testing
         #expect(table.deadline == now + LookupTiming.secondLookupDelay)
     }
 
-    @Test func `above the limit of hosts a resolver returns the address itself`() throws {
+    @Test func `above the limit of machines a resolver returns the address itself`() throws {
         var limits = ServiceTable.Limits()
-        limits.hosts = 0
+        limits.machines = 0
         var table = ServiceTable(limits: limits)
         table.found(key("a"))
         table.advance(now: now)
@@ -187,16 +187,16 @@ import Testing
 
         table.resolved(
             key("a"),
-            ResolvedService(host: "h.local", port: 1, txt: TXTRecord(), address: address(10, 0, 0, 9)),
+            ResolvedService(machine: "h.local", port: 1, txt: TXTRecord(), address: address(10, 0, 0, 9)),
             now: now
         )
 
         #expect(table.drainEvents(seenFrom: local).count == 1)
     }
 
-    @Test func `lookups that started before the host limit was reached are repeated with an address`() throws {
+    @Test func `lookups that started before the machine limit was reached are repeated with an address`() throws {
         var limits = ServiceTable.Limits()
-        limits.hosts = 1
+        limits.machines = 1
         var table = ServiceTable(limits: limits)
         for name in ["a", "b"] { table.found(key(name)) }
         table.advance(now: now)
@@ -207,7 +207,7 @@ import Testing
 
         table.resolved(
             key("b"),
-            ResolvedService(host: "b.local", port: 1, txt: TXTRecord(), address: address(10, 0, 0, 9)),
+            ResolvedService(machine: "b.local", port: 1, txt: TXTRecord(), address: address(10, 0, 0, 9)),
             now: now
         )
 
@@ -251,17 +251,17 @@ import Testing
         #expect(Set(table.instances.keys.map(\.id)).count == 3)
     }
 
-    @Test func `Patchbay's own service is not listed, and one with the same name on another host is`() throws {
+    @Test func `Patchbay's own service is not listed, and one with the same name on another machine is`() throws {
         var table = try listing(key("Demo", type: "_debug._tcp"))
         var own = OwnAdvertisements(
             services: [.init(name: Array("Demo".utf8), type: "_debug._tcp")],
-            host: "other.local"
+            machine: "other.local"
         )
         #expect(table.isTaken("Demo", .debug) && !table.isTaken("Demo", .mcp) && !table.isTaken("demo2", .debug))
         table.setPublished(own)
         #expect(table.drainEvents(seenFrom: local).isEmpty)
 
-        own.host = "phone.local"
+        own.machine = "phone.local"
         table.setPublished(own)
         #expect(table.drainEvents(seenFrom: local) == [.lost(key("Demo", type: "_debug._tcp").id)])
         #expect(!table.isTaken("Demo", .debug) && table.unresolved == 0)
@@ -289,8 +289,8 @@ import Testing
         table.location(app, first, isPresent: true)
         #expect(table.drainActions().isEmpty)
         table.text(app, TXTRecord(items: [Array("bundleId=com.example.app".utf8)]), isPresent: true)
-        #expect(table.drainActions() == [.follow(host())])
-        table.address(host(), try #require(address(10, 0, 0, 5)), transport: 0, isPresent: true)
+        #expect(table.drainActions() == [.follow(machine())])
+        table.address(machine(), try #require(address(10, 0, 0, 5)), transport: 0, isPresent: true)
         #expect(table.drainEvents(seenFrom: local).count == 1)
 
         table.location(app, second, isPresent: true)
@@ -303,13 +303,13 @@ import Testing
 
         table.disappeared(app)
         #expect(table.drainEvents(seenFrom: local) == [.lost(app.id)])
-        #expect(Set(table.drainActions()) == [.unfollowRecords(app), .unfollow(host())])
+        #expect(Set(table.drainActions()) == [.unfollowRecords(app), .unfollow(machine())])
     }
 
     @Test func `random events in any order keep the counts consistent`() throws {
         var random = SeededGenerator(seed: 7)
         var limits = ServiceTable.Limits()
-        (limits.window, limits.openResolvers, limits.hosts) = (3, 4, 2)
+        (limits.window, limits.openResolvers, limits.machines) = (3, 4, 2)
         var table = ServiceTable(limits: limits)
         var moment = now
         let ten = try #require(address(10, 0, 0, 1))
@@ -321,7 +321,7 @@ import Testing
             case 1: table.disappeared(key)
             case 2: table.resolved(key, details(name, port: .random(in: 0...2, using: &random)), now: moment)
             case 3: table.unresolved(key, now: moment)
-            case 4: table.address(host(name), ten, transport: 0, isPresent: .random(using: &random))
+            case 4: table.address(machine(name), ten, transport: 0, isPresent: .random(using: &random))
             default: moment += .seconds(3)
             }
             table.advance(now: moment)
@@ -330,10 +330,10 @@ import Testing
             }
             #expect(inFlight <= 3 + limits.slow)
             #expect(table.instances.values.count { $0.resolution == .watching } <= 4)
-            #expect(table.hosts.followedCount <= 2)
+            #expect(table.machines.followedCount <= 2)
             #expect(table.counts.found == table.instances.count)
             #expect(table.counts.resolved == table.instances.values.count { $0.listed != nil })
-            #expect(Set(table.hosts.keys) == Set(table.instances.values.compactMap(\.host)))
+            #expect(Set(table.machines.keys) == Set(table.instances.values.compactMap(\.machine)))
             for event in table.drainEvents(seenFrom: local) {
                 if case .seen(let sighting) = event { #expect(sighting.routes.allSatisfy { $0.port != 0 }) }
             }

@@ -8,9 +8,9 @@ import Testing
     }
 
     @Test func `only an inbound route is marked as inbound in JSON`() throws {
-        let host = SanitizedText("10.0.0.2")
-        let inbound = Route.network(NetworkRoute(address: "10.0.0.2", port: 5_000, host: host, isInbound: true))
-        let announced = Route.network(NetworkRoute(address: "10.0.0.2", port: 5_000, host: host))
+        let machine = SanitizedText("10.0.0.2")
+        let inbound = Route.network(NetworkRoute(address: "10.0.0.2", port: 5_000, machine: machine, isInbound: true))
+        let announced = Route.network(NetworkRoute(address: "10.0.0.2", port: 5_000, machine: machine))
 
         #expect(
             try text(inbound)
@@ -24,10 +24,10 @@ import Testing
     }
 
     @Test func `an inbound route needs an approval for its address, also after a launch with another port`() throws {
-        let host = SanitizedText("10.0.0.2")
+        let machine = SanitizedText("10.0.0.2")
         let id = try #require(EndpointID("app"))
         func route(at port: UInt16, address: String = "10.0.0.2") -> NetworkRoute {
-            NetworkRoute(address: address, port: port, host: host, isInbound: true)
+            NetworkRoute(address: address, port: port, machine: machine, isInbound: true)
         }
         let approval = Approval(
             id: "1",
@@ -35,7 +35,7 @@ import Testing
             approvedBy: .broker,
             approvedAt: Date(timeIntervalSince1970: 0),
             app: SanitizedText("debug-app"),
-            host: host,
+            machine: machine,
             addresses: [Approval.Address(route(at: 5_000))]
         )
         func decision(_ route: NetworkRoute, _ approval: Approval?) -> ApprovalPolicy.Decision {

@@ -5,7 +5,7 @@ import Testing
 @Suite struct SightingTests {
     private static let nameless = Route.network(NetworkRoute(address: "192.168.1.20", port: 9_876))
     private static let named = Route.network(
-        NetworkRoute(address: "192.168.1.21", port: 9_876, host: SanitizedText("phone.local"))
+        NetworkRoute(address: "192.168.1.21", port: 9_876, machine: SanitizedText("phone.local"))
     )
 
     private func sighting(of source: Sighting.Source, _ routes: [Route]) -> Sighting {

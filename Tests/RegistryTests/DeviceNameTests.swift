@@ -68,8 +68,8 @@ import Testing
         ("Anna’s iPhone", "annas-iphone"), ("Anna's  iPhone (2)", "annas-iphone-2"), ("iPhone 15", "iphone-15"),
         ("\u{1B}[31mRed", "31mred"), ("田中のiPhone", "iphone"), ("Überfön 7", "berf-n-7"),
     ])
-    func `a phone's name becomes a host name as the phone's own does`(name: String, host: String) {
-        #expect(IdentityKey.hostName(ofDeviceNamed: SanitizedText(name)) == host)
+    func `a phone's name becomes a machine name as the phone's own does`(name: String, machine: String) {
+        #expect(IdentityKey.machineName(ofDeviceNamed: SanitizedText(name)) == machine)
     }
 
     @Test(arguments: ["田中", "’", "", "   ", "\u{202E}"])

@@ -43,7 +43,7 @@ import Testing
             for (index, name) in line.names.enumerated() {
                 let now = Date(timeIntervalSince1970: Double(1_000 + index * 60))
                 let sighting = Seen.network(
-                    host: MachineName.decoding(name),
+                    machine: MachineName.decoding(name),
                     port: UInt16(4_000 + index),
                     address: line.hasSameAddress ? "10.0.0.1" : "10.0.0.\(index + 1)"
                 )
@@ -57,8 +57,8 @@ import Testing
     @Test func `an app that an earlier version stored keeps its ID under each name that it had`() throws {
         for line in try Self.lines() where line.before.count == 1 {
             for name in line.names {
-                var table = EndpointTable(records: [record(line.before[0], host: name)])
-                let sighting = Seen.network(host: MachineName.decoding(name), address: "10.0.0.7")
+                var table = EndpointTable(records: [record(line.before[0], machine: name)])
+                let sighting = Seen.network(machine: MachineName.decoding(name), address: "10.0.0.7")
                 table.see(sighting)
                 #expect(table.endpoints.map(\.id.text) == line.before, "\(name)")
                 #expect(table.endpoints.map(\.state) == [.online])
@@ -71,41 +71,41 @@ import Testing
         let json = #"{"keys":{"shop-iphone":[\#(try text(key))]},"order":["shop-iphone"]}"#
         let retired = try JSONDecoder().decode(RetiredIDs.self, from: Data(json.utf8))
         var table = EndpointTable(retired: retired)
-        table.see(Seen.network(host: "iPhone-12.local"))
+        table.see(Seen.network(machine: "iPhone-12.local"))
         #expect(table.endpoints.map(\.id.text) == ["shop-iphone"])
 
         let copy = try JSONDecoder().decode(RetiredIDs.self, from: JSONEncoder().encode(table.retired))
         #expect(copy == table.retired)
     }
 
-    @Test func `the ID that this version reserves for a host without a number goes to no host with one`() throws {
-        let plain = Seen.network(host: "iPhone.local")
+    @Test func `the ID that this version reserves for a machine without a number goes to no machine with one`() throws {
+        let plain = Seen.network(machine: "iPhone.local")
         var table = EndpointTable(plain)
         table.lose(plain.id)
         _ = try table.removeUnseen(try #require(table.endpoints.first).id)
         let copy = try JSONDecoder().decode(RetiredIDs.self, from: JSONEncoder().encode(table.retired))
         table = EndpointTable(retired: copy)
-        table.see(Seen.network(host: "iPhone-12.local", address: "10.0.0.12"))
+        table.see(Seen.network(machine: "iPhone-12.local", address: "10.0.0.12"))
         #expect(table.endpoints.map(\.id.text) == ["shop-iphone-12"])
     }
 
     /// An endpoint as version 37703e8 stored it while it was offline.
-    private func record(_ id: String, host: String) -> PersistedEndpoint {
+    private func record(_ id: String, machine: String) -> PersistedEndpoint {
         let endpoint = Endpoint.sample(
             "\(id)",
             name: "AppReveal-com.example.shop",
-            location: Endpoint.Location(host: SanitizedText(host, limit: 255)),
+            location: Endpoint.Location(machine: SanitizedText(machine, limit: 255)),
             state: .offline,
             approval: .pending,
             firstSeenAt: now,
             lastSeenAt: now
         )
-        return PersistedEndpoint(endpoint: endpoint, source: .bonjour, keys: [earlierKey(host)], host: host)
+        return PersistedEndpoint(endpoint: endpoint, source: .bonjour, keys: [earlierKey(machine)], machine: machine)
     }
 
-    /// The identity key of version 37703e8: the escaped host name without a number of one to four digits.
-    private func earlierKey(_ host: String) -> IdentityKey {
-        var name = host.lowercased().dropLast(6)
+    /// The identity key of version 37703e8: the escaped machine name without a number of one to four digits.
+    private func earlierKey(_ machine: String) -> IdentityKey {
+        var name = machine.lowercased().dropLast(6)
         if let hyphen = name.lastIndex(of: "-"), let number = Int(name[name.index(after: hyphen)...]), number < 10_000 {
             name = name[..<hyphen]
         }

@@ -40,7 +40,7 @@ import Testing
         )
         #expect(endpoint.sources == [.bonjour, .usbmuxd])
         #expect(endpoint.location.udid == phone)
-        #expect(endpoint.location.host == nil, "only approved routes describe an approved endpoint")
+        #expect(endpoint.location.machine == nil, "only approved routes describe an approved endpoint")
     }
 
     @Test func `an endpoint without sightings is offline and keeps what is known of its app`() throws {

@@ -5,7 +5,7 @@ import Testing
 @testable import Registry
 
 @Suite struct EndpointIndexTests {
-    private let mac = Seen.network(host: "mac.local")
+    private let mac = Seen.network(machine: "mac.local")
     private var server: ServerKey { ServerKey(of: mac) }
 
     @Test func `a new endpoint is found by server, identity key and address until it is removed`() throws {
@@ -37,7 +37,7 @@ import Testing
 
     @Test func `an ID in use, a former ID and another app's retired ID are not assigned again`() {
         var index = EndpointIndex()
-        let other = Seen.network("org.other.shop", host: "mac.local", port: 5_000)
+        let other = Seen.network("org.other.shop", machine: "mac.local", port: 5_000)
         let first = index.add(for: mac, on: server, at: now)
         let second = index.add(for: other, on: ServerKey(of: other), at: now)
         #expect([first, second].map(\.text) == ["shop-mac", "shop-mac-2"])
@@ -46,7 +46,7 @@ import Testing
         index.retire(second)
         #expect(index.add(for: other, on: ServerKey(of: other), at: now) == second)
 
-        let tablet = Seen.network("com.example.shop", host: "tablet.local")
+        let tablet = Seen.network("com.example.shop", machine: "tablet.local")
         let former = EndpointID(app: SanitizedText("shop"), location: "tablet")
         index.addAliases([former], to: second)
         #expect(index.entry(everCalled: former)?.record.endpoint.id == second)
@@ -59,7 +59,7 @@ import Testing
 
     @Test func `the ID of a merged endpoint is an alias until the same app is listed separately again`() {
         var index = EndpointIndex()
-        let other = Seen.network("org.other.shop", host: "mac.local", port: 5_000)
+        let other = Seen.network("org.other.shop", machine: "mac.local", port: 5_000)
         let first = index.add(for: mac, on: server, at: now)
         let second = index.add(for: other, on: ServerKey(of: other), at: now)
 

@@ -13,7 +13,7 @@ import Testing
     }
 
     private func advert(_ number: Int, address: String? = nil) -> Sighting {
-        Seen.network("com.flood.n\(number)", host: "h\(number).local", address: address ?? "10.0.0.\(number)")
+        Seen.network("com.flood.n\(number)", machine: "h\(number).local", address: address ?? "10.0.0.\(number)")
     }
 
     /// Lists the sightings, each one second after the one before.
@@ -62,18 +62,18 @@ import Testing
         #expect(limits.room(for: advert(3), in: full, trusts: [:]) == .available)
     }
 
-    @Test func `of an address, the host with the most endpoints makes room`() {
+    @Test func `of an address, the machine with the most endpoints makes room`() {
         var limits = limits
         (limits.total, limits.perAddress) = (100, 4)
         let own = advert(1, address: "10.0.0.9")
-        let others = (2...4).map { Seen.network("com.flood.n\($0)", host: "evil.local", address: "10.0.0.9") }
+        let others = (2...4).map { Seen.network("com.flood.n\($0)", machine: "evil.local", address: "10.0.0.9") }
         #expect(evicted(for: advert(5, address: "10.0.0.9"), limits, in: index(others + [own])) == "n3-evil")
     }
 
     @Test func `in a full list, the busiest interface and its most claimed address make room`() {
         var limits = limits
         (limits.total, limits.reserve, limits.perAddress) = (7, 2, 4)
-        let quiet = Seen.network("com.example.quiet", host: "quiet.local", interface: "wlan0", address: "10.1.0.1")
+        let quiet = Seen.network("com.example.quiet", machine: "quiet.local", interface: "wlan0", address: "10.1.0.1")
         let crowd = (1...3).map { advert($0, address: "10.0.0.9") }
         #expect(evicted(for: advert(9), limits, in: index(crowd + [quiet, advert(4)])) == "n2-h2")
     }

@@ -44,16 +44,16 @@ import Testing
         #expect(table.endpoints.first?.txt.entries.isEmpty == true)
     }
 
-    @Test func `two hosts with the same app name are two endpoints`() {
+    @Test func `two machines with the same app name are two endpoints`() {
         let table = EndpointTable(
-            Seen.network(host: "iphone.local"),
-            Seen.network(host: "ipad.local", address: "192.168.1.21")
+            Seen.network(machine: "iphone.local"),
+            Seen.network(machine: "ipad.local", address: "192.168.1.21")
         )
 
         #expect(table.endpoints.map(\.id.text) == ["shop-ipad", "shop-iphone"])
     }
 
-    @Test func `two servers of one app on one host are two endpoints`() {
+    @Test func `two servers of one app on one machine are two endpoints`() {
         let table = EndpointTable(
             Seen.network(port: 4_000),
             Seen.network(port: 4_001, name: "AppReveal-com.example.shop (2)")
@@ -119,25 +119,25 @@ import Testing
         #expect(table.endpoints.map { Set($0.routes.map(\.port)) } == [[4_000], [5_555]])
     }
 
-    @Test func `a host that is renamed by the network keeps its endpoints' IDs`() {
-        var table = EndpointTable(Seen.network(host: "mac.local"))
-        table.lose(Seen.network(host: "mac.local").id)
+    @Test func `a machine that is renamed by the network keeps its endpoints' IDs`() {
+        var table = EndpointTable(Seen.network(machine: "mac.local"))
+        table.lose(Seen.network(machine: "mac.local").id)
 
-        table.see(Seen.network(host: "mac-2.local"))
+        table.see(Seen.network(machine: "mac-2.local"))
 
         #expect(table.endpoints.map(\.id.text) == ["shop-mac"])
     }
 
-    @Test func `after a restart two similar hosts get their own IDs back in any order`() {
-        let first = Seen.network(host: "mac.local")
-        let second = Seen.network(host: "mac-2.local", address: "192.168.1.21")
+    @Test func `after a restart two similar machines get their own IDs back in any order`() {
+        let first = Seen.network(machine: "mac.local")
+        let second = Seen.network(machine: "mac-2.local", address: "192.168.1.21")
         let before = EndpointTable(first, second)
-        let ids = before.endpoints.map { ($0.location.host, $0.id) }
+        let ids = before.endpoints.map { ($0.location.machine, $0.id) }
 
         var after = EndpointTable(records: before.records)
         after.see(second, first)
 
-        #expect(after.endpoints.map(\.location.host) == ids.map(\.0))
+        #expect(after.endpoints.map(\.location.machine) == ids.map(\.0))
         #expect(after.endpoints.map(\.id) == ids.map(\.1))
     }
 

@@ -12,16 +12,16 @@ import Testing
         place: Int = 1,
         _ availability: Sighting.Availability = .available
     ) -> Sighting {
-        let host = SanitizedText(address)
+        let machine = SanitizedText(address)
         return Sighting(
             id: Sighting.ID(source: .debuglink, key: "\(address)#\(place)"),
             kind: .debug,
             app: SanitizedText("debug-app"),
             appIsBundleID: false,
             name: SanitizedText("app on \(address)"),
-            host: host,
+            machine: machine,
             role: SanitizedText(place > 1 ? "\(place)" : ""),
-            routes: [.network(NetworkRoute(address: address, port: port, host: host, isInbound: true))],
+            routes: [.network(NetworkRoute(address: address, port: port, machine: machine, isInbound: true))],
             availability: availability
         )
     }

@@ -13,7 +13,7 @@ import Testing
         for number in 1...count {
             let sighting = Seen.network(
                 "com.flood.n\(number)",
-                host: "h\(number).local",
+                machine: "h\(number).local",
                 port: UInt16(1_024 + number % 60_000),
                 address: "10.0.\(number / 50 / 250).\(number / 50 % 250)"
             )
@@ -21,12 +21,12 @@ import Testing
         }
     }
 
-    @Test func `one machine is limited for any number of announced host names`() {
+    @Test func `one machine is limited for any number of announced names`() {
         var table = EndpointTable()
         for number in 1...200 {
             let flood = Seen.network(
                 "com.flood.n\(number)",
-                host: "evil\(number).local",
+                machine: "evil\(number).local",
                 port: UInt16(1_024 + number),
                 address: "192.168.1.66"
             )
@@ -45,11 +45,11 @@ import Testing
     }
 
     /// Adverts of many apps that all claim the address of another machine.
-    private func claims(_ numbers: ClosedRange<Int>, on host: String? = nil, into table: inout EndpointTable) {
+    private func claims(_ numbers: ClosedRange<Int>, on machine: String? = nil, into table: inout EndpointTable) {
         for number in numbers {
             let claim = Seen.network(
                 "com.flood.n\(number)",
-                host: host ?? "evil\(number).local",
+                machine: machine ?? "evil\(number).local",
                 port: UInt16(1_024 + number)
             )
             _ = table.apply(.seen(claim), at: now.addingTimeInterval(Double(number)))
@@ -57,11 +57,12 @@ import Testing
     }
 
     @Test(arguments: [nil, "evil.local", "iphone.local"])
-    func `200 adverts that claim the address of a phone hide neither its apps nor its next app`(host: String?) throws {
+    func `200 adverts that claim the address of a phone hide neither its apps nor its next app`(machine: String?) throws
+    {
         var table = EndpointTable()
         let apps = ["com.example.shop", "com.example.bank"].map { Seen.network($0, port: 900) }
         table.see(apps[0])
-        claims(1...200, on: host, into: &table)
+        claims(1...200, on: machine, into: &table)
         _ = table.apply(.seen(apps[1]), at: now.addingTimeInterval(300))
 
         for app in apps { #expect(table.endpoint(seenAs: app.id)?.state == .online) }
@@ -90,7 +91,7 @@ import Testing
         let hidden = try #require(
             (1...count).first { number in table.endpoints.allSatisfy { $0.app.text != "com.flood.n\(number)" } }
         )
-        let gone = Seen.network("com.flood.n1", host: "evil1.local")
+        let gone = Seen.network("com.flood.n1", machine: "evil1.local")
 
         _ = table.apply(.lost(gone.id), at: now.addingTimeInterval(100))
         #expect(table.endpoints.contains { $0.app.text == "com.flood.n\(hidden)" && $0.state == .online })
@@ -139,11 +140,11 @@ import Testing
         flood(&table, EndpointLimits.standard.total - EndpointLimits.standard.reserve)
         #expect(table.endpoints.count == EndpointLimits.standard.total - EndpointLimits.standard.reserve)
         for number in [9, 7, 8] {
-            let gone = Seen.network("com.flood.n\(number)", host: "h\(number).local", address: "10.0.0.0")
+            let gone = Seen.network("com.flood.n\(number)", machine: "h\(number).local", address: "10.0.0.0")
             table.lose(gone.id)
         }
 
-        let changes = table.apply(.seen(Seen.network(host: "new.local")), at: now.addingTimeInterval(9_999))
+        let changes = table.apply(.seen(Seen.network(machine: "new.local")), at: now.addingTimeInterval(9_999))
 
         #expect(changes.count == 2)
         #expect(table.endpoints.contains { $0.id.text == "shop-new" })
@@ -170,17 +171,17 @@ import Testing
     }
 
     @Test func `the ID of a removed endpoint is assigned only to the same app`() throws {
-        var table = EndpointTable(Seen.network(host: "mac.local"))
+        var table = EndpointTable(Seen.network(machine: "mac.local"))
         let id = try #require(table.endpoints.first).id
-        table.lose(Seen.network(host: "mac.local").id)
+        table.lose(Seen.network(machine: "mac.local").id)
         _ = try table.removeUnseen(id)
         var next = EndpointTable(records: table.records, retired: table.retired)
 
         // Another bundle ID that would lead to the same endpoint ID.
-        next.see(Seen.network("org.other.shop", host: "mac.local"))
+        next.see(Seen.network("org.other.shop", machine: "mac.local"))
         #expect(next.endpoints.map(\.id.text) == ["shop-mac-2"])
 
-        next.see(Seen.network(host: "mac.local", port: 5_000))
+        next.see(Seen.network(machine: "mac.local", port: 5_000))
         #expect(next.endpoints.map(\.id.text) == ["shop-mac", "shop-mac-2"])
         #expect(next[id]?.app.text == "com.example.shop")
     }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Registry
 
-/// A Flutter app on this host, announced by the app itself and by Flutter's tool.
+/// A Flutter app on this machine, announced by the app itself and by Flutter's tool.
 @Suite struct LocalDartVMTests {
     private func sighting(
         _ name: String,
@@ -20,8 +20,8 @@ import Testing
             app: SanitizedText(isApp ? name : "shop"),
             appIsBundleID: isApp,
             name: SanitizedText(name),
-            host: SanitizedText("rig.local"),
-            routes: [.network(address, port: port, interface: "lo", interfaceIndex: 1, host: "rig.local")],
+            machine: SanitizedText("rig.local"),
+            routes: [.network(address, port: port, interface: "lo", interfaceIndex: 1, machine: "rig.local")],
             authCode: code.flatMap { DartAuthCode($0) }
         )
     }
@@ -48,7 +48,7 @@ import Testing
         #expect(table.endpoints.count == 3)
     }
 
-    @Test func `the same port and code on another host is another endpoint`() {
+    @Test func `the same port and code on another machine is another endpoint`() {
         let table = EndpointTable(
             sighting("Flutter Tools on rig", isApp: false),
             sighting("com.example.shop", isApp: true, address: "192.168.1.20")

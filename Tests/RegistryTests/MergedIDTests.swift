@@ -114,9 +114,9 @@ import Testing
     @Test func `repeated merges of forged advertisements leave a limited number of aliases`() throws {
         var table = EndpointTable(Seen.usb("com.example.shop", udid: phone, launchID: "b1"))
         for number in 1...20 {
-            let host = "forged\(number).local"
-            table.see(Seen.network(host: host), Seen.network(host: host, launchID: "b1"))
-            table.lose(Seen.network(host: host).id)
+            let machine = "forged\(number).local"
+            table.see(Seen.network(machine: machine), Seen.network(machine: machine, launchID: "b1"))
+            table.lose(Seen.network(machine: machine).id)
         }
 
         let record = try #require(table.records.first)

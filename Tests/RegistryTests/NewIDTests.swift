@@ -30,20 +30,20 @@ import Testing
     @Test(arguments: [("mcp-dem", "-.local", "mcp-dem-host"), ("日本", "shop.local", "appreveal-shop")])
     func `the ID of an advertised app has an app and a place, also without ASCII letters`(
         app: String,
-        host: String,
+        machine: String,
         expected: String
-    ) throws { #expect(try id(of: Seen.network(app, host: host)) == expected) }
+    ) throws { #expect(try id(of: Seen.network(app, machine: machine)) == expected) }
 
     @Test(arguments: ["demo", "d", "demo iphon"])
     func `an app that registers itself gets no ID with which the ID of another begins`(device: String) throws {
         let slug = device.replacing(" ", with: "-")
         #expect(try id(of: Seen.registered("shop", on: device)) == "shop-\(slug)-2")
-        #expect(try id(of: Seen.network("shop", host: "\(device).local")) == "shop-\(slug)-2")
+        #expect(try id(of: Seen.network("shop", machine: "\(device).local")) == "shop-\(slug)-2")
     }
 
     @Test func `the beginning of a removed endpoint's ID is not assigned either`() throws {
         var table = EndpointTable()
-        let mac = Seen.network(host: "mac-mini.local")
+        let mac = Seen.network(machine: "mac-mini.local")
         table.see(mac)
         table.lose(mac.id)
         _ = try table.removeUnseen(try #require(table.endpoints.first).id)
@@ -52,17 +52,17 @@ import Testing
 
     @Test func `an app gets its own ID back after another ID began with it`() throws {
         var table = EndpointTable()
-        let mac = Seen.network(host: "mac.local")
+        let mac = Seen.network(machine: "mac.local")
         table.see(mac)
         table.lose(mac.id)
         _ = try table.removeUnseen(try #require(table.endpoints.first).id)
-        table.see(Seen.network(host: "mac-mini.local"))
+        table.see(Seen.network(machine: "mac-mini.local"))
         #expect(try id(of: mac, in: table) == "shop-mac")
     }
 
     @Test func `an owner and a phone on the cable may have an ID with which another begins`() throws {
         #expect(try id(of: Seen.config("shop")) == "shop")
-        let table = EndpointTable(Seen.network(host: "demo-iphone-x.local"))
+        let table = EndpointTable(Seen.network(machine: "demo-iphone-x.local"))
         #expect(try id(of: Seen.config("shop-demo"), in: table) == "shop-demo")
     }
 
@@ -75,7 +75,7 @@ import Testing
 
     @Test func `a stored ID stays, whatever it is`() throws {
         var table = EndpointTable()
-        let mac = Seen.network(host: "mac.local")
+        let mac = Seen.network(machine: "mac.local")
         table.see(mac)
         let stored = try #require(table.records.first)
         let bare: EndpointID = "shop"
@@ -89,7 +89,7 @@ import Testing
             firstSeenAt: now,
             lastSeenAt: now
         )
-        let record = PersistedEndpoint(endpoint: endpoint, source: .bonjour, keys: stored.keys, host: stored.host)
+        let record = PersistedEndpoint(endpoint: endpoint, source: .bonjour, keys: stored.keys, machine: stored.machine)
         #expect(try id(of: mac, in: EndpointTable(records: [record])) == "shop")
     }
 }

@@ -19,7 +19,7 @@ import Testing
         .sample(
             source: .registration,
             key: "\(grant)/appreveal/com.example.shop/anna's iphone",
-            host: "Anna's iPhone",
+            machine: "Anna's iPhone",
             routes: [.network(NetworkRoute(address: address, port: port, registration: id))],
             launchID: launchID
         )
@@ -33,7 +33,7 @@ import Testing
         table.see(app())
         let endpoint = try #require(table.endpoints.first)
         #expect(endpoint.approval == .approved && endpoint.state == .online)
-        #expect(endpoint.sources == [.registration] && endpoint.location.host == SanitizedText("Anna's iPhone"))
+        #expect(endpoint.sources == [.registration] && endpoint.location.machine == SanitizedText("Anna's iPhone"))
         #expect(endpoint.id.text == "shop-annas-iphone")
     }
 

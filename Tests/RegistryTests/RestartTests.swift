@@ -20,7 +20,7 @@ import Testing
     private func ports(_ id: EndpointID, _ table: EndpointTable) -> [UInt16]? { table[id]?.routes.map(\.port) }
 
     @Test(arguments: [true, false])
-    func `an app keeps its ID beside a lookalike on its host, in any order`(isLookalikeFirst: Bool) throws {
+    func `an app keeps its ID beside a lookalike on its machine, in any order`(isLookalikeFirst: Bool) throws {
         var (table, id) = try restarted()
         table.see(isLookalikeFirst ? [lookalike, real] : [real, lookalike])
         _ = table.apply(.sourceReconciled(.bonjour), at: now)
@@ -48,7 +48,7 @@ import Testing
         #expect(ports(id, table) == [8_200])
     }
 
-    @Test func `two apps of one name on one host get their own IDs back in any order`() throws {
+    @Test func `two apps of one name on one machine get their own IDs back in any order`() throws {
         let second = Seen.network(port: 8_124, name: "desk two")
         let before = EndpointTable(real, second)
         let ids = [real, second].map { before.endpoint(seenAs: $0.id)?.id }

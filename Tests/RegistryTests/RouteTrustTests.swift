@@ -28,12 +28,12 @@ import Testing
 
             let endpoint = try #require(table.endpoints.first)
             #expect(table.endpoints.count == 1)
-            #expect(endpoint.routes.map(\.route.host?.text) == [nil, "iphone.local"])
+            #expect(endpoint.routes.map(\.route.machine?.text) == [nil, "iphone.local"])
             #expect(endpoint.routes.map(\.approval) == [.approved, .pending])
-            // The advertisement's app name and host are not taken over by the USB endpoint.
+            // The advertisement's app name and machine are not taken over by the USB endpoint.
             #expect(endpoint.app.isEmpty)
             #expect(endpoint.approvedApp?.isEmpty == true)
-            #expect(endpoint.location.host == nil)
+            #expect(endpoint.location.machine == nil)
             #expect(endpoint.txt.entries.isEmpty)
         }
     }

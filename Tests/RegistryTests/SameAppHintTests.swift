@@ -26,8 +26,8 @@ import Testing
         )
     }
 
-    @Test func `a cabled app and its advertisement mention each other if the phone's name is the host's name`() {
-        let (cable, advert) = (Seen.usb("com.example.shop", udid: phone), Seen.network(host: "Annas-iPhone-2.local"))
+    @Test func `a cabled app and its advertisement mention each other if the phone's name is the machine's name`() {
+        let (cable, advert) = (Seen.usb("com.example.shop", udid: phone), Seen.network(machine: "Annas-iPhone-2.local"))
         for sightings in [[cable, advert], [advert, cable]] {
             var table = table()
             table.see(sightings)
@@ -40,18 +40,18 @@ import Testing
         }
     }
 
-    @Test func `another app, kind or host is not mentioned, and neither is an app without a name`() {
-        #expect(hints(table(Seen.usb("com.example.shop", udid: phone), Seen.network(host: "iphone.local"))).isEmpty)
-        let host = "annas-iphone.local"
-        let bank = Seen.network("com.example.bank", host: host)
+    @Test func `another app, kind or machine is not mentioned, and neither is an app without a name`() {
+        #expect(hints(table(Seen.usb("com.example.shop", udid: phone), Seen.network(machine: "iphone.local"))).isEmpty)
+        let machine = "annas-iphone.local"
+        let bank = Seen.network("com.example.bank", machine: machine)
         #expect(hints(table(Seen.usb("com.example.shop", udid: phone), bank)).isEmpty)
-        let mcp = Seen.network(host: host, kind: .mcp)
+        let mcp = Seen.network(machine: machine, kind: .mcp)
         #expect(hints(table(Seen.usb("com.example.shop", udid: phone), mcp)).isEmpty)
-        #expect(hints(table(Seen.usb(udid: phone), Seen.network("", host: host))).isEmpty)
+        #expect(hints(table(Seen.usb(udid: phone), Seen.network("", machine: machine))).isEmpty)
     }
 
     @Test func `the mention ends with the advertisement, and begins when the phone tells its name`() {
-        let (cable, advert) = (Seen.usb("com.example.shop", udid: phone), Seen.network(host: "annas-iphone.local"))
+        let (cable, advert) = (Seen.usb("com.example.shop", udid: phone), Seen.network(machine: "annas-iphone.local"))
         var table = EndpointTable([cable, advert])
         #expect(hints(table).isEmpty)
 
@@ -77,7 +77,9 @@ import Testing
         #expect(cabled.routes.count == 1)
     }
 
-    @Test func `a forged advertisement with the phone's host name changes only the mention of the cabled app`() throws {
+    @Test func `a forged advertisement with the phone's machine name changes only the mention of the cabled app`()
+        throws
+    {
         let cable = Seen.usb("com.example.shop", udid: phone, launchID: "b1")
         var table = table(cable)
         let before = try #require(table.endpoints.first)
@@ -87,8 +89,8 @@ import Testing
         let trusted = try #require(table[before.id])
 
         for address in 1...9 {
-            let host = "annas-iphone-\(address).local"
-            let forged = Seen.network(host: host, address: "192.168.1.\(address)", txt: ["udid=\(phone)"])
+            let machine = "annas-iphone-\(address).local"
+            let forged = Seen.network(machine: machine, address: "192.168.1.\(address)", txt: ["udid=\(phone)"])
             table.see(forged)
         }
 
@@ -105,7 +107,7 @@ import Testing
     }
 
     @Test func `mentions are not restored for endpoints that were not seen since the start`() {
-        let table = table(Seen.usb("com.example.shop", udid: phone), Seen.network(host: "annas-iphone.local"))
+        let table = table(Seen.usb("com.example.shop", udid: phone), Seen.network(machine: "annas-iphone.local"))
         #expect(hints(table).count == 2)
 
         #expect(hints(EndpointTable(records: table.records)).isEmpty)

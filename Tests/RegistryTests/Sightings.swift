@@ -10,7 +10,7 @@ let now = Date(timeIntervalSince1970: 1_000)
 enum Seen {
     static func network(
         _ app: String = "com.example.shop",
-        host: String = "iphone.local",
+        machine: String = "iphone.local",
         port: UInt16 = 4_000,
         interface: String = "eth0",
         address: String = "192.168.1.20",
@@ -22,15 +22,15 @@ enum Seen {
     ) -> Sighting {
         let name = name ?? "AppReveal-\(app)"
         return Sighting(
-            id: Sighting.ID(source: .bonjour, key: "\(interface)/\(address.contains(":") ? 6 : 4)/\(name)/\(host)"),
+            id: Sighting.ID(source: .bonjour, key: "\(interface)/\(address.contains(":") ? 6 : 4)/\(name)/\(machine)"),
             kind: kind,
             app: SanitizedText(app),
             appIsBundleID: true,
             name: SanitizedText(name),
-            host: SanitizedText(host),
+            machine: SanitizedText(machine),
             txt: TXTRecord(items: txt.map { Array($0.utf8) }),
             routes: blocked == nil
-                ? [.network(address, port: port, interface: interface, host: host)] : [],
+                ? [.network(address, port: port, interface: interface, machine: machine)] : [],
             port: port,
             launchID: launchID.map { SanitizedText($0) },
             blocked: blocked
@@ -66,7 +66,7 @@ enum Seen {
             source: .registration,
             key: "\(grant)/mcp/\(app)/\(device.lowercased())",
             kind: .mcp,
-            host: device,
+            machine: device,
             routes: [.network(NetworkRoute(address: "10.0.0.2", port: 9_000, registration: "r-\(app)"))]
         )
     }
@@ -88,7 +88,7 @@ extension EndpointTrust {
     /// The approval of every network address of an endpoint.
     static func approving(_ endpoint: Endpoint) -> EndpointTrust {
         let network = endpoint.routes.compactMap { route -> (NetworkRoute, SanitizedText)? in
-            if case .network(let lan) = route.route, lan.host != nil { (lan, route.app) } else { nil }
+            if case .network(let lan) = route.route, lan.machine != nil { (lan, route.app) } else { nil }
         }
         return EndpointTrust(
             approval: Approval(
@@ -97,7 +97,7 @@ extension EndpointTrust {
                 approvedBy: .broker,
                 approvedAt: Date(timeIntervalSince1970: 1_000),
                 app: network.first?.1 ?? SanitizedText(""),
-                host: network.first?.0.host ?? SanitizedText(""),
+                machine: network.first?.0.machine ?? SanitizedText(""),
                 addresses: network.map { Approval.Address($0.0) },
                 port: network.first?.0.port
             )

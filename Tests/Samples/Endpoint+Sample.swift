@@ -41,17 +41,23 @@ extension Endpoint {
 }
 
 extension Route {
-    /// A route to an address, announced by a host on an interface.
+    /// A route to an address, announced by a machine on an interface.
     package static func network(
         _ address: String = "192.168.1.20",
         port: UInt16 = 4_000,
         interface: String? = nil,
         interfaceIndex: UInt32 = 0,
-        host: String? = nil
+        machine: String? = nil
     ) -> Route {
-        let host = host.map { SanitizedText($0) }
+        let machine = machine.map { SanitizedText($0) }
         return .network(
-            NetworkRoute(address: address, port: port, interface: interface, interfaceIndex: interfaceIndex, host: host)
+            NetworkRoute(
+                address: address,
+                port: port,
+                interface: interface,
+                interfaceIndex: interfaceIndex,
+                machine: machine
+            )
         )
     }
 

@@ -14,7 +14,7 @@ extension EndpointRoute {
             app: app,
             appIsBundleID: appIsBundleID,
             launchID: launchID,
-            approval: route.host == nil ? .approved : .pending,
+            approval: route.machine == nil ? .approved : .pending,
             mismatch: mismatch
         )
     }

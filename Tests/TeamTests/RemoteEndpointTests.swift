@@ -20,7 +20,12 @@ private struct Lists: Sendable {
 
     /// Adds an endpoint of this host.
     func add(_ app: String, at address: String = "192.168.1.20") async {
-        let route = NetworkRoute(address: address, port: 4_000, interface: "eth0", host: SanitizedText("iphone.local"))
+        let route = NetworkRoute(
+            address: address,
+            port: 4_000,
+            interface: "eth0",
+            machine: SanitizedText("iphone.local")
+        )
         await registry.apply(
             .seen(
                 Sighting(
@@ -29,7 +34,7 @@ private struct Lists: Sendable {
                     app: SanitizedText("com.example.\(app)"),
                     appIsBundleID: true,
                     name: SanitizedText(app),
-                    host: SanitizedText("iphone.local"),
+                    machine: SanitizedText("iphone.local"),
                     routes: [.network(route)],
                     port: 4_000
                 )

@@ -112,7 +112,12 @@ import Testing
         endpoint.capabilities = Array(repeating: long, count: 20)
         endpoint.limits = endpoint.capabilities
         endpoint.formerIDs = try (0..<50).map { try Values.id("a-former-id-of-the-endpoint-\($0)") }
-        let route = NetworkRoute(address: "fe80::1", port: 1, interface: "wlan0", host: SanitizedText(long, limit: 255))
+        let route = NetworkRoute(
+            address: "fe80::1",
+            port: 1,
+            interface: "wlan0",
+            machine: SanitizedText(long, limit: 255)
+        )
         endpoint.routes = Array(repeating: EndpointRoute(.network(route), app: endpoint.app), count: 20)
 
         #expect(try stored(endpoint).count <= TeamCoding.valueLimit)

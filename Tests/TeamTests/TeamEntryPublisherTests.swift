@@ -54,7 +54,7 @@ import Testing
     private func endpoint(_ id: String) throws -> Endpoint {
         Endpoint.sample(
             try #require(EndpointID(id)),
-            location: Endpoint.Location(host: SanitizedText("iphone.local")),
+            location: Endpoint.Location(machine: SanitizedText("iphone.local")),
             routes: [.network("192.168.1.20", port: 8080)],
             sources: [.bonjour]
         )

@@ -37,7 +37,7 @@ enum Values {
             kind: .appreveal,
             app: SanitizedText("com.example.shop"),
             name: SanitizedText("Shop"),
-            location: Endpoint.Location(host: SanitizedText("iphone.local")),
+            location: Endpoint.Location(machine: SanitizedText("iphone.local")),
             state: state,
             approval: .approved,
             routes: [EndpointRoute(.network(NetworkRoute(address: "192.168.1.20", port: 8080)))],

@@ -87,7 +87,12 @@ struct NetworkRevocationTests {
 
     @Test func `connections over a revoked route are closed while another route is approved`() async throws {
         let echo = try EchoServer()
-        let moved = NetworkRoute(address: "192.0.2.1", port: 80, interface: "eth0", host: SanitizedText("thief.local"))
+        let moved = NetworkRoute(
+            address: "192.0.2.1",
+            port: 80,
+            interface: "eth0",
+            machine: SanitizedText("thief.local")
+        )
         let other = Route.network(NetworkRoute(address: "192.0.2.2", port: 80, interface: "eth0"))
         let table = try await fixture.table(Self.dialer(to: echo.route))
         try await fixture.running(table) {

@@ -21,7 +21,7 @@ package struct ApprovalService: Service {
     func approve(_ endpoint: Endpoint, _ spec: ApprovalSpec, by actor: AuditActor, from source: RequestSource)
         async throws
     {
-        let needsNone = !endpoint.routes.isEmpty && endpoint.routes.allSatisfy { $0.route.host == nil }
+        let needsNone = !endpoint.routes.isEmpty && endpoint.routes.allSatisfy { $0.route.machine == nil }
         if !needsNone || spec.address != nil {
             try await accessStore.approvals.approve(
                 try await adding(routesAt: spec.address, to: endpoint),
@@ -43,7 +43,7 @@ package struct ApprovalService: Service {
         var joined = endpoint
         for id in endpoint.possiblySameAs ?? [] {
             guard let other = try? await registry.endpoint(id) else { continue }
-            let routes = other.routes.filter { $0.route.host != nil && $0.route.address == address }
+            let routes = other.routes.filter { $0.route.machine != nil && $0.route.address == address }
             guard routes.isEmpty || accessStore.approvals.trust(of: other.id) == .none else {
                 throw Problem(
                     .conflict,
@@ -100,7 +100,7 @@ package struct ApprovalService: Service {
             from: source
         )
         // On a USB route, only the token identifies the app. An owner who sets the token also accepts the server.
-        if endpoint.routes.allSatisfy({ $0.route.host == nil }) { await registry.acceptServer(of: endpoint.id) }
+        if endpoint.routes.allSatisfy({ $0.route.machine == nil }) { await registry.acceptServer(of: endpoint.id) }
         await publishApproval(endpoint.id)
     }
 

@@ -56,6 +56,6 @@ struct EndpointDisconnector: Sendable {
 extension Endpoint {
     /// The routes at configured addresses.
     var configuredRoutes: [Route] {
-        routes.lazy.map(\.route).filter { $0.isNetwork && $0.host == nil && $0.registration == nil }
+        routes.lazy.map(\.route).filter { $0.isNetwork && $0.machine == nil && $0.registration == nil }
     }
 }

@@ -30,7 +30,7 @@ package struct EndpointApprovalService: Sendable {
 
     /// Approves one network address of an endpoint. The API has verified that the caller is an owner.
     ///
-    /// Earlier approved addresses stay approved while host and app are the same. Otherwise the approval is new, and a
+    /// Earlier approved addresses stay approved while machine and app are the same. Otherwise the approval is new, and a
     /// secret that was given only under the earlier approval is deleted. `address` is a current address of the
     /// endpoint; nil selects its preferred network address. `port` is required for a port below 1024.
     /// - Throws: `AccessError.notFound` when the endpoint is not at that address now, `.outOfRange` when the port has
@@ -43,10 +43,10 @@ package struct EndpointApprovalService: Sendable {
         by caller: AuditActor,
         from source: RequestSource
     ) async throws -> Approval {
-        let (candidate, host, route) = try Self.candidate(of: endpoint, at: address, port: port)
+        let (candidate, machine, route) = try Self.candidate(of: endpoint, at: address, port: port)
         return try await store.transaction { store in
             let earlier = store.state.approvals[endpoint.id]
-            let stays = earlier.map { $0.host == host && $0.app == route.app } ?? false
+            let stays = earlier.map { $0.machine == machine && $0.app == route.app } ?? false
             // One advertisement may list the same address on several interfaces; each is approved separately.
             let added = Approval.Address(candidate)
             let remaining = (stays ? earlier?.addresses ?? [] : []).filter { $0 != added }
@@ -56,11 +56,11 @@ package struct EndpointApprovalService: Sendable {
                 approvedBy: caller,
                 approvedAt: store.now().date,
                 app: route.app,
-                host: host,
+                machine: machine,
                 addresses: remaining + [added],
                 port: port ?? (stays ? earlier?.port : nil)
             )
-            let detail = "\(route.app) on \(host) at \(route)"
+            let detail = "\(route.app) on \(machine) at \(route)"
             var change = ChangeSet([
                 AuditEvent(.endpointApproved, by: caller, from: source, endpoint: endpoint.id, detail: detail)
             ])
@@ -74,17 +74,17 @@ package struct EndpointApprovalService: Sendable {
         }
     }
 
-    /// Returns the network address to approve, with its host and route.
+    /// Returns the network address to approve, with its machine and route.
     private static func candidate(
         of endpoint: Endpoint,
         at address: String?,
         port: UInt16?
     ) throws(AccessError) -> (NetworkRoute, SanitizedText, EndpointRoute) {
         let network = endpoint.routes.compactMap { route -> (NetworkRoute, EndpointRoute)? in
-            if case .network(let candidate) = route.route, candidate.host != nil { (candidate, route) } else { nil }
+            if case .network(let candidate) = route.route, candidate.machine != nil { (candidate, route) } else { nil }
         }
         guard let (first, route) = network.first(where: { address == nil || $0.0.address == address }),
-            let host = first.host
+            let machine = first.machine
         else {
             throw .notFound(nothingToApprove(endpoint, at: address, known: network.map(\.0.address)))
         }
@@ -94,7 +94,7 @@ package struct EndpointApprovalService: Sendable {
                     + ApprovalPolicy.command(toApprove: route, of: endpoint.id)
             )
         }
-        return (first, host, route)
+        return (first, machine, route)
     }
 
     private static func nothingToApprove(_ endpoint: Endpoint, at address: String?, known: [String]) -> String {

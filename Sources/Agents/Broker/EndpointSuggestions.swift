@@ -34,7 +34,7 @@ struct EndpointSuggestions: Sendable {
         nearest(text).map { "; did you mean \($0)?" } ?? list
     }
 
-    /// Returns the ID that resembles a text most; nil if none does. A common word, such as the host, is no resemblance.
+    /// Returns the ID that resembles a text most; nil if none does. A common word, such as the machine, is no resemblance.
     func nearest(_ text: String) -> String? {
         guard let near = SimilarNameFinder.of(text, among: ids, count: 1).first,
             text.utf8.count <= 2 * near.utf8.count,

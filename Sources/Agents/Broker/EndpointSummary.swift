@@ -88,5 +88,5 @@ extension Endpoint {
 }
 
 extension Endpoint.Location {
-    var device: SanitizedText? { host ?? deviceName ?? udid.map { SanitizedText("\($0)".suffix(12)) } }
+    var device: SanitizedText? { machine ?? deviceName ?? udid.map { SanitizedText("\($0)".suffix(12)) } }
 }

@@ -36,7 +36,7 @@ package struct DebugApp: Identifiable, Hashable, Sendable {
 }
 
 extension DebugApp {
-    /// The route of the app's connection. The route is never dialled, and its host makes it need an approval.
+    /// The route of the app's connection. The route is never dialled, and its machine makes it need an approval.
     package var route: NetworkRoute {
         let parts = peer.host.split(separator: "%", maxSplits: 1).map(String.init)
         let scope: UInt32 = if case .ipv6(_, _, let scope) = peer { scope } else { 0 }
@@ -45,7 +45,7 @@ extension DebugApp {
             port: peer.port ?? 0,
             interface: parts.count > 1 ? parts[1] : nil,
             interfaceIndex: scope,
-            host: SanitizedText(peer.host),
+            machine: SanitizedText(peer.host),
             isInbound: true
         )
     }

@@ -27,7 +27,7 @@ struct DebugAppSightings {
             app: SanitizedText("debug-app"),
             appIsBundleID: false,
             name: SanitizedText(isOnly ? "app on \(app.peer.host)" : "app on \(app.peer.host) (\(place))"),
-            host: app.route.host,
+            machine: app.route.machine,
             role: SanitizedText(isOnly ? "" : "\(place)"),
             routes: [.network(app.route)],
             availability: availability(of: app)

@@ -164,8 +164,8 @@ package actor DebugAppTable {
     }
 
     /// Returns the lowest number that no connected app of a machine has.
-    private func freePlace(at host: String) -> Int {
-        let taken = entries.values.map(\.app).filter { $0.isConnected && $0.peer.host == host }.compactMap(\.place)
+    private func freePlace(at address: String) -> Int {
+        let taken = entries.values.map(\.app).filter { $0.isConnected && $0.peer.host == address }.compactMap(\.place)
         return (1...limits.apps).first { !taken.contains($0) } ?? 1
     }
 

@@ -2,9 +2,9 @@ package import SystemIO
 
 /// The clients that the state debugger disconnected before their first message.
 package struct DebugRefusals: Hashable, Sendable {
-    /// The maximum number of remembered hosts. Above it, all are forgotten and reported again.
-    private static let hostLimit = 64
-    /// The maximum number of reported reasons of a host. Garbage can cause any number.
+    /// The maximum number of remembered machines. Above it, all are forgotten and reported again.
+    private static let machineLimit = 64
+    /// The maximum number of reported reasons of a machine. Garbage can cause any number.
     private static let reasonLimit = 8
 
     /// The number of refused clients since the start of the broker.
@@ -19,11 +19,11 @@ package struct DebugRefusals: Hashable, Sendable {
 
     /// Counts a refusal.
     ///
-    /// - Returns: True if it is to be reported: the first one of this host with this reason.
+    /// - Returns: True if it is to be reported: the first one of this machine with this reason.
     @discardableResult package mutating func add(_ peer: SocketAddress, because reason: String) -> Bool {
         count += 1
         (lastPeer, lastReason) = (peer, reason)
-        if reported[peer.host] == nil, reported.count >= Self.hostLimit { reported = [:] }
+        if reported[peer.host] == nil, reported.count >= Self.machineLimit { reported = [:] }
         guard reported[peer.host, default: []].count < Self.reasonLimit else { return false }
         return reported[peer.host, default: []].insert(reason).inserted
     }

@@ -17,7 +17,7 @@ package struct LivenessProber: Service {
 
     /// The maximum number of endpoints probed at once.
     ///
-    /// It equals `EndpointLimits.perAddress`, the number that one dead host may have listed. Their timeouts then
+    /// It equals `EndpointLimits.perAddress`, the number that one dead machine may have listed. Their timeouts then
     /// run in parallel.
     static let maxConcurrentProbes = 64
     /// The timeout of one route: 3 s. The kernel needs 3.07 s to detect that an address does not answer ARP.

@@ -16,7 +16,7 @@ package enum WatchedEndpoints: Hashable, Sendable {
 /// The times at which endpoints are probed.
 ///
 /// An online endpoint is probed every 15 s, and every 60 s while no client watches it. A failed one is probed again
-/// after 2 s. Three failures therefore fit in 15 s, even if each takes the kernel's full 3 s to detect a dead host.
+/// after 2 s. Three failures therefore fit in 15 s, even if each takes the kernel's full 3 s to detect a dead machine.
 struct ProbeSchedule: Sendable {
     /// The interval for a watched endpoint that is not suspect.
     static let whileOnline = Duration.seconds(15)

@@ -141,7 +141,7 @@ enum AggregatedTool {
     /// Makes the aggregated entry of an app's tool; nil for a tool without a name.
     static func make(of tool: JSONObject, on endpoint: Endpoint, alias: String) -> JSONObject? {
         guard let name = tool["name"]?.string else { return nil }
-        let place = endpoint.location.host ?? endpoint.location.deviceName
+        let place = endpoint.location.machine ?? endpoint.location.deviceName
         let location =
             place.map { " on \($0.text)" } ?? endpoint.location.udid.map { " on phone \($0.text.suffix(6))" } ?? ""
         let app = endpoint.app.isEmpty ? endpoint.name : endpoint.app

@@ -35,7 +35,7 @@ package struct TransportPlanner: ConnectPlanner {
             guard let debugTools else { throw Self.debugLinkDisabled }
             return ConnectPlan(route: route) { try await debugTools.dial(inbound) }
         case .network:
-            // Counted after the connect: attempts to reach a dead host must not stop the probes that detect it.
+            // Counted after the connect: attempts to reach a dead machine must not stop the probes that detect it.
             return try await network.plan(for: route).with(retained: { [uses] in uses.begin(route) })
         case .usb:
             guard let usb else { throw Self.devicesDisabled }

@@ -47,7 +47,7 @@ package struct TunnelTargetRefresher: Service {
         // A Dart VM service and an OpenAgents server must not get the requests that the scanner sends.
         let scanned = await registry.endpoints.filter { $0.kind != .dartVM && $0.kind != .openagents }
         let advertised = scanned.flatMap(\.approvedRoutes).filter { route in
-            route.route.host != nil && !route.route.isInbound
+            route.route.machine != nil && !route.route.isInbound
         }
         ports.addPorts(Set(advertised.map(\.port)))
     }

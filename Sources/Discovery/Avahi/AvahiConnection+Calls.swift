@@ -33,9 +33,9 @@ extension AvahiConnection {
         }
     }
 
-    /// Resolves host, port and TXT record, and one address if `wantsAddress` is true.
+    /// Resolves machine, port and TXT record, and one address if `wantsAddress` is true.
     ///
-    /// All addresses of a host come from `browseRecords`.
+    /// All addresses of a machine come from `browseRecords`.
     func resolve(_ key: ServiceKey, wantsAddress: Bool) -> CInt {
         let flags = wantsAddress ? AvahiLookupFlags(0) : AVAHI_LOOKUP_NO_ADDRESS
         return make(.resolver(key)) { client, userdata in
@@ -48,13 +48,13 @@ extension AvahiConnection {
                 key.domain,
                 Self.anyProtocol,
                 flags,
-                { resolver, _, _, event, _, _, _, host, address, port, txt, _, userdata in
-                    guard event == AVAHI_RESOLVER_FOUND, let host else {
+                { resolver, _, _, event, _, _, _, machine, address, port, txt, _, userdata in
+                    guard event == AVAHI_RESOLVER_FOUND, let machine else {
                         let client = avahi_service_resolver_get_client(resolver)
                         return AvahiCallbackContext.report(.unresolved(avahi_client_errno(client)), to: userdata)
                     }
                     let details = ResolvedService(
-                        host: String(cString: host),
+                        machine: String(cString: machine),
                         port: port,
                         txt: TXTRecord(items: AvahiString.items(of: txt)),
                         address: AvahiCallback.address(address)

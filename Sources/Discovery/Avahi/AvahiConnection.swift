@@ -106,8 +106,8 @@ final class AvahiConnection {
         }
     }
 
-    /// The host name with its domain; nil if the daemon does not report a name.
-    func hostName() -> String? {
+    /// The name of this machine with its domain; nil if the daemon does not report a name.
+    func machineName() -> String? {
         var name: String?
         _ = call { client in
             name = avahi_client_get_host_name_fqdn(client).map { String(cString: $0) }
@@ -142,7 +142,7 @@ enum AvahiObjectKey: Hashable, Sendable {
     /// The SRV record browser of a split instance name.
     case location(ServiceKey)
     case text(ServiceKey)
-    /// The A or AAAA record browser of a host.
+    /// The A or AAAA record browser of a machine.
     case addresses(MachineKey, isIPv4: Bool)
     /// The entry group of an advertisement, by advertisement ID.
     case group(String)

@@ -31,8 +31,8 @@ actor AvahiEngine {
     private var reconnect: ReconnectStateMachine
     private var browser: BonjourBrowser
     private var publisher: BonjourPublisher
-    /// This machine's host name as Avahi publishes it, in lower case.
-    private var hostName: String?
+    /// The name of this machine as Avahi publishes it, in lower case.
+    private var machineName: String?
     private var nextHeartbeat: ContinuousClock.Instant?
     /// The last failure, reported in the status until the next connection is up.
     private var lastFault: AvahiError?
@@ -97,12 +97,12 @@ actor AvahiEngine {
         case .client(.connecting): reconnect.handle(.connecting, now: .now)
         case .client(.registering):
             reconnect.handle(.registering, now: .now)
-            // The published records point to the old host name.
+            // The published records point to the old name.
             publisher.withdrawAll(on: connection)
         case .client(.running):
             reconnect.handle(.running, now: .now)
             lastFault = nil
-            hostName = connection?.hostName()?.lowercased()
+            machineName = connection?.machineName()?.lowercased()
             nextHeartbeat = .now + timing.heartbeat
             logger.info(
                 "connected to Avahi",
@@ -161,7 +161,7 @@ actor AvahiEngine {
             availability: reconnect.canPublish && connection != nil ? .ready : isAbsent ? .absent : .starting,
             discovered: browser.discovered
         )
-        browser.setPublished(OwnAdvertisements(services: publisher.services, host: hostName))
+        browser.setPublished(OwnAdvertisements(services: publisher.services, machine: machineName))
         failAfterFault()
     }
 
@@ -218,7 +218,7 @@ actor AvahiEngine {
         inbox = []
         browser = BonjourBrowser(options: options, logger: logger, localServices: localServices)
         publisher.withdrawAll(on: nil)
-        hostName = nil
+        machineName = nil
         nextHeartbeat = nil
     }
 }

@@ -35,7 +35,7 @@ struct BonjourBrowser {
     /// The time at which the browser has something to do.
     var deadline: ContinuousClock.Instant? { [table.deadline, initialSync?.deadline].compactMap(\.self).min() }
 
-    /// The services of all hosts; nil while those that exist at the start are still being reported.
+    /// The services of all machines; nil while those that exist at the start are still being reported.
     var discovered: ServiceTable? { initialSync == nil ? table : nil }
 
     /// Forgets the network interfaces, so that they are read again.
@@ -148,9 +148,9 @@ struct BonjourBrowser {
         case .location(let key):
             if let record = SRVRecord(data: data) { table.location(key, record, isPresent: isPresent) }
         case .text(let key): table.text(key, TXTRecord(recordData: data), isPresent: isPresent)
-        case .addresses(let host, let isIPv4):
+        case .addresses(let machine, let isIPv4):
             guard let address = IPAddress(bytes: data), address.isIPv4 == isIPv4 else { return }
-            table.address(host, address, transport: transport, isPresent: isPresent)
+            table.address(machine, address, transport: transport, isPresent: isPresent)
         case .client, .services, .resolver, .group, .heartbeat: break
         }
     }
@@ -179,12 +179,12 @@ struct BonjourBrowser {
                 let code = calls.resolve(key, wantsAddress: wantsAddress)
                 if code != CInt(AVAHI_OK), calls.fault == nil { unresolved(key, code) }
             case .stopResolving(let key): calls.free(.resolver(key))
-            case .follow(let host):
-                browseAddresses(of: host, isIPv4: true, on: calls)
-                browseAddresses(of: host, isIPv4: false, on: calls)
-            case .unfollow(let host):
-                calls.free(.addresses(host, isIPv4: true))
-                calls.free(.addresses(host, isIPv4: false))
+            case .follow(let machine):
+                browseAddresses(of: machine, isIPv4: true, on: calls)
+                browseAddresses(of: machine, isIPv4: false, on: calls)
+            case .unfollow(let machine):
+                calls.free(.addresses(machine, isIPv4: true))
+                calls.free(.addresses(machine, isIPv4: false))
             case .followRecords(let key):
                 browseRecords(of: key, .location(key), type: Int(AVAHI_DNS_TYPE_SRV), on: calls)
                 browseRecords(of: key, .text(key), type: Int(AVAHI_DNS_TYPE_TXT), on: calls)
@@ -206,16 +206,16 @@ struct BonjourBrowser {
         }
     }
 
-    private func browseAddresses(of host: MachineKey, isIPv4: Bool, on calls: any AvahiCalls) {
-        let objectKey = AvahiObjectKey.addresses(host, isIPv4: isIPv4)
+    private func browseAddresses(of machine: MachineKey, isIPv4: Bool, on calls: any AvahiCalls) {
+        let objectKey = AvahiObjectKey.addresses(machine, isIPv4: isIPv4)
         let code = calls.browseRecords(
             objectKey,
-            name: host.name,
+            name: machine.name,
             type: Int(isIPv4 ? AVAHI_DNS_TYPE_A : AVAHI_DNS_TYPE_AAAA),
-            interface: host.interface,
+            interface: machine.interface,
             transport: AvahiConnection.anyProtocol
         )
-        if code != CInt(AVAHI_OK) { warn("cannot browse the addresses of a host", of: objectKey, code: code) }
+        if code != CInt(AVAHI_OK) { warn("cannot browse the addresses of a machine", of: objectKey, code: code) }
     }
 
     /// Browses the records of a split instance name.

@@ -68,7 +68,7 @@ struct DNSName: Hashable, Sendable {
     }
 }
 
-/// The data of an SRV record: the host and port of an instance (RFC 2782).
+/// The data of an SRV record: the machine and port of an instance (RFC 2782).
 struct SRVRecord: Hashable, Sendable {
     let port: UInt16
     let target: DNSName

@@ -28,9 +28,9 @@ struct InitialSyncTracker: Sendable {
     }
 }
 
-/// Patchbay's own advertisements and the host name of this machine. They are not listed as discovered services.
+/// Patchbay's own advertisements and the mDNS name of this machine. They are not listed as discovered services.
 ///
-/// Avahi marks a client's own services when a browser first sees them. The mark is missing if another host had the same
+/// Avahi marks a client's own services when a browser first sees them. The mark is missing if another machine had the same
 /// name before, because Avahi then sees one continuing record.
 struct OwnAdvertisements: Hashable, Sendable {
     struct Service: Hashable, Sendable {
@@ -40,12 +40,12 @@ struct OwnAdvertisements: Hashable, Sendable {
 
     /// The services under their final names.
     var services: Set<Service> = []
-    /// The host name in lower case, such as `this-machine.local`.
-    var host: String?
+    /// The name in lower case, such as `this-machine.local`.
+    var machine: String?
 
     /// Returns true for a service of Patchbay on this machine.
     func contains(_ key: ServiceKey, at details: ResolvedService) -> Bool {
-        details.host.lowercased() == host && matches(key)
+        details.machine.lowercased() == machine && matches(key)
     }
 
     /// Returns true if Patchbay publishes a service with this name and type.

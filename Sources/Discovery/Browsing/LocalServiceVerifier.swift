@@ -6,7 +6,7 @@ import SystemIO
 
 /// Finds out which adverts with a loopback address come from this host.
 ///
-/// Flutter's tool announces the loopback addresses of its host on every other interface. mDNS does not say who sent such
+/// Flutter's tool announces the loopback addresses of its machine on every other interface. mDNS does not say who sent such
 /// an advert, so a responder of this host has to confirm it.
 final class LocalServiceVerifier: Sendable {
     /// The time that a responder has to answer, and the number of questions.

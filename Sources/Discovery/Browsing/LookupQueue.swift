@@ -3,7 +3,7 @@ import Synchronization
 
 /// A queue of services to look up, ordered so that a flood of names cannot delay other services for long.
 ///
-/// Avahi names the host of a service only in its response. Fairness therefore uses the interface, the protocol and the
+/// Avahi names the machine of a service only in its response. Fairness therefore uses the interface, the protocol and the
 /// type: each combination is a lane, and lanes take turns (round robin).
 ///
 /// Within a lane every eighth turn goes to the oldest service and the others to the newest. A flood that arrived before

@@ -40,7 +40,7 @@ package actor NearbyBrokers {
     /// The brokers, by name. An advertisement without an address that may be dialled has no addresses.
     package func brokers() -> [NearbyBroker] {
         let groups = Dictionary(grouping: sightings.values.sorted { $0.id.description < $1.id.description }) {
-            Instance(name: $0.name, host: $0.host, port: $0.port)
+            Instance(name: $0.name, machine: $0.machine, port: $0.port)
         }
         return groups.map { instance, sightings in
             let txt = sightings[0].txt
@@ -48,17 +48,17 @@ package actor NearbyBrokers {
             return NearbyBroker(
                 id: BrokerAdvertisement.id(in: txt),
                 name: instance.name,
-                host: instance.host,
+                machine: instance.machine,
                 addresses: sightings.flatMap(\.routes).compactMap(Self.address).filter { seen.insert($0).inserted },
                 port: instance.port,
                 pair: BrokerAdvertisement.pairState(in: txt)
             )
-        }.sorted { ($0.name, $0.host ?? $0.name, $0.port) < ($1.name, $1.host ?? $1.name, $1.port) }
+        }.sorted { ($0.name, $0.machine ?? $0.name, $0.port) < ($1.name, $1.machine ?? $1.name, $1.port) }
     }
 
     private struct Instance: Hashable {
         let name: SanitizedText
-        let host: SanitizedText?
+        let machine: SanitizedText?
         let port: UInt16
     }
 

@@ -14,12 +14,12 @@ struct ServiceInstance: Sendable {
     }
 
     var resolution: Resolution
-    /// The host's addresses are not browsed, so the resolver must return one.
+    /// The machine's addresses are not browsed, so the resolver must return one.
     var needsAddress = false
     /// The number of consecutive failures.
     var attempts = 0
     var details: ResolvedService?
-    var host: MachineKey?
+    var machine: MachineKey?
     var listed: Sighting?
     var refusal: String?
     var isOurOwn = false
@@ -38,14 +38,14 @@ struct ServiceInstance: Sendable {
     /// every service.
     var recordDetails: ResolvedService? {
         guard let location, let txt else { return nil }
-        return ResolvedService(host: location.target.escaped, port: location.port, txt: txt)
+        return ResolvedService(machine: location.target.escaped, port: location.port, txt: txt)
     }
 
     /// Evaluates what is known of the service.
     ///
     /// - Parameters:
     ///   - key: The key of the service.
-    ///   - addresses: The browsed addresses of its host. If there are none, the address from the resolver is used.
+    ///   - addresses: The browsed addresses of its machine. If there are none, the address from the resolver is used.
     ///   - local: The interfaces of this machine.
     /// - Returns: The sighting, or the reason why the service must not be listed; both nil while it is unresolved.
     func sighting(

@@ -2,7 +2,7 @@ import Model
 
 /// One service as Avahi reports it: an instance on one interface over one protocol.
 ///
-/// Name, type and domain together are not unique: two hosts on two links may share all three.
+/// Name, type and domain together are not unique: two machines on two links may share all three.
 struct ServiceKey: Hashable, Sendable {
     /// The kernel's interface index.
     let interface: CInt
@@ -28,7 +28,7 @@ struct ServiceKey: Hashable, Sendable {
     var instance: String { String(decoding: name, as: UTF8.self) }
 }
 
-/// A host on one link. A and AAAA records are browsed per host.
+/// A machine on one link. A and AAAA records are browsed per machine.
 struct MachineKey: Hashable, Sendable {
     let interface: CInt
     /// The name in Avahi's escaped notation and in lower case, because DNS names compare without case.
@@ -43,14 +43,14 @@ struct MachineKey: Hashable, Sendable {
 /// The result of resolving a service: the contents of its SRV and TXT records.
 struct ResolvedService: Hashable, Sendable {
     /// The SRV target in Avahi's escaped notation.
-    let host: String
+    let machine: String
     let port: UInt16
     let txt: TXTRecord
     /// The single address returned by the resolver, if one was requested.
     let address: IPAddress?
 
-    init(host: String, port: UInt16, txt: TXTRecord, address: IPAddress? = nil) {
-        self.host = host
+    init(machine: String, port: UInt16, txt: TXTRecord, address: IPAddress? = nil) {
+        self.machine = machine
         self.port = port
         self.txt = txt
         self.address = address

@@ -35,7 +35,7 @@ extension ServiceTable {
             fast[key] = now + timing.timeout(isFirst: instance.isNew)
             instance.resolution = .trying(keepsResolver: keepsResolver)
             put(instance, at: key)
-            actions.append(.resolve(key, wantsAddress: instance.needsAddress || hosts.isFull))
+            actions.append(.resolve(key, wantsAddress: instance.needsAddress || machines.isFull))
         }
         while slow.count > limits.slow, let key = slow.first { unresolved(key, now: now) }
     }
@@ -73,11 +73,11 @@ extension ServiceTable {
         actions.append(.stopResolving(key))
     }
 
-    /// Looks up a service again with an address, if its host cannot be browsed.
+    /// Looks up a service again with an address, if its machine cannot be browsed.
     ///
-    /// This happens when the limit of browsed hosts was reached while the lookup was running.
+    /// This happens when the limit of browsed machines was reached while the lookup was running.
     mutating func resolveAddress(_ key: ServiceKey) {
-        guard var instance = instances[key], let host = instance.host, hosts.isUnfollowed(host),
+        guard var instance = instances[key], let machine = instance.machine, machines.isUnfollowed(machine),
             instance.details?.address == nil, !instance.needsAddress
         else { return }
         switch instance.resolution {

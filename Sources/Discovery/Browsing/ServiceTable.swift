@@ -20,10 +20,10 @@ struct ServiceTable: Sendable {
         /// The number of resolvers kept open, so that changes of port or TXT and silent failures are reported. Services
         /// beyond this limit are looked up again every `LookupTiming.refreshInterval`.
         var openResolvers = 288
-        /// The number of hosts with complete address browsing; each costs two browsers. Beyond this limit one address
+        /// The number of machines with complete address browsing; each costs two browsers. Beyond this limit one address
         /// per service is used.
-        var hosts = 224
-        /// The number of services with a split instance name. Each costs two browsers, and two more for its host.
+        var machines = 224
+        /// The number of services with a split instance name. Each costs two browsers, and two more for its machine.
         var splits = 32
         /// The total number of services. Bounds the memory that a flood of names can use.
         var services = 8_192
@@ -47,7 +47,7 @@ struct ServiceTable: Sendable {
 
     let limits: Limits
     var instances: [ServiceKey: ServiceInstance] = [:]
-    private(set) var hosts: MachineTable
+    private(set) var machines: MachineTable
     var counter = ServiceCounter()
     private var published = OwnAdvertisements()
     var queue = LookupQueue()
@@ -66,7 +66,7 @@ struct ServiceTable: Sendable {
 
     init(limits: Limits = Limits()) {
         self.limits = limits
-        hosts = MachineTable(limit: limits.hosts)
+        machines = MachineTable(limit: limits.machines)
     }
 
     /// The time at which `advance` has something to do.
@@ -83,7 +83,7 @@ struct ServiceTable: Sendable {
     /// The time limits and delays for the current number of failing services.
     var timing: LookupTiming { LookupTiming(failed: counter.counts.failed) }
 
-    /// Returns true if another host's service uses this name.
+    /// Returns true if another machine's service uses this name.
     func isTaken(_ name: String, _ type: ServiceType) -> Bool {
         instances.contains { key, instance in
             !instance.isOurOwn && key.name.elementsEqual(name.utf8) && key.type.lowercased() == type.text
@@ -137,7 +137,7 @@ struct ServiceTable: Sendable {
             splits -= 1
             actions.append(.unfollowRecords(key))
         }
-        releaseHost(instance.host, key)
+        releaseMachine(instance.machine, key)
         dirty.remove(key)
         if let listed = instance.listed { events.append(.lost(listed.id)) }
     }
@@ -203,7 +203,7 @@ struct ServiceTable: Sendable {
 
     /// Adds or removes an A or AAAA record.
     mutating func address(_ key: MachineKey, _ address: IPAddress, transport: CInt, isPresent: Bool) {
-        dirty.formUnion(hosts.setAddress(address, of: key, transport: transport, isPresent: isPresent))
+        dirty.formUnion(machines.setAddress(address, of: key, transport: transport, isPresent: isPresent))
     }
 
     /// Removes and returns the pending actions.
@@ -232,25 +232,25 @@ struct ServiceTable: Sendable {
     private mutating func setResolved(_ key: ServiceKey, _ details: ResolvedService?) {
         guard var instance = instances[key] else { return }
         instance.details = details
-        let host = details.map { MachineKey(interface: key.interface, name: $0.host) }
-        if host != instance.host {
-            releaseHost(instance.host, key)
-            instance.host = host
-            if let host, hosts.addUser(key, of: host, isSplit: instance.resolution == .records) {
-                actions.append(.follow(host))
+        let machine = details.map { MachineKey(interface: key.interface, name: $0.machine) }
+        if machine != instance.machine {
+            releaseMachine(instance.machine, key)
+            instance.machine = machine
+            if let machine, machines.addUser(key, of: machine, isSplit: instance.resolution == .records) {
+                actions.append(.follow(machine))
             }
         }
         put(instance, at: key)
         dirty.insert(key)
     }
 
-    private mutating func releaseHost(_ host: MachineKey?, _ user: ServiceKey) {
-        if let host, hosts.removeUser(user, of: host) { actions.append(.unfollow(host)) }
+    private mutating func releaseMachine(_ machine: MachineKey?, _ user: ServiceKey) {
+        if let machine, machines.removeUser(user, of: machine) { actions.append(.unfollow(machine)) }
     }
 
     private mutating func evaluate(_ key: ServiceKey, seenFrom local: LocalInterfaces) {
         guard var instance = instances[key] else { return }
-        let addresses = instance.host.map { hosts.addresses(of: $0) } ?? []
+        let addresses = instance.machine.map { machines.addresses(of: $0) } ?? []
         instance.isOurOwn = instance.details.map { published.contains(key, at: $0) } ?? false
         let (sighting, refusal) = instance.sighting(of: key, at: addresses, seenFrom: local)
         if let port = instance.portToConfirm(of: key, at: addresses) {

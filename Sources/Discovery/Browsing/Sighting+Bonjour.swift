@@ -7,7 +7,7 @@ extension Sighting {
     /// - Parameters:
     ///   - key: The key of the service.
     ///   - details: The contents of its records.
-    ///   - addresses: The addresses of its host.
+    ///   - addresses: The addresses of its machine.
     ///   - local: The interfaces of this machine.
     ///   - isFromThisHost: True if a responder of this host confirmed the service. Its loopback addresses then count as
     ///     received over loopback.
@@ -29,14 +29,14 @@ extension Sighting {
         let kind = EndpointKind(serviceType: type)
         let identity = AdvertisedIdentity(instance: key.instance, kind: kind, txt: details.txt)
         let dartVM = kind == .dartVM ? DartVMAdvertisement(details.txt, port: details.port) : nil
-        let host = SanitizedText(MachineName.decoding(details.host), limit: 255)
+        let machine = SanitizedText(MachineName.decoding(details.machine), limit: 255)
         self.init(
             id: key.id,
             kind: kind,
             app: identity.app,
             appIsBundleID: identity.appIsBundleID,
             name: SanitizedText(key.instance),
-            host: host,
+            machine: machine,
             role: identity.role,
             version: identity.version,
             txt: dartVM?.txt ?? details.txt,
@@ -47,7 +47,7 @@ extension Sighting {
                         port: details.port,
                         interface: local.names[address.interface],
                         interfaceIndex: UInt32(bitPattern: address.interface),
-                        host: host
+                        machine: machine
                     )
                 )
             },

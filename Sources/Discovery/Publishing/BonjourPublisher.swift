@@ -40,7 +40,7 @@ struct BonjourPublisher {
     /// - Parameters:
     ///   - calls: The connection; nil if there is none.
     ///   - availability: The state of avahi-daemon.
-    ///   - discovered: The services of all hosts; nil until the initial sync is complete.
+    ///   - discovered: The services of all machines; nil until the initial sync is complete.
     mutating func update(on calls: (any AvahiCalls)?, availability: Availability, discovered: ServiceTable?) {
         let desired = store.takeDesired()
         let wanted = Set(desired.map(\.id))
@@ -91,8 +91,8 @@ struct BonjourPublisher {
     /// Executes the next actions of an advertisement: one call, or one call per name that has to be tried.
     ///
     /// Before a name is used for the first time, it is compared with the discovered services. Avahi's own probes do not
-    /// always find a conflict: a host that announced a record less than a second ago does not answer them. In the
-    /// conflict that follows, the other host may have to change its name.
+    /// always find a conflict: a machine that announced a record less than a second ago does not answer them. In the
+    /// conflict that follows, the other machine may have to change its name.
     private func advance(
         _ advertisement: inout AdvertisementStateMachine,
         _ id: String,

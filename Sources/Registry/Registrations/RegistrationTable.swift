@@ -202,7 +202,7 @@ package struct RegistrationTable: Sendable {
             app: spec.app,
             appIsBundleID: true,
             name: spec.app,
-            host: device,
+            machine: device,
             version: spec.version,
             routes: [.network(route(of: registrant, port: spec.port, as: id))],
             launchID: spec.launchID

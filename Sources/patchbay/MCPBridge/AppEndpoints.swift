@@ -63,7 +63,7 @@ struct AppEndpoints {
 extension Endpoint {
     /// The endpoint in a list of choices: its ID, its phone or host, and its state.
     var choiceLine: String {
-        let place = location.deviceName ?? location.host
+        let place = location.deviceName ?? location.machine
         return ([id.text, place?.text, state.rawValue] as [String?]).compactMap(\.self).joined(separator: "  ")
     }
 }

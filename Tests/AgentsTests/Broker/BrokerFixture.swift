@@ -211,35 +211,35 @@ struct BrokerFixture: Sendable {
         .holder(of: "g1", scopes, on: selector)
     }
 
-    /// Adds an app on a network host to the registry.
+    /// Adds an app on a network machine to the registry.
     @discardableResult
     func addEndpoint(
         _ app: String = "com.example.shop",
-        on host: String = "iphone.local",
+        on machine: String = "iphone.local",
         address: String = "192.168.1.20",
         port: UInt16 = 4_000,
         txt: [String] = ["auth=session-token", "version=3.2.0"]
     ) async throws -> EndpointID {
-        let sighting = Self.sighting(app, on: host, address: address, port: port, txt: txt)
+        let sighting = Self.sighting(app, on: machine, address: address, port: port, txt: txt)
         await registry.apply(.seen(sighting))
         return try #require(await registry.endpoint(seenAs: sighting.id)).id
     }
 
     static func sighting(
         _ app: String,
-        on host: String,
+        on machine: String,
         address: String = "192.168.1.20",
         port: UInt16,
         txt: [String] = []
     ) -> Sighting {
         Sighting.sample(
             app,
-            key: "\(app)/\(host)",
+            key: "\(app)/\(machine)",
             name: "AppReveal-\(app)",
-            host: host,
+            machine: machine,
             version: "3.2.0",
             txt: txt,
-            routes: [.network(address, port: port, interface: "eth0", host: host)]
+            routes: [.network(address, port: port, interface: "eth0", machine: machine)]
         )
     }
 

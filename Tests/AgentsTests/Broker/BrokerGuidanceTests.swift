@@ -166,7 +166,7 @@ import Testing
             app: SanitizedText("com.example.blocked"),
             appIsBundleID: true,
             name: SanitizedText("blocked"),
-            host: SanitizedText("far.local"),
+            machine: SanitizedText("far.local"),
             routes: [],
             blocked: "8.8.8.8 is not on the network link"
         )

@@ -45,8 +45,8 @@ import Testing
             keepAliveTimer: KeepAliveTimer()
         )
         for number in 10..<20 {
-            let host = "Test-iPhone-\(number).local"
-            let id = try await fixture.addEndpoint("com.example.shop", on: host, address: "192.168.1.\(number)")
+            let machine = "Test-iPhone-\(number).local"
+            let id = try await fixture.addEndpoint("com.example.shop", on: machine, address: "192.168.1.\(number)")
             fixture.apps.set(.success(AppToolList(tools: Array(repeating: [:], count: 50))), of: id)
             fixture.approvals.state.withLock { $0.held[id] = "x" }
         }
@@ -67,10 +67,10 @@ import Testing
     @Test func `two endpoints with one launch are one row, and a grant for one sees only that one`() async throws {
         let fixture = BrokerFixture()
         let phone: UDID = "00008030-001A2B3C4D5E6F70"
-        let host = SanitizedText("test-iphone.local")
+        let machine = SanitizedText("test-iphone.local")
         let routes: [Sighting.Source: Route] = [
             .usbmuxd: .usb(USBRoute(udid: phone, port: 9_876)),
-            .bonjour: .network(NetworkRoute(address: "10.0.0.5", port: 9_876, host: host)),
+            .bonjour: .network(NetworkRoute(address: "10.0.0.5", port: 9_876, machine: machine)),
         ]
         var endpoints: [Sighting.Source: Endpoint] = [:]
         for (source, route) in routes {
@@ -81,21 +81,21 @@ import Testing
                 app: SanitizedText("com.example.shop"),
                 appIsBundleID: true,
                 name: SanitizedText("Shop"),
-                host: route.host,
+                machine: route.machine,
                 device: source == .usbmuxd ? phone : nil,
                 routes: [route]
             )
             await fixture.registry.apply(.seen(sighting))
             let listed = try #require(await fixture.registry.endpoint(seenAs: id))
-            let approval = route.host.map { host in
+            let approval = route.machine.map { machine in
                 Approval(
                     id: "approval",
                     endpoint: listed.id,
                     approvedBy: .broker,
                     approvedAt: listed.firstSeenAt,
                     app: listed.app,
-                    host: host,
-                    addresses: [Approval.Address(NetworkRoute(address: "10.0.0.5", port: 9_876, host: host))]
+                    machine: machine,
+                    addresses: [Approval.Address(NetworkRoute(address: "10.0.0.5", port: 9_876, machine: machine))]
                 )
             }
             let binding = try #require(ApprovalPolicy.secretBinding(for: listed.routes[0], approval))
@@ -121,7 +121,7 @@ import Testing
         let fixture = BrokerFixture()
         var sightings: [Sighting] = []
         let phone: UDID = "00008030-001A2B3C4D5E6F70"
-        for (source, host) in [(Sighting.Source.usbmuxd, nil), (.bonjour, SanitizedText("test-iphone.local"))] {
+        for (source, machine) in [(Sighting.Source.usbmuxd, nil), (.bonjour, SanitizedText("test-iphone.local"))] {
             sightings.append(
                 Sighting(
                     id: Sighting.ID(source: source, key: source.rawValue),
@@ -129,12 +129,12 @@ import Testing
                     app: SanitizedText("com.example.shop"),
                     appIsBundleID: true,
                     name: SanitizedText("Shop"),
-                    host: host,
-                    device: host == nil ? phone : nil,
+                    machine: machine,
+                    device: machine == nil ? phone : nil,
                     routes: [
-                        host == nil
+                        machine == nil
                             ? .usb(USBRoute(udid: phone, port: 9_876))
-                            : .network(NetworkRoute(address: "10.0.0.5", port: 9_876, host: host))
+                            : .network(NetworkRoute(address: "10.0.0.5", port: 9_876, machine: machine))
                     ]
                 )
             )

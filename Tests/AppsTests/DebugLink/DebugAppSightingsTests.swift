@@ -46,7 +46,7 @@ import Testing
         var sightings = DebugAppSightings()
         let both = [app(1), app(2, at: 0x0A63_0002)]
 
-        #expect(seen(sightings.update(both)).map(\.host?.text) == ["10.99.0.1", "10.99.0.2"])
+        #expect(seen(sightings.update(both)).map(\.machine?.text) == ["10.99.0.1", "10.99.0.2"])
         #expect(sightings.update(both) == [])
     }
 }

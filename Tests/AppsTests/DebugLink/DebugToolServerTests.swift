@@ -211,7 +211,12 @@ import Testing
     @Test func `the tools of an app that is not connected cannot be reached`() async throws {
         try await DebugLinkFixture.running { listener in
             let tools = DebugToolServer(for: listener.apps)
-            let route = NetworkRoute(address: "127.0.0.1", port: 9, host: SanitizedText("127.0.0.1"), isInbound: true)
+            let route = NetworkRoute(
+                address: "127.0.0.1",
+                port: 9,
+                machine: SanitizedText("127.0.0.1"),
+                isInbound: true
+            )
 
             let failure = await #expect(throws: DialError.self) { _ = try await tools.dial(route) }
             #expect(failure?.reason == .refused)

@@ -15,7 +15,12 @@ import Testing
         isInbound: Bool = false
     ) throws -> Endpoint {
         let host = SanitizedText("\(id).local")
-        let route = NetworkRoute(address: "10.0.0.1", port: UInt16(5_000 + id.count), host: host, isInbound: isInbound)
+        let route = NetworkRoute(
+            address: "10.0.0.1",
+            port: UInt16(5_000 + id.count),
+            machine: host,
+            isInbound: isInbound
+        )
         var txt = TXTRecord()
         if let via { txt.set("via", to: Array(via.utf8)) }
         return Endpoint(

@@ -75,7 +75,7 @@ final class AppProxyFixture: Sendable {
             kind: kind,
             name: name,
             // An advertised address has a host, or nobody could approve it.
-            routes: [.network("127.0.0.1", port: port, host: source == .bonjour ? "phone.local" : nil)]
+            routes: [.network("127.0.0.1", port: port, machine: source == .bonjour ? "phone.local" : nil)]
         )
         await registry.apply(.seen(sighting))
         return await registry.endpoint(seenAs: sighting.id)

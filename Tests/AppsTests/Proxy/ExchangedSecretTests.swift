@@ -41,7 +41,7 @@ import Testing
             key: "shop",
             kind: EndpointKind("debugbridge"),
             name: "shop",
-            routes: [.network("192.168.1.20", port: 5_000, interface: "lo", host: "phone.local")]
+            routes: [.network("192.168.1.20", port: 5_000, interface: "lo", machine: "phone.local")]
         )
         await registry.apply(.seen(sighting))
         let app = try #require(await registry.endpoint(seenAs: sighting.id))

@@ -63,7 +63,7 @@ import Testing
             address: "192.168.1.20",
             port: 5_000,
             interface: "lo",
-            host: SanitizedText("phone.local")
+            machine: SanitizedText("phone.local")
         )
         let sighting = Sighting.sample(key: "shop", name: "shop", routes: [.network(lan)])
         await registry.apply(.seen(sighting))

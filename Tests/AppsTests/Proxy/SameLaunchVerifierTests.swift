@@ -67,7 +67,7 @@ import Testing
             let phone: UDID = "00008030-001A2B3C4D5E6F70"
             accessStore = try AccessStore(in: scratch.path, logger: .quiet)
             usb = .usb(USBRoute(udid: phone, port: 9_876))
-            wifi = Self.route("192.168.1.20", host: "iphone.local")
+            wifi = Self.route("192.168.1.20", machine: "iphone.local")
             verifier = SameLaunchVerifier(registry: registry, accessStore: accessStore, probe: servers.probe)
             let cabled = Sighting(
                 id: Sighting.ID(source: .usbmuxd, key: "cable"),
@@ -84,8 +84,8 @@ import Testing
             for route in [usb, wifi] { servers[route] = Servers.Server(token: SameLaunchVerifierTests.token) }
         }
 
-        static func route(_ address: String, host: String) -> Route {
-            .network(NetworkRoute(address: address, port: 9_876, interface: "eth0", host: SanitizedText(host)))
+        static func route(_ address: String, machine: String) -> Route {
+            .network(NetworkRoute(address: address, port: 9_876, interface: "eth0", machine: SanitizedText(machine)))
         }
 
         func advertise(_ route: Route) async {
@@ -97,7 +97,7 @@ import Testing
                         app: SanitizedText("com.example.shop"),
                         appIsBundleID: true,
                         name: SanitizedText("Shop"),
-                        host: route.host,
+                        machine: route.machine,
                         routes: [route]
                     )
                 )
@@ -182,7 +182,7 @@ import Testing
 
     @Test func `no token is sent to an unapproved advertisement, whatever it announces`() async throws {
         try await withFixture { fixture in
-            let thief = Fixture.route("192.168.1.66", host: "iphone-2.local")
+            let thief = Fixture.route("192.168.1.66", machine: "iphone-2.local")
             fixture.servers[thief] = Servers.Server(token: Self.token)
             await fixture.advertise(thief)
             try await fixture.setToken(at: fixture.usb)

@@ -39,7 +39,7 @@ import Testing
 
     @Test func `a network port is in use while a connection is open, under any name of its host`() async throws {
         func route(_ host: String) -> Route {
-            .network(NetworkRoute(address: "192.168.1.2", port: 9_876, interface: host, host: SanitizedText(host)))
+            .network(NetworkRoute(address: "192.168.1.2", port: 9_876, interface: host, machine: SanitizedText(host)))
         }
         let dialer = TransportPlanner(network: FakeDialer.connected(), usb: nil, debugTools: nil)
 

@@ -86,7 +86,7 @@ import Testing
             $0.approval == .changed
         }
         #expect(taken.endpoint.id == id)
-        #expect(taken.endpoint.location.host?.text == "there.local")
+        #expect(taken.endpoint.location.machine?.text == "there.local")
         for client in held { try await client.waitForLine("cut") }
 
         #expect(try await fetch(port, on: here) == nil)

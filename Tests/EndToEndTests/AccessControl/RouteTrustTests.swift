@@ -74,7 +74,7 @@ struct RouteTrustTests {
         )
         _ = try await forged.advertise(through: scene.thief)
         let other = try await scene.list.first("the forged advert is listed", from: seen.next) { endpoint in
-            endpoint.routes.contains { $0.route.host != nil }
+            endpoint.routes.contains { $0.route.machine != nil }
         }
         #expect(other.endpoint.id != id, "the cabled app says that it is another app")
 

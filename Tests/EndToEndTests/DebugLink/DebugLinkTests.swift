@@ -40,7 +40,7 @@ struct DebugLinkTests {
         isOnline: Bool = true
     ) async throws -> LiveList.Moment {
         try await list.first("the app at \(address) is listed", from: start) { endpoint in
-            endpoint.location.host?.text == address && (endpoint.state == .online) == isOnline
+            endpoint.location.machine?.text == address && (endpoint.state == .online) == isOnline
         }
     }
 

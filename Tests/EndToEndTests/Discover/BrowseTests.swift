@@ -25,7 +25,7 @@ extension Discover {
                 #expect(sighting.app.text == "com.example.shop")
                 #expect(sighting.appIsBundleID)
                 #expect(sighting.kind == .appreveal)
-                #expect(sighting.host?.text == "rig.local")
+                #expect(sighting.machine?.text == "rig.local")
                 #expect(sighting.txt.entries.map(\.key) == ["zeta", "alpha", "bundleId"])
                 #expect(sighting.routes.map(\.description).contains("127.0.0.1:8123"))
                 #expect(await running.source.status().state == .ok)
@@ -209,7 +209,7 @@ extension Discover {
                     sighting.blocked?.contains("is not on the network link that the advertisement came from")
                         == true
                 )
-                #expect(sighting.host?.text == "there.local")
+                #expect(sighting.machine?.text == "there.local")
 
                 try await here.linkDown()
                 try await running.awaitsGone("far", within: .seconds(3))

@@ -32,7 +32,7 @@ import Testing
 
         _ = try await list.first("the phone's app is listed") { $0.location.udid != nil }
         _ = try await list.first("the added endpoint is listed") { $0.id.text == "desk" }
-        _ = try await list.first("another machine's app is listed") { $0.location.host?.text == "wifi.local" }
+        _ = try await list.first("another machine's app is listed") { $0.location.machine?.text == "wifi.local" }
         let flood = try await broker.endpoints().count { $0.name.text.hasPrefix("app-") }
         #expect(flood == 64)
     }

@@ -26,7 +26,7 @@ import Testing
             let app = try await SampleApp(on: there, in: scratch)
             let publisher = try await app.advertise(through: there)
             let seen = try await list.first("the app is online at \(name)", from: start) { endpoint in
-                endpoint.state == .online && endpoint.location.host?.text == "\(name).local"
+                endpoint.state == .online && endpoint.location.machine?.text == "\(name).local"
                     && endpoint.routes.contains { $0.port == app.port }
             }
             if let id {
@@ -59,7 +59,7 @@ import Testing
         try await eventually(within: .seconds(20), "all routes have the new name") {
             let rows = try await broker.endpoints()
             return rows.map(\.id) == [seen.endpoint.id] && rows[0].routes.count > 1
-                && rows[0].routes.allSatisfy { $0.route.host?.text == "canidae5045.local" }
+                && rows[0].routes.allSatisfy { $0.route.machine?.text == "canidae5045.local" }
         }
         #expect(try await broker.endpoints().map(\.approval) == [.approved])
     }
@@ -74,7 +74,7 @@ import Testing
             let app = try await SampleApp(on: host, in: scratch)
             let publisher = try await app.advertise(through: host)
             let seen = try await list.first("\(id) is online", from: start) {
-                $0.state == .online && $0.location.host?.text == "\(host.name).local"
+                $0.state == .online && $0.location.machine?.text == "\(host.name).local"
             }
             #expect(seen.endpoint.id.text == id)
             if try await broker.endpoints().count == 1 { _ = try await broker.ask("approve", id) }
@@ -102,7 +102,7 @@ import Testing
         )
 
         try await eventually("its name is decoded") {
-            try await broker.endpoints().map(\.location.host?.text) == ["Anna’s iPhone.local"]
+            try await broker.endpoints().map(\.location.machine?.text) == ["Anna’s iPhone.local"]
         }
         let endpoint = try #require(try await broker.endpoints().first)
         #expect(endpoint.id.text == "shop-annas-iphone")

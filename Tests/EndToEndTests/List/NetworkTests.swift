@@ -64,7 +64,7 @@ import Testing
         #expect(row.endpoint.app.text == "com.example.shop")
         #expect(rows.count == 4, "\(rows.map(\.id))")
         #expect(
-            Set(rows.map { "\($0.app) on \($0.location.host?.text ?? "")" }) == [
+            Set(rows.map { "\($0.app) on \($0.location.machine?.text ?? "")" }) == [
                 "com.example.shop on there.local", "com.example.shop on other.local", "Lab on there.local",
                 "Lab #2 on other.local",
             ]
@@ -72,7 +72,7 @@ import Testing
         try await broker.restart()
         try await eventually("all four are online under the same ids") {
             let again = try await broker.endpoints().filter { !$0.routes.isEmpty }
-            return again.map(\.id) == rows.map(\.id) && again.map(\.location.host) == rows.map(\.location.host)
+            return again.map(\.id) == rows.map(\.id) && again.map(\.location.machine) == rows.map(\.location.machine)
         }
 
         // Hosts on separate links see no name conflict.
@@ -83,7 +83,7 @@ import Testing
         }
         try await eventually("twins of one name are two rows") {
             let twins = try await broker.endpoints().filter { $0.name.text == "Twin" }
-            return Set(twins.map { $0.location.host?.text }) == ["there.local", "other.local"]
+            return Set(twins.map { $0.location.machine?.text }) == ["there.local", "other.local"]
         }
     }
 

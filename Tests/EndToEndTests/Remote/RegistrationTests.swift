@@ -104,7 +104,7 @@ import Testing
         #expect(endpoint.sources == [.registration] && endpoint.state == .online && endpoint.approval == .approved)
         #expect(endpoint.routes.map(\.description) == ["\(RemoteMachines.clientHost):\(first.port)"])
         #expect(endpoint.routes.map(\.isSecretHeld) == [true] && endpoint.capabilities == ["tools"])
-        #expect(endpoint.location.host?.text == Self.device)
+        #expect(endpoint.location.machine?.text == Self.device)
         let id = endpoint.id.text
         let answer = try await machines.owner("call", id, "tap_element", "element_id=5")
         #expect(answer.joined().contains(#""tapped": "5""#))

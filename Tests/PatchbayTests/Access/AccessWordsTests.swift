@@ -222,7 +222,7 @@ import Testing
     @Test func `show prints the approval state and the command to approve, which names the address`() {
         var endpoint = SampleEndpoints.endpoint("com.example.shop", on: "Test iPhone")
         endpoint.approval = .pending
-        let network = NetworkRoute(address: "192.168.1.20", port: 49_213, host: SanitizedText("iphone.local"))
+        let network = NetworkRoute(address: "192.168.1.20", port: 49_213, machine: SanitizedText("iphone.local"))
         endpoint.routes = [EndpointRoute(.network(network))]
         let shown = ShowCommand.text(endpoint, now: SampleEndpoints.date, isColoured: false)
         let command = "patchbay approve shop-test-iphone --address 192.168.1.20"
@@ -239,7 +239,7 @@ import Testing
             approvedBy: .process(uid: 1_000, pid: 42, executable: SanitizedText("/usr/bin/patchbay")),
             approvedAt: SampleEndpoints.date.addingTimeInterval(-7_200),
             app: endpoint.app,
-            host: SanitizedText("iphone.local"),
+            machine: SanitizedText("iphone.local"),
             addresses: [Approval.Address(NetworkRoute(address: "192.168.1.20", port: 1, interface: "wlan0"))]
         )
         #expect(

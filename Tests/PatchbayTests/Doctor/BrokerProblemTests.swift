@@ -57,7 +57,7 @@ import Testing
             Endpoint.sample(
                 EndpointID(app: SanitizedText("app\(number)"), location: "lab"),
                 approval: .pending,
-                routes: [.network("10.0.0.7", host: "lab.local")]
+                routes: [.network("10.0.0.7", machine: "lab.local")]
             )
         }
         let problem = try #require(endpoints.approvalProblems.first)

@@ -123,7 +123,7 @@ import Testing
             endpoint("desk", at: .network(NetworkRoute(address: "127.0.0.1", port: 9_876))),
             endpoint(
                 "pixel",
-                at: .network(NetworkRoute(address: "192.168.1.20", port: 9_876, host: SanitizedText("Pixel.local")))
+                at: .network(NetworkRoute(address: "192.168.1.20", port: 9_876, machine: SanitizedText("Pixel.local")))
             ),
             endpoint("tv", at: .network(NetworkRoute(address: "fe80::1", port: 9_876, interface: "wlan0"))),
         ]

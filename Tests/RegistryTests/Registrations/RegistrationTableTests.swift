@@ -39,7 +39,7 @@ import Testing
         let entry = try table.register(Self.spec(), from: Self.phone, as: "r1", at: .zero)
         let route = NetworkRoute(address: "10.0.0.7", port: 9_000, registration: "r1")
         #expect(entry.sighting.routes == [.network(route)])
-        #expect(entry.sighting.host == SanitizedText("Anna's iPhone") && entry.sighting.id.source == .registration)
+        #expect(entry.sighting.machine == SanitizedText("Anna's iPhone") && entry.sighting.id.source == .registration)
         #expect(entry.sighting.app == SanitizedText("com.example.shop") && entry.sighting.appIsBundleID)
         #expect(Self.events(of: &table) == [.seen(entry.sighting)])
     }

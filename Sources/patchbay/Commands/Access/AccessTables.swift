@@ -80,7 +80,7 @@ extension Formatting {
 
     /// Describes the approved host and addresses: `on iphone.local at 192.168.1.20 (wlan0)`.
     static func place(_ approval: Approval) -> String {
-        "on \(approval.host) at "
+        "on \(approval.machine) at "
             + approval.addresses.map { "\($0.address)" + ($0.interface.map { " (\($0))" } ?? "") }
             .joined(separator: ", ")
             + (approval.port.map { ", port \($0)" } ?? "")

@@ -42,7 +42,7 @@ struct ApproveCommand: AsyncParsableCommand {
         )
         // The address is sent explicitly, so that an address announced after this list is not approved.
         let others = endpoint.combinedWith?.flatMap(\.routes) ?? []
-        let network = endpoint.routes.filter { $0.route.host != nil && !others.contains($0) }
+        let network = endpoint.routes.filter { $0.route.machine != nil && !others.contains($0) }
         let preferred = network.first { !$0.isApproved } ?? network.first
         let spec = ApprovalSpec(address: address ?? preferred?.route.address, port: port)
         let approved = try await client.approvals.approve(endpoint.id, spec)
@@ -55,7 +55,7 @@ struct ApproveCommand: AsyncParsableCommand {
             if case .network(let network) = approved.route, network.isInbound {
                 return "\(network.address), from which the app connects"
             }
-            return "\(approved.route.location), announced by \(approved.route.host?.text ?? "?") as \(approved.app)"
+            return "\(approved.route.location), announced by \(approved.route.machine?.text ?? "?") as \(approved.app)"
         }
         try output.line("Approved \(approved.id) at \(place ?? address).")
     }

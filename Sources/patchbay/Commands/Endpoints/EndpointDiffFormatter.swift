@@ -18,7 +18,7 @@ struct EndpointDiffFormatter {
         compare("name", from: old.name.text, to: new.name.text)
         compare("version", from: old.version?.text, to: new.version?.text)
         compare("approval", from: old.approval.rawValue, to: new.approval.rawValue)
-        compare("host", from: old.location.host?.text, to: new.location.host?.text)
+        compare("host", from: old.location.machine?.text, to: new.location.machine?.text)
         compare("phone", from: old.location.udid?.text, to: new.location.udid?.text)
         compare("part of", from: old.sameLaunchAs?.text, to: new.sameLaunchAs?.text)
         if old.shownRoutes != new.shownRoutes {

@@ -69,7 +69,7 @@ struct ShowCommand: AsyncParsableCommand {
             ("cannot", isBlocked ? "be connected to" : Self.list(endpoint.limits)),
             ("phone", Self.phone(of: endpoint)),
             ("label", device?.label?.text), ("note", device?.note?.text),
-            ("host", endpoint.location.host?.text),
+            ("host", endpoint.location.machine?.text),
             ("team host", endpoint.host.map { TeamText.host($0, now: now) }),
             ("approval", Self.approval(of: endpoint, approval, now: now)),
         ]

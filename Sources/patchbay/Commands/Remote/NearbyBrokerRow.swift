@@ -32,7 +32,7 @@ struct NearbyBrokerRow: Encodable {
             of: rows,
             [
                 .init("NAME", .flexible, style: { _ in .bold }) { $0.broker.name.text },
-                .init("HOST") { $0.broker.host?.text ?? "" }, .init("ADDRESS", .flexible, \.address),
+                .init("HOST") { $0.broker.machine?.text ?? "" }, .init("ADDRESS", .flexible, \.address),
                 .init("KEY", style: { _ in .dim }) { $0.broker.id.text },
                 .init("PAIRING", style: { $0.broker.pair == .open ? .green : .dim }) { $0.broker.pair.rawValue },
                 .init("JOINED") { $0.joined ?? "no" },

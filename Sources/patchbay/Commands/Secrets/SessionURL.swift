@@ -26,7 +26,7 @@ struct SessionURL: Sendable, Equatable {
             case .usb: return isLoopback
             case .network(let network):
                 if isLoopback { return Origin(host: network.address, port: port).isLoopback }
-                return network.address == host || network.host?.text.lowercased() == host
+                return network.address == host || network.machine?.text.lowercased() == host
             }
         }
     }
