@@ -119,7 +119,7 @@ def looking_takes_no_lease(page, base, code, id):
     assert not leases
 
 
-def many_viewers(page, base, code, id, received, watch, tabs=8, seconds=4):
+def many_viewers(page, base, code, id, received, watch, tabs=4, seconds=4):
     """Tabs, and other clients that look as tabs do, see new pictures, for which the app takes one screenshot at a time.
 
     `watch` starts the other clients, and returns a function that ends them and returns what each one was answered.
@@ -132,7 +132,7 @@ def many_viewers(page, base, code, id, received, watch, tabs=8, seconds=4):
         if tab != page:
             tab.goto(f"{base}/#/e/{id}", wait_until="commit")
     for tab in pages:
-        tab.wait_for_selector(".v-surface:not(.is-empty)")
+        tab.wait_for_selector(".v-surface:not(.is-empty)", timeout=90000)
     end, before, began = watch(), len(received()), time.monotonic()
     for seen in answers:
         seen.clear()

@@ -119,7 +119,7 @@ def report(page, bench_):
 
 def viewers(page, _):
     id, received = rig.screen_app("Slow", "slow")
-    app.many_viewers(page, BASE, code(), id, received, lambda: rig.watch(id, 12))
+    app.many_viewers(page, BASE, code(), id, received, lambda: rig.watch(id, 16))
 
 
 def queue(page, _):
