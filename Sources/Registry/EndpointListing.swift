@@ -6,7 +6,7 @@ package import Model
 /// hosts. A part that probes, dials, saves or advertises endpoints has the registry, so it never sees another host's.
 package protocol EndpointListing: Sendable {
     /// The hosts of the team; nil without a team.
-    var hosts: TeamHosts? { get }
+    var hosts: ListedHosts? { get }
 
     /// The endpoints, in the order of their IDs, and the revision of the list.
     var list: (endpoints: [Endpoint], revision: UInt64) { get async }

@@ -163,7 +163,7 @@ package actor EndpointRegistry {
 }
 
 extension EndpointRegistry: EndpointListing {
-    package nonisolated var hosts: TeamHosts? { nil }
+    package nonisolated var hosts: ListedHosts? { nil }
 
     package var list: (endpoints: [Endpoint], revision: UInt64) { (table.endpoints, changeLog.revision) }
 

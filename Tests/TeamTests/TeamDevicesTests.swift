@@ -8,12 +8,12 @@ import Testing
 
 /// The list of phones of all hosts of a team.
 @Suite(.timeLimit(.minutes(1))) struct TeamDevicesTests {
-    private let hosts: TeamHosts
+    private let hosts: ListedHosts
     private let local = FakeDevices()
     private let devices: TeamDevices
 
     init() throws {
-        hosts = TeamHosts(own: "lab1")
+        hosts = ListedHosts(own: "lab1")
         devices = TeamDevices(local: local, hosts: hosts)
     }
 

@@ -96,7 +96,7 @@ enum EventRoutes {
     ///
     /// When the team's registry becomes unreachable, this is the only event: the endpoints themselves have not changed.
     private static func streamHosts(
-        _ hosts: TeamHosts,
+        _ hosts: ListedHosts,
         _ request: APIRequest,
         _ events: ServerSentEventStream
     ) async throws {

@@ -9,14 +9,14 @@ package final class RemoteEndpoints: Sendable {
         var log: ChangeLog
     }
 
-    package let hosts: TeamHosts
+    package let hosts: ListedHosts
     private let state: Mutex<State>
 
     /// - Parameters:
     ///   - host: The name of this host.
     ///   - revision: The last revision of the earlier run.
     package init(besides host: HostName, startingAfter revision: UInt64 = 0) {
-        hosts = TeamHosts(own: host)
+        hosts = ListedHosts(own: host)
         state = Mutex(State(log: ChangeLog(startingAfter: revision)))
     }
 
@@ -41,7 +41,7 @@ package final class RemoteEndpoints: Sendable {
     /// Sets the other hosts of the team, with their states. The endpoints of a host that is missing here stay listed until
     /// `apply` removes them.
     ///
-    /// A change is one event of `TeamHosts.lists`, and no event of the endpoints. It has a revision, so that a client
+    /// A change is one event of `ListedHosts.lists`, and no event of the endpoints. It has a revision, so that a client
     /// that waits for one gets the list again.
     package func setHosts(_ others: [HostStatus]) {
         // In one step, so that no list has the new revision with the old states.
@@ -72,7 +72,7 @@ package struct TeamEndpoints: EndpointListing {
     ///   - remote: The endpoints of the other hosts.
     package init(_ local: EndpointRegistry, _ remote: RemoteEndpoints) { (self.local, self.remote) = (local, remote) }
 
-    package var hosts: TeamHosts? { remote.hosts }
+    package var hosts: ListedHosts? { remote.hosts }
     package var revision: UInt64 { remote.revision }
     package var lastChangeRevision: UInt64 { remote.lastChangeRevision }
 

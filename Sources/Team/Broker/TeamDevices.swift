@@ -7,14 +7,14 @@ import ServiceLifecycle
 /// Tunnels, the usbmuxd server and the scanner of ports use the attached ones, because they reach only attached phones.
 package actor TeamDevices: DeviceListing, Service {
     private let local: any DeviceListing
-    private let hosts: TeamHosts
+    private let hosts: ListedHosts
     /// The newest list of `local`.
     private var attached: [Device] = []
     private var remote: [HostName: [Device]] = [:]
     private var published: [Device] = []
     private let subscribers = Broadcast<[Device]>(slow: .keepsNewest(1))
 
-    package init(local: any DeviceListing, hosts: TeamHosts) {
+    package init(local: any DeviceListing, hosts: ListedHosts) {
         self.local = local
         self.hosts = hosts
     }

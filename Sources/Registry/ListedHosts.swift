@@ -1,8 +1,9 @@
 package import Model
 import Synchronization
 
-/// The hosts of the team: the name of this host, and the state of the others. The module `Team` sets them.
-package final class TeamHosts: Sendable {
+/// The hosts whose endpoints an `EndpointListing` has: the name of this host, and the states of the others. The module
+/// `Team` sets them.
+package final class ListedHosts: Sendable {
     private struct State {
         /// The other hosts, in the order of their names.
         var others: [HostStatus] = []

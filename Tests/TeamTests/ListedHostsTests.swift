@@ -7,7 +7,7 @@ import Testing
 @testable import Registry
 
 /// The list of the other hosts of the team.
-@Suite struct TeamHostsTests {
+@Suite struct ListedHostsTests {
     /// Lets two tasks go on at the same time.
     private final class Barrier: Sendable {
         private let arrived = Atomic(0)
@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    private static func lists(of hosts: TeamHosts, after barrier: Barrier) async -> AsyncStream<[HostStatus]> {
+    private static func lists(of hosts: ListedHosts, after barrier: Barrier) async -> AsyncStream<[HostStatus]> {
         await barrier.wait()
         return hosts.lists()
     }
@@ -27,7 +27,7 @@ import Testing
         let new = [HostStatus(name: HostName("lab2"))]
         let own = try Values.host("lab1")
         for _ in 0..<5_000 {
-            let (hosts, barrier) = (TeamHosts(own: own), Barrier())
+            let (hosts, barrier) = (ListedHosts(own: own), Barrier())
             async let stream = Self.lists(of: hosts, after: barrier)
             await barrier.wait()
             #expect(hosts.setOthers(new))
