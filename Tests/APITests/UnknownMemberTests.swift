@@ -57,6 +57,11 @@ import Testing
             #""[0].target.endpont"; did you mean "endpoint"?"#
         ),
         (
+            "TunnelSpec",
+            #"{"local":"tcp:0","target":{"device":{"udid":"x","portt":1}},"noRebind":true,"persistent":false}"#,
+            #""target.device.portt"; did you mean "port"?"#
+        ),
+        (
             "RedemptionSpec",
             #"{"token":"t","client":"c","name":"n","permissions":{"scopes":[],"selector":{"endpoints":[],"hosts":[]}}}"#,
             #""permissions.selector.hosts"; the members are endpoints"#

@@ -162,10 +162,11 @@ enum OpenAPISchemas {
             "name":{"type":"string"},"outcome":{"enum":["answered","failed","skipped"]},
             "status":{"type":"integer"},"reason":{"type":"string"}}}}}},
         "TunnelTarget":{"oneOf":[
-          {"type":"object","required":["device"],"additionalProperties":false,"properties":{"device":{"type":"object","required":["udid"],
-            "oneOf":[{"required":["port"]},{"required":["abstractSocket"]}],
-            "additionalProperties":false,"properties":{"udid":{"$ref":"#/components/schemas/UDID"},"port":{"$ref":"#/components/schemas/Port"},
-              "abstractSocket":{"$ref":"#/components/schemas/AbstractSocketName"}}}}},
+          {"type":"object","required":["device"],"additionalProperties":false,"properties":{"device":{"oneOf":[
+            {"type":"object","required":["udid","port"],"additionalProperties":false,"properties":{
+              "udid":{"$ref":"#/components/schemas/UDID"},"port":{"$ref":"#/components/schemas/Port"}}},
+            {"type":"object","required":["udid","abstractSocket"],"additionalProperties":false,"properties":{
+              "udid":{"$ref":"#/components/schemas/UDID"},"abstractSocket":{"$ref":"#/components/schemas/AbstractSocketName"}}}]}}},
           {"type":"object","required":["endpoint"],"additionalProperties":false,"properties":{"endpoint":{
             "$ref":"#/components/schemas/EndpointID"}}}]},
         "TunnelSpec":{"type":"object","required":["local","target","noRebind","persistent"],"additionalProperties":false,"properties":{
