@@ -1,18 +1,33 @@
 package import FoundationEssentials
 
-/// A phone that usbmuxd reports.
+/// A phone that usbmuxd or adb reports.
 ///
-/// A device is identified by its UDID and transport. usbmuxd's DeviceID is not used: it starts again at 1 when usbmuxd
-/// restarts, and can then denote another phone.
-package struct Device: Hashable, Sendable, Codable {
-    /// The transport between usbmuxd and the phone.
+/// A device is identified by its UDID and transport. The numbers of usbmuxd and adb are not used: they start again at 1
+/// when the server restarts, and can then denote another phone.
+package struct Device: Hashable, Sendable {
+    /// The transport between the server and the phone. An emulator of this machine is on the network.
     package enum Transport: String, Hashable, Sendable, Codable {
         case usb
         case network
     }
 
+    /// Whether apps on the phone can be reached.
+    package enum State: String, Hashable, Sendable, Codable, CaseIterable {
+        case ready
+        /// The phone has not allowed this machine.
+        case unauthorized
+        /// The phone is being asked, or the connection is being made.
+        case connecting
+        case offline
+        /// adb may not open the phone's USB device.
+        case noPermissions = "no-permissions"
+        /// The phone runs no apps now, such as in recovery.
+        case unavailable
+    }
+
     package let udid: UDID
     package let transport: Transport
+    package var state = State.ready
     /// The USB product ID from the phone's descriptor. Nil for network devices.
     package let productID: Int?
     /// The USB bus and port as usbmuxd numbers them. Nil for network devices.
@@ -21,9 +36,9 @@ package struct Device: Hashable, Sendable, Codable {
     package let attachedAt: Date
     /// The name that the phone reports, such as "Anna’s iPhone". Nil until the phone reports one.
     package var name: SanitizedText?
-    /// The model that the phone reports, such as "iPhone15,3".
+    /// The model that the phone reports, such as "iPhone15,3" or "Pixel 8".
     package var productType: SanitizedText?
-    /// The version of the system that the phone reports, such as "17.5".
+    /// The version of the system that the phone reports, such as "17.5" of iOS or "15" of Android.
     package var productVersion: SanitizedText?
     /// An owner's label and note of the phone; nil without one.
     package var label: SanitizedText?
@@ -37,6 +52,70 @@ package struct Device: Hashable, Sendable, Codable {
         self.productID = productID
         self.locationID = locationID
         self.attachedAt = attachedAt
+    }
+
+    package var platform: Platform { udid.platform }
+    /// True if apps on the phone can be reached.
+    package var isReady: Bool { state == .ready }
+}
+
+extension Device.State {
+    /// What a person does so that apps on the phone can be reached; nil if nothing is to be done.
+    package var hint: String? {
+        switch self {
+        case .ready: nil
+        case .unauthorized:
+            "unlock the phone and tap Allow in the dialog \"Allow USB debugging?\"; without a dialog, turn USB debugging off "
+                + "and on in its developer options"
+        case .connecting: "wait a moment; if it stays so, unlock the phone and plug it in again"
+        case .offline: "unlock the phone and plug it in again; over Wi-Fi, run `adb connect` with its address"
+        case .noPermissions:
+            "`sudo apt install android-sdk-platform-tools-common`, which has the udev rules, and plug the phone in again"
+        case .unavailable: "start the phone's system: `adb reboot`"
+        }
+    }
+}
+
+extension Device: Codable {
+    private enum Keys: String, CodingKey {
+        case udid, platform, transport, state, hint, productID, locationID, attachedAt, name, productType,
+            productVersion
+        case label, note, routes
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: Keys.self)
+        udid = try container.decode(UDID.self, forKey: .udid)
+        transport = try container.decode(Transport.self, forKey: .transport)
+        state = try container.decodeIfPresent(State.self, forKey: .state) ?? .ready
+        productID = try container.decodeIfPresent(Int.self, forKey: .productID)
+        locationID = try container.decodeIfPresent(Int.self, forKey: .locationID)
+        attachedAt = try container.decode(Date.self, forKey: .attachedAt)
+        name = try container.decodeIfPresent(SanitizedText.self, forKey: .name)
+        productType = try container.decodeIfPresent(SanitizedText.self, forKey: .productType)
+        productVersion = try container.decodeIfPresent(SanitizedText.self, forKey: .productVersion)
+        label = try container.decodeIfPresent(SanitizedText.self, forKey: .label)
+        note = try container.decodeIfPresent(SanitizedText.self, forKey: .note)
+        routes = try container.decodeIfPresent([DeviceRoute].self, forKey: .routes)
+    }
+
+    /// Encodes the platform, which the UDID implies, and of a phone that is not ready its state and what to do.
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Keys.self)
+        try container.encode(udid, forKey: .udid)
+        try container.encode(platform, forKey: .platform)
+        try container.encode(transport, forKey: .transport)
+        if !isReady { try container.encode(state, forKey: .state) }
+        try container.encodeIfPresent(state.hint, forKey: .hint)
+        try container.encodeIfPresent(productID, forKey: .productID)
+        try container.encodeIfPresent(locationID, forKey: .locationID)
+        try container.encode(attachedAt, forKey: .attachedAt)
+        try container.encodeIfPresent(name, forKey: .name)
+        try container.encodeIfPresent(productType, forKey: .productType)
+        try container.encodeIfPresent(productVersion, forKey: .productVersion)
+        try container.encodeIfPresent(label, forKey: .label)
+        try container.encodeIfPresent(note, forKey: .note)
+        try container.encodeIfPresent(routes, forKey: .routes)
     }
 }
 
@@ -60,47 +139,4 @@ extension Device: Identifiable {
     }
 
     package var id: ID { ID(udid: udid, transport: transport, attachedAt: attachedAt) }
-}
-
-/// The identity of a phone: 40 hexadecimal digits, or 8 and 16 digits with a hyphen on models since 2018.
-///
-/// usbmuxd omits the hyphen when it reads the USB descriptor, and tools use different case. The initializer normalizes
-/// every form, so equal UDIDs denote the same phone.
-package struct UDID: Hashable, Sendable, Comparable, CustomStringConvertible {
-    /// The normal form, as Apple's tools print it: 24 digits in upper case with a hyphen, 40 digits in lower case.
-    package let text: String
-
-    /// Parses a UDID in any spelling. Returns nil for other text.
-    package init?(_ text: some StringProtocol) {
-        let digits = String(text.filter { $0 != "-" })
-        guard digits.utf8.count == digits.count, digits.allSatisfy(\.isHexDigit) else { return nil }
-        switch digits.count {
-        case 24: self.text = digits.prefix(8).uppercased() + "-" + digits.dropFirst(8).uppercased()
-        case 40: self.text = digits.lowercased()
-        default: return nil
-        }
-    }
-
-    package var description: String { text }
-
-    package static func < (one: UDID, other: UDID) -> Bool { one.text < other.text }
-}
-
-extension UDID: Codable {
-    package init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        let text = try container.decode(String.self)
-        guard let udid = UDID(text) else {
-            throw DecodingError.dataCorruptedError(
-                in: container,
-                debugDescription: "\"\(SanitizedText(text))\" is not a UDID; `patchbay devices` lists those it knows"
-            )
-        }
-        self = udid
-    }
-
-    package func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(text)
-    }
 }

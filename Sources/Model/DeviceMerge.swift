@@ -4,19 +4,21 @@ extension Sequence<Device> {
     ///
     /// A phone that is attached here keeps its entries, one for each transport. A phone that is attached elsewhere has
     /// one entry, made of its best route. Every entry has all routes of the phone, in the order of `DeviceRoute.precedes`.
+    /// A phone that is not ready has no route.
     ///
     /// - Parameters:
     ///   - own: The name of this host.
     ///   - others: The phones of the other hosts.
     /// - Returns: The phones, in the order of UDID and transport.
     package func merged(on own: HostName, with others: [HostDevices]) -> [Device] {
-        let here = HostDevices(host: HostStatus(name: own), devices: Array(self))
+        let here = HostDevices(host: HostStatus(name: own), devices: filter(\.isReady))
         let all = [here] + others.filter { $0.host.name != own }
         let ways = all.flatMap { host in
             host.devices.map { (route: DeviceRoute(host: host.host, transport: $0.transport), device: $0) }
         }
-        let phones = Dictionary(grouping: ways, by: \.device.udid).values
-        return phones.flatMap { ways in
+        let phones = Dictionary(grouping: ways, by: \.device.udid)
+        let others = filter { !$0.isReady && phones[$0.udid] == nil }
+        let reachable = phones.values.flatMap { ways in
             let sorted = ways.sorted { $0.route.precedes($1.route, on: own) }
             let local = sorted.filter { $0.route.host.name == own }
             return (local.isEmpty ? sorted.prefix(1) : local[...]).map { way in
@@ -25,7 +27,7 @@ extension Sequence<Device> {
                 return device
             }
         }
-        .sorted { ($0.udid, $0.transport.rawValue) < ($1.udid, $1.transport.rawValue) }
+        return (reachable + others).sorted { ($0.udid, $0.transport.rawValue) < ($1.udid, $1.transport.rawValue) }
     }
 }
 

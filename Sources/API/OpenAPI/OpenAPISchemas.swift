@@ -16,7 +16,7 @@ enum OpenAPISchemas {
           "name":{"$ref":"#/components/schemas/HostName"},
           "staleSince":{"description":"the team's registry is unreachable since then, so the entries of the host may be outdated",
             "$ref":"#/components/schemas/Date"}}},
-        "UDID":{"type":"string","pattern":"^([0-9A-F]{8}-[0-9A-F]{16}|[0-9a-f]{40})$"},
+        "UDID":{"type":"string","pattern":"^([0-9A-F]{8}-[0-9A-F]{16}|[0-9a-f]{40}|android-[A-Za-z0-9._-]{1,91})$"},
         "Port":{"type":"integer","minimum":0,"maximum":65535},
         "AbstractSocketName":{"type":"string","description":"an abstract unix socket of an Android phone, as after localabstract:",
           "pattern":"^[A-Za-z0-9._/-]{1,107}$"},
@@ -123,8 +123,12 @@ enum OpenAPISchemas {
           "name":{"type":"string"},"kind":{"type":"string"},"address":{"type":"string"},
           "port":{"$ref":"#/components/schemas/Port"},"app":{"type":"string"},
           "path":{"type":"string","description":"the path of an MCP server; default: /mcp and then /"}}},
-        "Device":{"type":"object","required":["udid","transport","attachedAt"],"properties":{
-          "udid":{"$ref":"#/components/schemas/UDID"},"transport":{"enum":["usb","network"]},
+        "Device":{"type":"object","required":["udid","platform","transport","attachedAt"],"properties":{
+          "udid":{"$ref":"#/components/schemas/UDID"},"platform":{"enum":["ios","android"]},
+          "transport":{"enum":["usb","network"]},
+          "state":{"enum":["unauthorized","connecting","offline","no-permissions","unavailable"],
+            "description":"why apps on the phone cannot be reached; absent if they can"},
+          "hint":{"type":"string","description":"what a person does about the state"},
           "productID":{"type":"integer"},"locationID":{"type":"integer"},
           "name":{"type":"string","description":"as the phone reports it; absent until then"},
           "productType":{"type":"string"},"productVersion":{"type":"string"},

@@ -35,7 +35,7 @@ extension BrokerStatus {
             startedAt: startedAt,
             revision: revision,
             endpoints: Dictionary(grouping: endpoints.combined, by: \.state.rawValue).mapValues(\.count),
-            devices: await devices.devices().count,
+            devices: await devices.devices().count(where: \.isReady),
             tunnels: await tunnels.list().count,
             streams: streams == 0 ? nil : streams,
             sources: sources,

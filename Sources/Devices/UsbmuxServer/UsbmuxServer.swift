@@ -86,7 +86,7 @@ package final class UsbmuxServer: Service {
     private func serve() async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { [self] in
-                for await attached in devices { await eventHub.update(attached) }
+                for await attached in devices { await eventHub.update(attached.filter { $0.platform == .ios }) }
             }
             group.addTask { await self.accept() }
         }

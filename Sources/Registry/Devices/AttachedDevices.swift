@@ -20,7 +20,7 @@ package actor AttachedDevices: DeviceListing {
 
     package func devices() -> [Device] { list }
 
-    /// Returns whether a phone is attached. Fast enough for each connection.
+    /// Returns whether apps on a phone can be reached. Fast enough for each connection.
     package nonisolated func contains(_ udid: UDID) -> Bool { phones.withLock { $0.contains(udid) } }
 
     package func deviceLists() -> AsyncStream<[Device]> { subscribers.subscribe(startingWith: list) }
@@ -29,7 +29,7 @@ package actor AttachedDevices: DeviceListing {
         let devices = devices.map(noted)
         guard devices != list else { return }
         list = devices
-        phones.withLock { $0 = Set(devices.map(\.udid)) }
+        phones.withLock { $0 = Set(devices.filter(\.isReady).map(\.udid)) }
         subscribers.send(devices)
     }
 

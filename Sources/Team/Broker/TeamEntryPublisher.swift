@@ -2,7 +2,8 @@ import Model
 import Registry
 import ServiceLifecycle
 
-/// Publishes this host, its endpoints and its attached phones in the registry of the team.
+/// Publishes this host, its endpoints and its attached phones in the registry of the team. A phone that is not ready is
+/// no way to an app, and is shown by its own host only.
 struct TeamEntryPublisher: Service {
     let publisher: TeamPublisher
     let registry: EndpointRegistry
@@ -16,13 +17,13 @@ struct TeamEntryPublisher: Service {
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
-            var devices = await attachedDevices.devices()
+            var devices = await attachedDevices.devices().filter(\.isReady)
             let endpoints = await registry.endpoints
             publisher.setEntries(endpoints: endpoints, devices: devices)
             await withDiscardingTaskGroup { group in
                 group.addTask { await publishHost() }
                 group.addTask { await publishEndpoints(known: Set(endpoints.map(\.id))) }
-                for await list in await attachedDevices.deviceLists() {
+                for await list in await attachedDevices.deviceLists().map({ $0.filter(\.isReady) }) {
                     publish(list, before: devices)
                     devices = list
                 }

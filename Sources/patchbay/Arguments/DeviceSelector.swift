@@ -16,14 +16,17 @@ struct DeviceSelector {
     /// - Throws: `CLIError` if no phone matches, or with the candidates if several match.
     func choose(among devices: [Device]) throws(CLIError) -> UDID {
         if let text, let udid = UDID(text) { return udid }
-        let attached = Set(devices.map(\.udid)).sorted()
         guard let text else {
+            let attached = Set(devices.filter(\.isReady).map(\.udid)).sorted()
             if let only = attached.first, attached.count == 1 { return only }
             guard attached.isEmpty else { throw ambiguous("more than one phone is attached", attached, devices) }
+            if let device = devices.first, let hint = device.state.hint {
+                throw .notFound("phone \(device.udid) is \(device.state.rawValue)", try: hint)
+            }
             throw .notFound("no phone is attached", try: "plug in a phone and unlock it; see patchbay devices --watch")
         }
         let named = devices.filter { Self.isNamed(text, $0) }.map(\.udid)
-        let found = named.isEmpty ? attached.filter { Self.matches(text, $0) } : Set(named).sorted()
+        let found = Set(named.isEmpty ? devices.map(\.udid).filter { Self.matches(text, $0) } : named).sorted()
         if let only = found.first, found.count == 1 { return only }
         guard found.isEmpty else {
             throw ambiguous("\"\(SanitizedText(text))\" matches \(found.count) phones", found, devices)
@@ -41,11 +44,12 @@ struct DeviceSelector {
         return device.name.map { normal($0.text) == normal(text) } ?? false
     }
 
-    /// Returns true if the text is a prefix of the UDID with at least 4 digits. Ignores case and hyphens.
+    /// Returns true if the text is a prefix of the UDID, or of an Android phone's serial, with at least 4 characters.
+    /// Ignores case and hyphens.
     static func matches(_ text: String, _ udid: UDID?) -> Bool {
-        let digits = text.filter { $0 != "-" }.lowercased()
-        guard let udid, digits.count >= 4 else { return false }
-        return udid.text.filter { $0 != "-" }.lowercased().hasPrefix(digits)
+        func normal(_ text: some StringProtocol) -> String { String(text).filter { $0 != "-" }.lowercased() }
+        guard let udid, normal(text).count >= 4 else { return false }
+        return normal(udid.text).hasPrefix(normal(text)) || normal(udid.serial).hasPrefix(normal(text))
     }
 
     private func ambiguous(_ message: String, _ found: [UDID], _ devices: [Device]) -> CLIError {
@@ -92,11 +96,17 @@ struct MissingDeviceExplanation {
 }
 
 extension DeviceSelector {
-    /// Selects one of the attached phones; explains an empty list.
+    /// Selects one of the attached phones; explains an empty list. A platform selects among its phones only.
     ///
     /// - Throws: `CLIError`, `ClientError`.
-    func choose(_ client: PatchbayClient) async throws -> UDID {
-        let devices = try await client.devices()
+    func choose(_ client: PatchbayClient, platform: Platform? = nil) async throws -> UDID {
+        if let platform, let udid = text.flatMap({ UDID($0) }), udid.platform != platform {
+            throw CLIError.usage(
+                "\(udid) is a phone with \(udid.platform.name), not \(platform.name)",
+                try: "patchbay devices"
+            )
+        }
+        let devices = try await client.devices().filter { platform == nil || $0.platform == platform }
         do {
             return try choose(among: devices)
         } catch {

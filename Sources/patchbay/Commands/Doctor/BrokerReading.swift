@@ -10,8 +10,8 @@ struct BrokerReading {
     var isRunning: Bool
     /// The values of `patchbay config show`. Empty unless the client is an owner.
     var settings: [String: JSON] = [:]
-    /// The UDIDs of the phones on the cable.
-    var devices: Set<String> = []
+    /// The phones.
+    var devices: [Device] = []
     var tunnels: [Tunnel] = []
     var advertisements = 0
     /// The number of endpoints that Bonjour announces.
@@ -26,7 +26,7 @@ struct BrokerReading {
             // The broker writes values as TOML, whose numbers, strings and arrays are JSON too.
             settings[entry.key] = entry.value.flatMap { try? JSON(parsing: $0) }
         }
-        devices = Set(((try? await client.devices()) ?? []).filter { $0.transport == .usb }.map(\.udid.text))
+        devices = (try? await client.devices()) ?? []
         tunnels = (try? await client.tunnels.list()) ?? []
         advertisements = ((try? await client.advertisements.list()) ?? []).count
         services = ((try? await client.endpoints().endpoints) ?? []).count { $0.sources.contains(.bonjour) }
@@ -67,7 +67,8 @@ struct BrokerReading {
         let socket = check.run()
         let address = settings["devices.usbmuxd"]?.string.map { UsbmuxdCheck.path(of: $0) }
         guard status != nil, address == nil || address == check.path, socket.verdict == .ok else { return [socket] }
-        return [socket, LibusbmuxdCheck(devices: devices).run()]
+        let onCable = devices.filter { $0.platform == .ios && $0.transport == .usb }
+        return [socket, LibusbmuxdCheck(devices: Set(onCable.map(\.udid.text))).run()]
     }
 
     private var descriptors: [Check] {

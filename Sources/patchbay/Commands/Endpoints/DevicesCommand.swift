@@ -65,6 +65,9 @@ struct DeviceListCommand: AsyncParsableCommand {
         try output.table(DevicesCommand.table(of: devices))
         let hosts = devices.flatMap { ($0.routes ?? []).map(\.host) }
         if let note = TeamText.staleNote(on: hosts) { try output.line("\n\(note)") }
+        for device in devices {
+            if let hint = device.state.hint { try output.line("\n\(device.udid) is \(device.state.rawValue): \(hint)") }
+        }
     }
 }
 
@@ -74,6 +77,8 @@ extension DevicesCommand {
             of: devices.sorted { $0.udid < $1.udid },
             [
                 .init("UDID", \.udid.text), .init("NAME") { $0.name?.text ?? "-" }, .init("VIA", \.transport.rawValue),
+                .init("STATE", isShown: devices.contains { !$0.isReady }) { .init($0.state.rawValue) },
+                .init("PLATFORM", isShown: devices.contains { $0.platform != .ios }) { .init($0.platform.name) },
                 .init("PRODUCT", product),
                 .init(
                     "HOST",

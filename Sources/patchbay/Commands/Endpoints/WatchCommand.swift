@@ -56,7 +56,7 @@ struct WatchPrinter {
     func run(_ client: PatchbayClient) async throws {
         var revision: UInt64?
         var shown: [EndpointID: Endpoint] = [:]
-        var phones: Set<UDID>?
+        var phones: [UDID: Device.State]?
         var hosts: [HostStatus]?
         // The broker removes the socket of a grant with the grant. A restart of the broker takes less than the attempts.
         let grant = (try? await client.ownGrant()).flatMap { if case .socket = $0.binding { $0 } else { nil } }
@@ -126,20 +126,28 @@ struct WatchPrinter {
         }
     }
 
-    private func show(_ devices: [Device], _ phones: inout Set<UDID>?) throws {
+    private func show(_ devices: [Device], _ phones: inout [UDID: Device.State]?) throws {
         guard filter.showsDevices else { return }
         if isJSON {
             try output.jsonLine(WatchEvent(event: "devices", devices: devices))
             return
         }
-        let now = Set(devices.map(\.udid))
-        let before = phones ?? []
-        for udid in now.subtracting(before).sorted() { try output.line("\(Formatting.clock(Date()))  + phone \(udid)") }
-        for udid in before.subtracting(now).sorted() { try output.line("\(Formatting.clock(Date()))  - phone \(udid)") }
+        // A phone with two transports is ready if one of them is.
+        let now = Dictionary(devices.map { ($0.udid, $0.state) }) { $0 == .ready ? $0 : $1 }
+        for line in Self.lines(from: phones ?? [:], to: now) { try output.line("\(Formatting.clock(Date()))  \(line)") }
         if phones == nil, now.isEmpty, !filter.showsEndpoints {
             try output.line("no phones; waiting for changes (stop with Ctrl-C)")
         }
         phones = now
+    }
+
+    /// Formats the changes of the phones: `+ phone UDID`, `~ phone UDID is unauthorized: …`, `- phone UDID`.
+    static func lines(from before: [UDID: Device.State], to now: [UDID: Device.State]) -> [String] {
+        let changed = now.sorted { $0.key < $1.key }.compactMap { udid, state -> String? in
+            guard before[udid] != state else { return nil }
+            return state.hint.map { "~ phone \(udid) is \(state.rawValue): \($0)" } ?? "+ phone \(udid)"
+        }
+        return changed + before.keys.filter { now[$0] == nil }.sorted().map { "- phone \($0)" }
     }
 
     private func show(_ list: [HostStatus], _ hosts: inout [HostStatus]?) throws {

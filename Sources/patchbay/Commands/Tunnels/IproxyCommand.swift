@@ -114,12 +114,10 @@ struct IproxyCommand: AsyncParsableCommand {
     /// error.
     private func udid(for request: IproxyArguments, _ client: PatchbayClient, _ errors: Console) async throws -> UDID {
         let fits: (Device) -> Bool = { device in
-            switch device.transport {
-            case .usb: request.takesUSB || !request.takesNetwork
-            case .network: request.takesNetwork
-            }
+            guard device.platform == .ios else { return false }
+            return device.transport == .network ? request.takesNetwork : request.takesUSB || !request.takesNetwork
         }
-        let attached = try await client.devices()
+        let attached = try await client.devices().filter { $0.platform == .ios }
         var devices = attached.filter(fits)
         if devices.isEmpty, request.udid == nil {
             if await MissingDeviceExplanation(client).isOff { throw MissingDeviceExplanation.off }

@@ -95,7 +95,9 @@ struct StreamPlanner: TargetPlanner {
                 guard try await client.endpoint(id).routes.isEmpty else { return }
                 throw DialError(.noRoute, "\(id) has no route now; start the app, or run `patchbay show \(id)`")
             case .device(let route):
-                guard try await !client.devices().contains(where: { $0.udid == route.udid }) else { return }
+                guard try await !client.devices().contains(where: { $0.udid == route.udid && $0.isReady }) else {
+                    return
+                }
                 throw DialError(
                     .deviceAbsent,
                     "\(route.udid) is not attached to the broker's machine; plug it in there"

@@ -44,7 +44,7 @@ struct UsbmuxCommand: AsyncParsableCommand {
         let client = try options.client
         let path = socket.hasPrefix("/") ? socket : FileManager.default.currentDirectoryPath + "/" + socket
         let udid = try await DeviceSelector(text: phone, command: "patchbay usbmux UDID --socket \(socket)")
-            .choose(client)
+            .choose(client, platform: .ios)
         let (output, errors, hint) = (options.output, Console.errors(), BrokerHint(broker: options.broker))
         let server = try DeviceSocketServer(
             of: udid,
