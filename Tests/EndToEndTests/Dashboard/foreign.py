@@ -134,7 +134,7 @@ def rebinding(page, name, port):
 
 
 def service_worker(page, base, fresh_code):
-    """While a service worker of the port's former user controls the page, nobody signs in; the page removes it."""
+    """While a service worker of the port's former user controls the page, no sign-in works; the page removes it."""
     with site(int(base.rsplit(":", 1)[1])):
         page.goto(base)
         page.evaluate("navigator.serviceWorker.register('/worker.js').then(() => navigator.serviceWorker.ready)")
