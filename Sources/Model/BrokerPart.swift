@@ -7,6 +7,8 @@ package enum BrokerPart: String, CaseIterable, Sendable, Codable {
     /// The list of endpoints, if it exceeds a limit.
     case list
     case team
+    /// The TCP listener, if another program has its address.
+    case api
     /// The stored access state.
     case access
     /// The state folder.
@@ -32,7 +34,7 @@ extension BrokerStatus {
         case .access: findings?.isEmpty == false
         case .state: storage?.isEmpty == false
         case .remote: remote?.state == .waiting
-        case .bonjour, .usbmuxd, .debugLink, .usbmuxServer, .list, .team:
+        case .bonjour, .usbmuxd, .debugLink, .usbmuxServer, .list, .team, .api:
             sources.contains { $0.name == part.rawValue && $0.isDegraded }
         }
     }

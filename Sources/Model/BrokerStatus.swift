@@ -78,8 +78,8 @@ package struct SourceStatus: Hashable, Sendable, Codable {
         case off
     }
 
-    /// `bonjour`, `usbmuxd`, `debuglink` or `usbmux-server`; `list` reports endpoints that exceed a limit, and `team` a
-    /// problem of the team.
+    /// `bonjour`, `usbmuxd`, `debuglink` or `usbmux-server`; `list` reports endpoints that exceed a limit, `team` a
+    /// problem of the team, and `api` an address that another program has.
     package let name: String
     package var state: State
     /// A sentence that says what the source reports or what is wrong.

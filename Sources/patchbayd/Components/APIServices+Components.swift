@@ -28,6 +28,7 @@ extension APIServices {
             usbmuxServer: usbmuxServer,
             teamSetup: teamSetup,
             remote: listeners.remote,
+            api: listeners.tcp.status,
             allowAnyUser: startup.configuration.api.allowAnyUser
         )
         self.init(
@@ -75,6 +76,7 @@ private struct StatusReporter {
     let usbmuxServer: UsbmuxServer?
     let teamSetup: TeamSetup
     let remote: RemoteListener
+    let api: SourceStatus?
     let allowAnyUser: Bool
     let startedAt = Date()
 
@@ -95,7 +97,7 @@ private struct StatusReporter {
     private func sourceStatuses() async -> [SourceStatus] {
         let optional = [
             usbmuxServer?.status(), await teamSetup.source(), SourceStatus(of: await state.registry.refusals),
-            state.remoteEndpoints.flatMap { SourceStatus(of: $0.refusals) },
+            state.remoteEndpoints.flatMap { SourceStatus(of: $0.refusals) }, api,
         ]
         return await sources.discovery.statuses() + [sources.debugLink?.status() ?? .debugLinkOff]
             + optional.compactMap { $0 }

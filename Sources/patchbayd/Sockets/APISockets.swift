@@ -73,8 +73,10 @@ struct APITCPSockets: Sendable {
     /// The listening sockets with their ports.
     let descriptors: [(number: CInt, port: UInt16)]
 
-    /// The port in pairing strings; nil if there is no TCP socket.
-    var port: UInt16? { descriptors.first?.port }
+    /// The port in pairing strings and in the address of the page; nil if the broker has no socket on 127.0.0.1.
+    let port: UInt16?
+    /// The problem of an address that another program has; nil without one.
+    let status: SourceStatus?
 
     /// Opens the sockets. A port in use is logged and skipped, because clients can still use the unix socket.
     init(_ configuration: Configuration.API, activation: SocketActivation, logger: Logger) {
@@ -88,13 +90,17 @@ struct APITCPSockets: Sendable {
             )
             found = []
         }
+        var taken: [SocketAddress] = []
+        var port = found.first?.port
         if found.isEmpty, configuration.tcp {
             for host in ["127.0.0.1", "::1"] {
                 guard let address = SocketAddress(numeric: host, port: configuration.port) else { continue }
                 do {
                     let socket = try Listener(on: address).duplicate()
                     found.append((number: socket.release(), port: configuration.port))
+                    if host == "127.0.0.1" { port = configuration.port }
                 } catch {
+                    if case SocketError.inUse = error { taken.append(address) }
                     logger.warning(
                         "the API does not listen on TCP; set another api.port, or api.tcp = false",
                         metadata: ["address": "\(address)", "reason": "\(error)"]
@@ -103,5 +109,23 @@ struct APITCPSockets: Sendable {
             }
         }
         descriptors = found
+        self.port = port
+        status = taken.isEmpty ? nil : SourceStatus(taken: taken, port: configuration.port)
+    }
+}
+
+extension SourceStatus {
+    /// Describes addresses of the API that another program has.
+    ///
+    /// A browser may send to [::1] what a person opens at `localhost`, so the program there could pose as the broker.
+    fileprivate init(taken: [SocketAddress], port: UInt16) {
+        let list = taken.map(\.description).joined(separator: " and ")
+        self.init(
+            name: BrokerPart.api.rawValue,
+            state: .ok,
+            detail: "another program listens at \(list), and gets what browsers and clients send there",
+            hint: "`sudo ss -ltnp 'sport = :\(port)'` names the program; end it, or set another api.port, and restart the "
+                + "broker"
+        )
     }
 }
