@@ -124,8 +124,8 @@ extension SourceStatus {
             name: BrokerPart.api.rawValue,
             state: .ok,
             detail: "another program listens at \(list), and gets what browsers and clients send there",
-            hint: "`sudo ss -ltnp 'sport = :\(port)'` names the program; end it, or set another api.port, and restart the "
-                + "broker"
+            hint: "`sudo ss -ltnp 'sport = :\(port)'` names the program; end it, or set another api.port, and restart "
+                + "the broker"
         )
     }
 }
