@@ -169,7 +169,7 @@ assert expect(200, "GET", f"/v1/activity/{newest['id']}/picture?width=400").star
 expect(404, "GET", "/v1/activity/99999/picture")
 assert expect(200, "GET", "/v1/usage")["hours"][-1]["calls"] > 0
 screen = expect(200, "GET", f"/v1/endpoints/{shop}/screen")
-assert screen["tool"] == "take_screenshot" and screen["input"] == ["type"] and len(screen["limits"]) == 2, screen
+assert screen["tool"] == "take_screenshot" and screen["input"] == ["type"] and len(screen["limits"]) == 3, screen
 assert expect(200, "GET", f"/v1/endpoints/{shop}/screen/picture?width=400").startswith(b"\x89PNG")
 expect(204, "POST", f"/v1/endpoints/{shop}/screen/input", {"type": {"text": "hallo"}})
 expect(409, "POST", f"/v1/endpoints/{shop}/screen/input", {"tap": {"x": 0.5, "y": 0.5}})
