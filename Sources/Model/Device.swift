@@ -11,7 +11,7 @@ package struct Device: Hashable, Sendable {
         case network
     }
 
-    /// Whether apps on the phone can be reached.
+    /// The state of a phone: its apps can be reached only if it is ready.
     package enum State: String, Hashable, Sendable, Codable, CaseIterable {
         case ready
         /// The phone has not allowed this machine.
@@ -60,7 +60,7 @@ package struct Device: Hashable, Sendable {
 }
 
 extension Device.State {
-    /// What a person does so that apps on the phone can be reached; nil if nothing is to be done.
+    /// The action of a person after which apps on the phone can be reached; nil if none is needed.
     package var hint: String? {
         switch self {
         case .ready: nil
