@@ -8,7 +8,7 @@ struct DashboardBrowserTests {
     private let scratch = ScratchFolder.current
     private static let folder = String(#filePath.dropLast("/DashboardBrowserTests.swift".count))
 
-    @Test(.timeLimit(.minutes(8)))
+    @Test(.timeLimit(.minutes(12)))
     func `a person sees, operates, decides and reviews in the page, without an error in its console`() async throws {
         let python = try await PythonPeers.playwright(in: scratch)
         let built = try Executable.built("patchbayd").dropLast("/patchbayd".count)
@@ -19,7 +19,7 @@ struct DashboardBrowserTests {
             environment: ["BUILT": String(built), "PYTHONDONTWRITEBYTECODE": "1"]
         )
 
-        let status = try await demo.exitStatus(within: .seconds(420))
+        let status = try await demo.exitStatus(within: .seconds(660))
 
         for await _ in demo.transcript.elements() {}
         #expect(status == .exited(0), "\(demo.log)")
