@@ -77,6 +77,23 @@ import Testing
         }
     }
 
+    @Test(.timeLimit(.minutes(2)))
+    func `on a terminal the demo ends with the address of the page, which a browser of this machine can open`()
+        async throws
+    {
+        let folder = try Executable.built("patchbayd").dropLast("/patchbayd".count)
+        let namespace = try await NetworkNamespace(in: scratch)
+        let lines = try await Program.run(
+            "python3",
+            ["\(#filePath.dropLast("/DemoTests.swift".count))/demopage.py", "\(Self.root)/Tests/TestSupport/demo/run"],
+            in: scratch,
+            environment: ["BUILT": String(folder)],
+            namespace: namespace
+        )
+
+        #expect(lines == ["1 page", "201 session", "0 end"])
+    }
+
     @Test func `the recording in README shows every step, and is small and self-contained`() async throws {
         func text(_ file: String) throws -> String {
             try String(contentsOf: URL(filePath: "\(Self.root)/\(file)"), encoding: .utf8)
