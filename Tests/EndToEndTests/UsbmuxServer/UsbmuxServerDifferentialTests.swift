@@ -130,6 +130,10 @@ import Testing
 
         for test in Self.cases {
             let real = try Self.exchange(test, at: rig.socketPath, app.port)
+            try await eventually("the listeners of the case before are gone") {
+                let listeners = try MuxPeer(to: facade.path).ask("ListListeners")["ListenerList"] as? [[String: Any]]
+                return listeners?.contains { $0["ProgName"] as? String == "peer" } == false
+            }
             let ours = try Self.exchange(test, at: facade.path, app.port)
 
             #expect(ours == real, "\(test.name)")
