@@ -132,10 +132,12 @@ struct SameAppTests {
         #expect(try await broker.endpoints().count == 3, "the advertisement has no token yet")
         try await broker.setSecret(token, of: wifi.id.text)
 
-        let one = try await eventually("both are one endpoint") {
+        let joined: Endpoint? = try? await eventually("both are one endpoint") { () async throws -> Endpoint? in
             let endpoints = try await broker.endpoints()
             return endpoints.count == 2 ? endpoints.first { $0.id == cable.id } : nil
         }
+        if joined == nil { Issue.record("\(try await broker.ask("list", "--json")) \(broker.daemon.log)") }
+        let one = try #require(joined)
         #expect(one.combinedWith?.map(\.id) == [wifi.id])
         // The link-local address may be announced after the approval.
         let proved = one.routes.filter { !$0.route.isNetwork || $0.route.address == "10.99.0.2" }
