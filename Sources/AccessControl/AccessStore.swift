@@ -147,10 +147,14 @@ package actor AccessStore {
         try await body(self)
     }
 
-    /// Saves a change, then applies the change. `ChangeWriter` has the order of the writes.
-    func commit(_ change: ChangeSet) throws {
+    /// Saves a change, then applies the change. `ChangeWriter` has the order of the writes. In one step with the change,
+    /// and before its subscribers, `update` changes what is not saved.
+    func commit(
+        _ change: ChangeSet,
+        updating update: (inout InMemoryAccessState.Content) -> Void = { _ in }
+    ) throws {
         do {
-            try write(change)
+            try write(change, updating: update)
             storageProblem = nil
         } catch let error as AccessError {
             if case .notSaved = error { storageProblem = error.description }
@@ -158,7 +162,10 @@ package actor AccessStore {
         }
     }
 
-    private func write(_ change: ChangeSet) throws {
+    private func write(
+        _ change: ChangeSet,
+        updating update: (inout InMemoryAccessState.Content) -> Void
+    ) throws {
         let now = now()
         var combined = unsaved + change
         let lastUsed = live.content.withLock { $0.unsavedLastUsed }
@@ -170,6 +177,7 @@ package actor AccessStore {
         try writer.commit(combined, at: now, wallTime: wallTime)
         live.content.withLock { content in
             content.apply(combined)
+            update(&content)
             content.unsavedLastUsed.subtract(lastUsed)
         }
         commits += 1

@@ -1,5 +1,6 @@
 import Glibc
 import Model
+import Samples
 import Synchronization
 import TestSupport
 import Testing
@@ -11,14 +12,16 @@ import Testing
 struct BusyDiskTests {
     private let scratch = ScratchFolder.current
 
-    /// A disk that blocks commits while it is slow.
+    /// A disk that blocks commits at one point while it is slow.
     private final class Disk: Sendable {
+        private let point: FailurePoint
         let isSlow = Mutex(false)
         let (reached, reach) = AsyncStream.makeStream(of: Void.self)
         private let reader: CInt
         private let writer: CInt
 
-        init() {
+        init(at point: FailurePoint = .beforeCommit) {
+            self.point = point
             var ends: [CInt] = [0, 0]
             precondition(pipe(&ends) == 0)
             (reader, writer) = (ends[0], ends[1])
@@ -29,8 +32,8 @@ struct BusyDiskTests {
             close(writer)
         }
 
-        func block(_ point: FailurePoint) {
-            guard point == .beforeCommit, isSlow.withLock({ $0 }) else { return }
+        func block(_ reached: FailurePoint) {
+            guard reached == point, isSlow.withLock({ $0 }) else { return }
             reach.finish()
             var byte: UInt8 = 0
             _ = read(reader, &byte, 1)
@@ -58,6 +61,22 @@ struct BusyDiskTests {
         disk.resume()
         _ = try await invited
         #expect(try await store.grants.authenticate(token).id == grant.id)
+    }
+
+    @Test func `a secret may be sent from the moment in which it is stored`() async throws {
+        let disk = Disk(at: .beforeReply)
+        let launches = ObservedLaunches()
+        let store = try Fixture.store(in: scratch, launches: launches) { disk.block($0) }
+        let shop = Endpoint.sample(routes: [.usb(port: 5_000)])
+        launches.begin(LaunchObservation(), of: RoutePort(.usb(port: 5_000)))
+        disk.isSlow.withLock { $0 = true }
+        async let set: Void = store.secrets.set(EndpointSecret("abc"), of: shop)
+        for await _ in disk.reached {}
+
+        #expect(store.secrets.isUsable(for: shop))
+
+        disk.resume()
+        try await set
     }
 
     @Test func `a grant that is being revoked is rejected before the commit completes`() async throws {

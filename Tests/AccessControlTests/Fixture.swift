@@ -55,12 +55,14 @@ enum Fixture {
     static func store(
         in scratch: ScratchFolder,
         clock: TestClock = TestClock(),
+        launches: ObservedLaunches? = nil,
         auditSegment: Int = 8 << 20,
         failurePoint: @escaping @Sendable (FailurePoint) -> Void = { _ in }
     ) throws -> AccessStore {
         try AccessStore(
             in: scratch.path,
             logger: .quiet,
+            launches: launches,
             auditSegment: auditSegment,
             reading: clock.read,
             failurePoint: failurePoint

@@ -44,8 +44,10 @@ package struct EndpointSecretService: Sendable {
                 AuditEvent(.secretSet, by: caller, from: source, endpoint: endpoint.id, detail: "for \(origins)")
             ])
             change.secrets = [try SecretRecord(sealing: secret, of: endpoint.id, for: bindings, store.keys)]
-            try store.commit(change)
-            beginPresentation(of: secret, to: endpoint, on: port, isExchanged: isExchanged)
+            let observed = observations(of: endpoint)
+            try store.commit(change) { content in
+                content.beginPresentation(of: secret, to: endpoint.id, observed, on: port, isExchanged: isExchanged)
+            }
         }
     }
 
@@ -241,26 +243,12 @@ package struct EndpointSecretService: Sendable {
         store.live.content.withLock { $0.acceptances[endpoint.id] = presentation }
     }
 
-    /// Binds a new secret to the launches that accepted it, or else to those that are observed now.
-    private func beginPresentation(
-        of secret: EndpointSecret,
-        to endpoint: Endpoint,
-        on port: UInt16?,
-        isExchanged: Bool
-    ) {
+    /// Returns the launches that are observed now.
+    private func observations(of endpoint: Endpoint) -> [RoutePort: LaunchObservation] {
         let observed = endpoint.routes.compactMap { route in
             store.launches?[route.route].map { (RoutePort(route.route), $0) }
         }
-        store.live.content.withLock { content in
-            let earlier =
-                isExchanged
-                ? content.presentations[endpoint.id]?.exchanged(for: secret)
-                : content.acceptances[endpoint.id].flatMap { $0.isOf(secret) ? $0 : nil }
-            content.acceptances[endpoint.id] = nil
-            content.presentations[endpoint.id] =
-                earlier
-                ?? SecretPresentation(of: secret, to: Dictionary(observed) { first, _ in first }, namedPort: port)
-        }
+        return Dictionary(observed) { first, _ in first }
     }
 
     /// Returns whether a stored secret may be sent to the launch that is observed behind a route.
@@ -309,5 +297,22 @@ package struct EndpointSecretService: Sendable {
             try store.commit(change)
             return true
         }
+    }
+}
+
+extension InMemoryAccessState.Content {
+    /// Binds a new secret to the launches that accepted it, or else to those that are observed now.
+    fileprivate mutating func beginPresentation(
+        of secret: EndpointSecret,
+        to id: EndpointID,
+        _ observed: [RoutePort: LaunchObservation],
+        on port: UInt16?,
+        isExchanged: Bool
+    ) {
+        let earlier =
+            isExchanged
+            ? presentations[id]?.exchanged(for: secret) : acceptances[id].flatMap { $0.isOf(secret) ? $0 : nil }
+        acceptances[id] = nil
+        presentations[id] = earlier ?? SecretPresentation(of: secret, to: observed, namedPort: port)
     }
 }
