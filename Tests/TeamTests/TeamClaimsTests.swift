@@ -29,8 +29,7 @@ import Testing
     private func makeBroker(_ name: String) throws -> Broker {
         let store = TestStore(inner)
         let session = TeamSession(store: store, clock: clock, logger: Values.logger)
-        let host = try Values.host(name)
-        let claims = TeamClaims(host: host, session: session)
+        let claims = TeamClaims(host: try Values.host(name), session: session)
         return Broker(name: name, store: store, session: session, claims: claims)
     }
 
@@ -397,28 +396,5 @@ import Testing
                 #expect(error?.description.contains("because \(LeaseConflict.lostRegistry)") == true)
             }
         }
-    }
-
-    @Test func `a claim of another host changes its own target only`() throws {
-        let claims = try makeBroker("lab1").claims
-        let (shop, till) = (try Values.claim("lab2", of: "shop.lab2"), try Values.claim("lab2", of: "till.lab2"))
-        let (shopTarget, tillTarget) = (LeaseTarget.endpoint(shop.endpoint), LeaseTarget.endpoint(till.endpoint))
-
-        #expect(claims.record(shop, of: shopTarget) && claims.record(till, of: tillTarget))
-        #expect(!claims.record(shop, of: shopTarget))
-        #expect(claims.foreignClaims.count == 2)
-
-        #expect(claims.record(nil, of: shopTarget) && !claims.record(nil, of: shopTarget))
-        #expect(claims.foreignClaims == [tillTarget: till])
-    }
-
-    @Test func `a claim of this host replaces that of another one`() throws {
-        let claims = try makeBroker("lab1").claims
-        let target = LeaseTarget.endpoint(try Values.id("shop.lab1"))
-        let (other, own) = (try Values.claim("lab2", of: "shop.lab1"), try Values.claim("lab1", of: "shop.lab1"))
-
-        #expect(!claims.record(own, of: target))
-        #expect(claims.record(other, of: target) && claims.record(own, of: target))
-        #expect(claims.foreignClaims.isEmpty)
     }
 }

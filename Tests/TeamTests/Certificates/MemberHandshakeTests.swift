@@ -99,20 +99,31 @@ import X509
         await #expect(throws: NIOSSLError.self) { try await answer(of: certificate, key: key) }
     }
 
-    @Test func `a self-signed certificate is refused by both sides`() async throws {
-        let key = P256.Signing.PrivateKey()
-        let name = try DistinguishedName { CommonName("lab1") }
-        let certificate = try Certificate(
+    /// Returns a certificate that is valid now, signed by any key.
+    private static func certificate(
+        for key: P256.Signing.PrivateKey,
+        of subject: DistinguishedName,
+        signedWith issuerKey: Certificate.PrivateKey,
+        of issuer: DistinguishedName,
+        extensions: Certificate.Extensions = Certificate.Extensions()
+    ) throws -> Certificate {
+        try Certificate(
             version: .v3,
             serialNumber: Certificate.SerialNumber(),
             publicKey: Certificate.PublicKey(key.publicKey),
             notValidBefore: Date(timeIntervalSinceNow: -60),
             notValidAfter: Date(timeIntervalSinceNow: 3_600),
-            issuer: name,
-            subject: name,
-            extensions: Certificate.Extensions {},
-            issuerPrivateKey: Certificate.PrivateKey(key)
+            issuer: issuer,
+            subject: subject,
+            extensions: extensions,
+            issuerPrivateKey: issuerKey
         )
+    }
+
+    @Test func `a self-signed certificate is refused by both sides`() async throws {
+        let key = P256.Signing.PrivateKey()
+        let name = try DistinguishedName { CommonName("lab1") }
+        let certificate = try Self.certificate(for: key, of: name, signedWith: Certificate.PrivateKey(key), of: name)
         await #expect(throws: (any Error).self) { try await seen(certificate, key: Certificate.PrivateKey(key)) }
         await #expect(throws: NIOSSLError.self) { try await answer(of: certificate, key: key) }
     }
@@ -173,16 +184,12 @@ import X509
 
     @Test func `a certificate that a host signed itself is refused`() async throws {
         let key = P256.Signing.PrivateKey()
-        let certificate = try Certificate(
-            version: .v3,
-            serialNumber: Certificate.SerialNumber(),
-            publicKey: Certificate.PublicKey(key.publicKey),
-            notValidBefore: Date(timeIntervalSinceNow: -60),
-            notValidAfter: Date(timeIntervalSinceNow: 3_600),
-            issuer: Certificate(pemEncoded: lab2.certificatePEM).subject,
-            subject: DistinguishedName { CommonName("lab3") },
-            extensions: Certificate.Extensions { try ExtendedKeyUsage([.serverAuth, .clientAuth]) },
-            issuerPrivateKey: Certificate.PrivateKey(pemEncoded: lab2.keyPEM)
+        let certificate = try Self.certificate(
+            for: key,
+            of: DistinguishedName { CommonName("lab3") },
+            signedWith: Certificate.PrivateKey(pemEncoded: lab2.keyPEM),
+            of: Certificate(pemEncoded: lab2.certificatePEM).subject,
+            extensions: Certificate.Extensions { try ExtendedKeyUsage([.serverAuth, .clientAuth]) }
         )
         let chain = [
             try NIOSSLCertificate(certificate), try NIOSSLCertificate(Certificate(pemEncoded: lab2.certificatePEM)),
