@@ -271,8 +271,8 @@ extension Endpoint {
 
 /// Reading.
 extension ActivityLog {
-    /// Returns the kept entries, oldest first, as a client may see them: all for an owner, otherwise the calls with the
-    /// client's own grant and the changes of the endpoints that it may see.
+    /// Returns the kept entries, oldest first, as a client may see them. An owner sees all. Another client sees the calls
+    /// with its own grant, and the changes of the endpoints that it may see.
     ///
     /// - Returns: The entries, and the number of the last change of any entry.
     package func entries(for principal: Principal) async -> (entries: [ActivityRecord], revision: UInt64) {

@@ -16,7 +16,7 @@ package struct MCPRequest: Sendable {
     package var clientRequester: ClientRequester?
     /// The program of the client, as it calls itself; nil if it gives no name.
     package var agent: SanitizedText?
-    /// True for the broker's own look at a screen, which changes nothing: it needs no lease, and is not audited, because
+    /// True for the broker's own look at a screen. It changes nothing, so it needs no lease. It is not audited, because
     /// the live screen would fill the log.
     var isObservation = false
     /// The wait time for an unreachable app; nil for the default.

@@ -7,8 +7,8 @@ import SystemIO
 /// One run of an adb server, with an open connection on which the server sends the list of its phones at each change.
 ///
 /// The server is one thread. It writes a changed list to this connection before it handles a later request, also when
-/// another phone has taken a transport. So if a stream was opened and no unread list waits here, the stream leads to the
-/// phone that had the transport at the last list.
+/// another phone has taken a transport. So if no unread list waits here after a stream was opened, the stream leads to
+/// the phone of the last list.
 final class ADBServerInstance: Sendable {
     /// One stay of a phone on a transport.
     struct Attachment: Hashable, Sendable {
