@@ -41,7 +41,7 @@ struct InMemoryTeamState {
         guard writes.count <= TeamStoreWrite.limit else {
             throw .failed(reason: "\(writes.count) writes in one step; at most \(TeamStoreWrite.limit) are possible")
         }
-        for case .put(_, _, let lease?) in writes where leases[lease] == nil { throw .leaseEnded }
+        for case .put(_, _, let lease?) in writes where leases[lease] == nil { throw .sessionLeaseEnded }
         switch condition {
         case .absent(let key): guard entries[key] == nil else { return false }
         case .equals(let key, let value): guard entries[key]?.bytes == value else { return false }
@@ -100,7 +100,7 @@ extension InMemoryTeamState {
     }
 
     mutating func renewSessionLease(_ id: SessionLease.ID, at now: Duration) throws(TeamStoreError) {
-        guard let lease = leases[id] else { throw .leaseEnded }
+        guard let lease = leases[id] else { throw .sessionLeaseEnded }
         leases[id]?.end = now + lease.timeToLive
     }
 

@@ -10,7 +10,7 @@ import Testing
     init() { store = InMemoryTeamStore(clock: clock) }
 
     private func put(_ key: String, _ value: UInt8, lease: SessionLease.ID? = nil) async throws {
-        #expect(try await store.write([.put(key: key, value: [value], lease: lease)], if: nil))
+        #expect(try await store.write([.put(key: key, value: [value], sessionLease: lease)], if: nil))
     }
 
     private func keys(_ prefix: String = "") async throws -> [String] {
@@ -32,7 +32,7 @@ import Testing
         let before = store.revision
 
         _ = try await store.write(
-            [.put(key: "a", value: [1], lease: nil), .put(key: "b", value: [2], lease: nil)],
+            [.put(key: "a", value: [1], sessionLease: nil), .put(key: "b", value: [2], sessionLease: nil)],
             if: nil
         )
 
@@ -42,7 +42,7 @@ import Testing
     @Test func `a false condition writes nothing`() async throws {
         try await put("a", 1)
         let revision = store.revision
-        let write = TeamStoreWrite.put(key: "a", value: [2], lease: nil)
+        let write = TeamStoreWrite.put(key: "a", value: [2], sessionLease: nil)
 
         #expect(try await store.write([write], if: .absent(key: "a")) == false)
         #expect(try await store.write([write], if: .equals(key: "a", value: [3])) == false)
@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test func `more than 100 writes in one call are refused`() async throws {
-        let writes = (0...TeamStoreWrite.limit).map { TeamStoreWrite.put(key: "\($0)", value: [], lease: nil) }
+        let writes = (0...TeamStoreWrite.limit).map { TeamStoreWrite.put(key: "\($0)", value: [], sessionLease: nil) }
 
         await #expect(throws: TeamStoreError.self) { try await store.write(writes, if: nil) }
         #expect(try await store.write(Array(writes.dropLast()), if: nil))
@@ -69,8 +69,8 @@ import Testing
 
         #expect(try await keys() == ["c"])
         #expect(store.revision == revision + 1)
-        await #expect(throws: TeamStoreError.leaseEnded) { try await store.renewSessionLease(lease) }
-        await #expect(throws: TeamStoreError.leaseEnded) { try await put("a", 1, lease: lease) }
+        await #expect(throws: TeamStoreError.sessionLeaseEnded) { try await store.renewSessionLease(lease) }
+        await #expect(throws: TeamStoreError.sessionLeaseEnded) { try await put("a", 1, lease: lease) }
     }
 
     @Test func `a renewal keeps a lease for its whole time`() async throws {

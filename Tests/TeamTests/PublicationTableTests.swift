@@ -3,8 +3,8 @@ import Testing
 @testable import Team
 
 @Suite struct PublicationTableTests {
-    private static let lease = TeamSession.Lease(id: 7, generation: 1)
-    private static let later = TeamSession.Lease(id: 8, generation: 2)
+    private static let lease = SessionLease(id: 7, generation: 1)
+    private static let later = SessionLease(id: 8, generation: 2)
 
     /// A table that has published `keys` with the value 1.
     private func published(_ keys: String...) -> PublicationTable {
@@ -15,8 +15,8 @@ import Testing
         return table
     }
 
-    private func put(_ key: String, _ value: UInt8, _ lease: TeamSession.Lease = lease) -> TeamStoreWrite {
-        .put(key: key, value: [value], lease: lease.id)
+    private func put(_ key: String, _ value: UInt8, _ lease: SessionLease = lease) -> TeamStoreWrite {
+        .put(key: key, value: [value], sessionLease: lease.id)
     }
 
     @Test func `nothing is written before the publication begins`() {

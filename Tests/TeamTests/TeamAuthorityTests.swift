@@ -44,15 +44,15 @@ import Testing
         // The broker of lab2 does not run. The removed host lab3 has written its entry again.
         for host in ["lab1", "lab3"] {
             let key = TeamKey.host(try Values.host(host)).text
-            _ = try await store.write([.put(key: key, value: [], lease: nil)], if: nil)
+            _ = try await store.write([.put(key: key, value: [], sessionLease: nil)], if: nil)
         }
         for (number, host) in hosts.enumerated() {
             let key = TeamKey.claim(.device(try Values.udid(number)))
             let claim = try TeamCoding.bytes(of: try Values.claim(host, of: "shop.\(host)"), for: key)
-            _ = try await store.write([.put(key: key.text, value: claim, lease: nil)], if: nil)
+            _ = try await store.write([.put(key: key.text, value: claim, sessionLease: nil)], if: nil)
         }
         let unreadable = TeamKey.claim(.device(try Values.udid(hosts.count))).text
-        _ = try await store.write([.put(key: unreadable, value: [1], lease: nil)], if: nil)
+        _ = try await store.write([.put(key: unreadable, value: [1], sessionLease: nil)], if: nil)
 
         try await authority.removeClaims(of: try Values.host("lab3"))
 
@@ -68,7 +68,7 @@ import Testing
             let keys: [TeamKey] = [
                 .host(host), .endpoint(try Values.id("shop"), on: host), .device(try Values.udid(1), .usb, on: host),
             ]
-            _ = try await store.write(keys.map { .put(key: $0.text, value: [], lease: nil) }, if: nil)
+            _ = try await store.write(keys.map { .put(key: $0.text, value: [], sessionLease: nil) }, if: nil)
         }
 
         try await authority.remove(lab2)

@@ -38,7 +38,7 @@ import Testing
         let brokers = try names.map { try makeBroker($0) }
         for name in names { try await TeamAuthority(store: inner).add(try Values.member(name)) }
         try await withRunning(brokers.flatMap { [$0.session, $0.claims] as [any Service] }) {
-            try await eventually("all have a lease") { brokers.allSatisfy { $0.session.lease != nil } }
+            try await eventually("all have a lease") { brokers.allSatisfy { $0.session.currentLease != nil } }
             try await body(brokers)
         }
     }
@@ -105,12 +105,14 @@ import Testing
         try await withBrokers(["lab1"]) { brokers in
             try await brokers[0].claim(phone())
             var ends = brokers[0].claims.ends.makeAsyncIterator()
-            let lease = try #require(brokers[0].session.lease)
+            let lease = try #require(brokers[0].session.currentLease)
             try await inner.revokeSessionLease(lease.id)
             await #expect(throws: LeaseClaimError.self) { try await brokers[0].claim(phone(), of: "till") }
 
             // The clock stands still, so only the report ends the lease of the session.
-            try await eventually("there is a new lease") { brokers[0].session.lease.map { $0 != lease } ?? false }
+            try await eventually("there is a new lease") {
+                brokers[0].session.currentLease.map { $0 != lease } ?? false
+            }
             #expect(await ends.next() == [try phone()])
         }
     }
@@ -203,11 +205,11 @@ import Testing
         try await withBrokers(["lab1", "lab2"]) { brokers in
             try await brokers[0].claim(phone())
             var ends = brokers[0].claims.ends.makeAsyncIterator()
-            let lease = try #require(brokers[0].session.lease)
+            let lease = try #require(brokers[0].session.currentLease)
             try await inner.revokeSessionLease(lease.id)
             brokers[0].session.reportEnd(of: lease)
             #expect(await ends.next() == [try phone()])
-            try await eventually("there is a new lease") { brokers[0].session.lease != nil }
+            try await eventually("there is a new lease") { brokers[0].session.currentLease != nil }
 
             #expect(!brokers[0].claims.isHeld(try phone()))
             try await brokers[1].claim(phone())
@@ -255,7 +257,7 @@ import Testing
             let old = try await inner.grantSessionLease(timeToLive: .seconds(10))
             let key = TeamKey.claim(try phone())
             let value = try TeamCoding.bytes(of: try Values.claim("lab1", of: "shop.lab1"), for: key)
-            _ = try await inner.write([.put(key: key.text, value: value, lease: old)], if: nil)
+            _ = try await inner.write([.put(key: key.text, value: value, sessionLease: old)], if: nil)
 
             try await brokers[0].claim(phone())
 
@@ -280,7 +282,7 @@ import Testing
     private func forge(_ claim: TeamClaim, of target: LeaseTarget) async throws {
         let key = TeamKey.claim(target)
         let value = try TeamCoding.bytes(of: claim, for: key)
-        _ = try await inner.write([.put(key: key.text, value: value, lease: nil)], if: nil)
+        _ = try await inner.write([.put(key: key.text, value: value, sessionLease: nil)], if: nil)
     }
 
     @Test func `a claim that another host wrote in the name of this one is deleted, and its own claims stay`()
@@ -345,7 +347,7 @@ import Testing
     @Test func `a graceful stop ends all claims`() async throws {
         let broker = try makeBroker("lab1")
         try await withRunning([broker.session, broker.claims]) {
-            try await eventually("there is a lease") { broker.session.lease != nil }
+            try await eventually("there is a lease") { broker.session.currentLease != nil }
             try await broker.claim(phone())
         }
 

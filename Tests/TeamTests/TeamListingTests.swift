@@ -19,7 +19,7 @@ import Testing
     private static let limit = 10_000
 
     private func put(_ key: String, _ value: [UInt8] = []) async throws {
-        _ = try await store.inner.write([.put(key: key, value: value, lease: nil)], if: nil)
+        _ = try await store.inner.write([.put(key: key, value: value, sessionLease: nil)], if: nil)
     }
 
     private func put(_ key: TeamKey, _ value: any Encodable) async throws {

@@ -31,7 +31,7 @@ import Testing
 
     private func put(_ value: some Encodable, _ key: TeamKey) async throws {
         let bytes = try TeamCoding.bytes(of: value, for: key)
-        _ = try await store.write([.put(key: key.text, value: bytes, lease: nil)], if: nil)
+        _ = try await store.write([.put(key: key.text, value: bytes, sessionLease: nil)], if: nil)
     }
 
     /// Writes a team in which alpha has the phone over Wi-Fi, and beta over USB. No broker runs.

@@ -70,7 +70,7 @@ import Testing
     @Test func `nothing is published before the whole list is known`() async throws {
         let broker = makeBroker()
         try await withRunning([broker.session, broker.publisher]) {
-            try await eventually("there is a lease") { broker.session.lease != nil }
+            try await eventually("there is a lease") { broker.session.currentLease != nil }
             broker.publisher.setHost(try Values.teamHost("lab1"))
             broker.publisher.put(try Values.endpoint("shop"))
             #expect(store.record.writes.isEmpty && store.record.lists == 0)
@@ -183,7 +183,7 @@ import Testing
 
     @Test func `after the loss of the lease everything is published again, with a higher generation`() async throws {
         try await withPublished([Values.endpoint("one")]) { broker in
-            let first = try #require(broker.session.lease)
+            let first = try #require(broker.session.currentLease)
             try await store.inner.revokeSessionLease(first.id)
             #expect(try await keys() == [])
 
@@ -193,7 +193,7 @@ import Testing
 
             let value = try await store.inner.list(TeamKey.host(host).text).entries.first?.value
             let published = value.flatMap { TeamCoding.value(TeamHost.self, from: $0) }
-            #expect(published?.generation == broker.session.lease?.generation)
+            #expect(published?.generation == broker.session.currentLease?.generation)
             #expect(published.map { $0.generation > first.generation } == true)
         }
     }
@@ -216,7 +216,7 @@ import Testing
     @Test func `a restarted broker keeps the entries of its crashed process, and deletes the others`() async throws {
         let old = try await store.inner.grantSessionLease(timeToLive: .seconds(10))
         for key in ["ep/lab1/shop", "ep/lab1/gone", "dev/lab1/\(try Values.udid(1)).usb", "ep/lab10/other"] {
-            let write = TeamStoreWrite.put(key: TeamKey.root + key, value: [], lease: old)
+            let write = TeamStoreWrite.put(key: TeamKey.root + key, value: [], sessionLease: old)
             _ = try await store.inner.write([write], if: nil)
         }
         var changes = store.inner.changes(of: TeamKey.root, after: store.inner.revision).makeAsyncIterator()

@@ -53,7 +53,7 @@ import Transport
         _ = try await store.write([.delete(key: key)], if: nil)
         for name in ["lab1", "lab2"] { _ = try await fixture.members(name) }
         // The entry may return, for example from a backup of etcd.
-        if returns { _ = try await store.write([.put(key: key, value: entry.value, lease: nil)], if: nil) }
+        if returns { _ = try await store.write([.put(key: key, value: entry.value, sessionLease: nil)], if: nil) }
 
         let lab1 = try await fixture.start("lab1")
         let status = try await lab1.create(TeamFixture.spec)
@@ -106,7 +106,9 @@ import Transport
         let endpoint = TeamKey.endpoint("ghost", on: lab2).text
         let claim = TeamKey.claim(.endpoint("shop.lab1")).text
         let keys = [endpoint, claim, TeamKey.host(lab2).text]
-        fixture.registry.lateWrites.withLock { writes in writes = keys.map { .put(key: $0, value: [1], lease: nil) } }
+        fixture.registry.lateWrites.withLock { writes in
+            writes = keys.map { .put(key: $0, value: [1], sessionLease: nil) }
+        }
 
         try await lab1.remove(lab2)
 

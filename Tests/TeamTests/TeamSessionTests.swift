@@ -41,7 +41,7 @@ import Testing
             #expect(store.record.grants == 1)
             #expect(store.record.writes.isEmpty)
             #expect(store.inner.revision == revision)
-            #expect(session.lease != nil)
+            #expect(session.currentLease != nil)
         }
     }
 
@@ -49,18 +49,18 @@ import Testing
         let session = makeSession()
         try await withRunning([session]) {
             await advance(seconds: 3)
-            let lease = try #require(session.lease)
+            let lease = try #require(session.currentLease)
             var states = leases(session)
             #expect(await states.next() == .held(lease))
-            _ = try await store.inner.write([.put(key: "a", value: [], lease: lease.id)], if: nil)
+            _ = try await store.inner.write([.put(key: "a", value: [], sessionLease: lease.id)], if: nil)
             store.fail(with: TestStore.unreachable)
 
             await advance(seconds: 8)
-            #expect(session.lease == lease)
+            #expect(session.currentLease == lease)
             await clock.waitForSleepers(2)
             clock.advance(by: .seconds(1))
 
-            #expect(session.lease == nil)
+            #expect(session.currentLease == nil)
             #expect(await states.next() == .absent)
             #expect(try await store.inner.list("a").entries.count == 1)
             clock.advance(by: .seconds(1))
@@ -104,13 +104,13 @@ import Testing
             }
             store.release()
             await clock.waitForSleepers(2)
-            #expect(session.lease != nil)
+            #expect(session.currentLease != nil)
 
             // The request was sent at 3 s.
             store.fail(with: TestStore.unreachable)
             clock.advance(by: .seconds(4))
 
-            #expect(session.lease == nil)
+            #expect(session.currentLease == nil)
         }
     }
 
@@ -118,17 +118,17 @@ import Testing
         let session = makeSession()
         try await withRunning([session]) {
             await clock.waitForSleepers(2)
-            let lease = try #require(session.lease)
+            let lease = try #require(session.currentLease)
             store.hold(behind: AsyncLatch())
             clock.advance(by: .seconds(3))
             try await eventually("the renewal waits") { store.heldCalls == 1 }
             clock.advance(by: .seconds(6))
-            #expect(session.lease == nil)
+            #expect(session.currentLease == nil)
 
             store.release()
-            try await eventually("there is a new lease") { session.lease != nil }
+            try await eventually("there is a new lease") { session.currentLease != nil }
 
-            #expect(session.lease.map { $0.generation > lease.generation } == true)
+            #expect(session.currentLease.map { $0.generation > lease.generation } == true)
         }
     }
 
@@ -136,13 +136,13 @@ import Testing
         let session = makeSession()
         try await withRunning([session]) {
             await advance(seconds: 1)
-            let first = try #require(session.lease)
+            let first = try #require(session.currentLease)
             try await store.inner.revokeSessionLease(first.id)
 
             await advance(seconds: 2)
-            try await eventually("there is a new lease") { session.lease.map { $0 != first } ?? false }
+            try await eventually("there is a new lease") { session.currentLease.map { $0 != first } ?? false }
 
-            let second = try #require(session.lease)
+            let second = try #require(session.currentLease)
             #expect(second.id != first.id)
             #expect(second.generation > first.generation)
         }
@@ -152,7 +152,7 @@ import Testing
         let session = makeSession()
         try await withRunning([session]) {
             await clock.waitForSleepers(2)
-            let first = try #require(session.lease)
+            let first = try #require(session.currentLease)
             var states = leases(session)
             _ = await states.next()
 
@@ -171,7 +171,7 @@ import Testing
         try await withRunning([session]) {
             await clock.waitForSleepers(1)
             #expect(session.failure == TestStore.unreachable)
-            #expect(session.lease == nil)
+            #expect(session.currentLease == nil)
             for pause in [200, 400, 800, 1_600, 2_000, 2_000] {
                 let failures = store.record.failures
                 await clock.waitForSleepers(1)
@@ -185,7 +185,7 @@ import Testing
             clock.advance(by: .seconds(2))
 
             await clock.waitForSleepers(2)
-            #expect(session.lease != nil)
+            #expect(session.currentLease != nil)
             #expect(session.failure == nil)
         }
     }
@@ -201,7 +201,7 @@ import Testing
             )
             let lease = try await withRunning([session]) {
                 await clock.waitForSleepers(2)
-                return session.lease
+                return session.currentLease
             }
             generations.append(try #require(lease?.generation))
         }
@@ -213,11 +213,11 @@ import Testing
         let session = makeSession()
         try await withRunning([session]) {
             await clock.waitForSleepers(2)
-            let lease = try #require(session.lease)
-            _ = try await store.write([.put(key: "a", value: [], lease: lease.id)], if: nil)
+            let lease = try #require(session.currentLease)
+            _ = try await store.write([.put(key: "a", value: [], sessionLease: lease.id)], if: nil)
         }
 
         #expect(try await store.list("").entries.isEmpty)
-        #expect(session.lease == nil)
+        #expect(session.currentLease == nil)
     }
 }

@@ -232,7 +232,7 @@ import Transport
         _ = try await fixture.createTeam()
         let lab2 = try await fixture.join("lab2")
         let key = TeamKey.host("lab2").text
-        _ = try await fixture.registry.memory.write([.put(key: key, value: [1], lease: nil)], if: nil)
+        _ = try await fixture.registry.memory.write([.put(key: key, value: [1], sessionLease: nil)], if: nil)
         try await lab2.leave()
 
         #expect(try await fixture.registry.memory.list(key).entries.isEmpty)

@@ -52,7 +52,7 @@ import Testing
         let endpoint = try Values.endpoint(id, state: state)
         let key = TeamKey.endpoint(endpoint.id, on: try Values.host("lab2"))
         let value = try TeamCoding.bytes(of: TeamEndpoint(endpoint), for: key)
-        _ = try await store.inner.write([.put(key: key.text, value: value, lease: nil)], if: nil)
+        _ = try await store.inner.write([.put(key: key.text, value: value, sessionLease: nil)], if: nil)
     }
 
     private func delete(_ id: String) async throws {
@@ -165,7 +165,7 @@ import Testing
         try await withWatcher { running in
             _ = try await running.events(until: Self.isCurrent)
             let key = TeamKey.endpoint(try Values.id("broken"), on: try Values.host("lab2"))
-            _ = try await store.inner.write([.put(key: key.text, value: [0], lease: nil)], if: nil)
+            _ = try await store.inner.write([.put(key: key.text, value: [0], sessionLease: nil)], if: nil)
             try await put("shop")
 
             let events = try await running.events { _ in true }
@@ -191,7 +191,7 @@ import Testing
         try await withRunning([watcher]) {
             for number in 0..<3 {
                 let key = TeamKey.endpoint(try Values.id("broken-\(number)"), on: try Values.host("lab2"))
-                _ = try await store.inner.write([.put(key: key.text, value: [0], lease: nil)], if: nil)
+                _ = try await store.inner.write([.put(key: key.text, value: [0], sessionLease: nil)], if: nil)
             }
             try await eventually("three are counted") { watcher.snapshot.unreadableKeys.count == 3 }
         }
@@ -247,7 +247,7 @@ import Testing
             ]
             for (key, value) in entries {
                 let bytes = try TeamCoding.bytes(of: value, for: key)
-                _ = try await store.inner.write([.put(key: key.text, value: bytes, lease: nil)], if: nil)
+                _ = try await store.inner.write([.put(key: key.text, value: bytes, sessionLease: nil)], if: nil)
             }
             _ = try await running.events { if case .claim = $0 { true } else { false } }
 

@@ -65,7 +65,7 @@ extension GRPCStatus {
     var asTeamStoreError: TeamStoreError {
         switch (code, message) {
         case (_, Message.compacted): .compacted
-        case (_, Message.leaseNotFound): .leaseEnded
+        case (_, Message.leaseNotFound): .sessionLeaseEnded
         case (_, Message.oldAuthRevision), (_, Message.tooManyRequests): .unreachable(reason: message)
         case (.unavailable, _), (.deadlineExceeded, _), (.cancelled, _): .unreachable(reason: message)
         case (.permissionDenied, _), (.unauthenticated, _): .denied(reason: message)

@@ -25,7 +25,7 @@ extension EtcdMethod<EtcdWatchRequest, EtcdWatchResponse> {
 }
 
 extension EtcdMethod<EtcdLeaseGrantRequest, EtcdLeaseGrantResponse> {
-    /// A lease that is granted twice ends by itself.
+    /// A session lease that is granted twice ends by itself.
     static var grantSessionLease: Self { Self("Lease/LeaseGrant", isRepeatable: true) }
 }
 

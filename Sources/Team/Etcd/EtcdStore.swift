@@ -69,7 +69,7 @@ package struct EtcdStore: TeamStore {
     }
 
     package func grantSessionLease(timeToLive: Duration) async throws(TeamStoreError) -> SessionLease.ID {
-        // etcd counts in seconds; a lease is at least as long as requested.
+        // etcd counts in seconds; a session lease is at least as long as requested.
         let (seconds, rest) = timeToLive.components
         let response = try await client.call(.grantSessionLease, .with { $0.ttl = seconds + (rest > 0 ? 1 : 0) })
         return response.id
@@ -77,10 +77,10 @@ package struct EtcdStore: TeamStore {
 
     package func renewSessionLease(_ id: SessionLease.ID) async throws(TeamStoreError) {
         let response = try await client.call(.renewSessionLease, .with { $0.id = id })
-        guard response.ttl > 0 else { throw .leaseEnded }
+        guard response.ttl > 0 else { throw .sessionLeaseEnded }
     }
 
     package func revokeSessionLease(_ id: SessionLease.ID) async throws(TeamStoreError) {
-        do { _ = try await client.call(.revokeSessionLease, .with { $0.id = id }) } catch .leaseEnded {}
+        do { _ = try await client.call(.revokeSessionLease, .with { $0.id = id }) } catch .sessionLeaseEnded {}
     }
 }

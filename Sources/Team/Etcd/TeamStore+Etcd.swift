@@ -36,11 +36,11 @@ extension TeamStoreCondition {
 extension TeamStoreWrite {
     var operation: EtcdRequestOp {
         switch self {
-        case .put(let key, let value, let lease):
+        case .put(let key, let value, let sessionLease):
             .with {
                 $0.requestPut.key = EtcdKeyRange(key: key).key
                 $0.requestPut.value = Data(value)
-                $0.requestPut.lease = lease ?? 0
+                $0.requestPut.lease = sessionLease ?? 0
             }
         case .delete(let key): Self.deletion(EtcdKeyRange(key: key))
         case .deleteAll(let prefix): Self.deletion(EtcdKeyRange(prefix: prefix))

@@ -185,7 +185,7 @@ extension TeamSetup {
                 try await checkAlone(membership, registry?.members ?? [])
                 if let registry { await deleteTeam(membership, registry.administration) }
             } else if let connection = try team.connections.own(membership) {
-                // Without an answer, the entries end with the lease of the broker.
+                // Without an answer, the entries end with the session lease of the broker.
                 let deletion = TeamStoreWrite.deletion(of: membership.host)
                 _ = try? await team.connector.store(connection).write(deletion, if: nil)
             }

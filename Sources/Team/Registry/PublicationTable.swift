@@ -13,8 +13,8 @@ struct PublicationTable: Sendable {
     /// The keys to compare, in the order of their changes.
     private var queue: [String] = []
     private var queued: Set<String> = []
-    /// The lease of the entries in `stored`; nil before the first publication.
-    private(set) var lease: TeamSession.Lease?
+    /// The session lease of the entries in `stored`; nil before the first publication.
+    private(set) var sessionLease: SessionLease?
 
     var keys: some Collection<String> { wanted.keys }
 
@@ -25,16 +25,16 @@ struct PublicationTable: Sendable {
         enqueue(key)
     }
 
-    /// Begins a publication with a new lease: every wanted key is written, and every other existing key is deleted.
-    mutating func begin(with lease: TeamSession.Lease, existing keys: [String]) {
-        self.lease = lease
+    /// Begins a publication with a new session lease: every wanted key is written, and every other existing key is deleted.
+    mutating func begin(with sessionLease: SessionLease, existing keys: [String]) {
+        self.sessionLease = sessionLease
         stored = Dictionary(keys.map { ($0, .unknown) }, uniquingKeysWith: { first, _ in first })
         for key in wanted.keys.sorted() + keys { enqueue(key) }
     }
 
     /// Returns the next writes, at most `TeamStoreWrite.limit`; nil if the registry has everything.
     mutating func nextWrites() -> [TeamStoreWrite]? {
-        guard let lease else { return nil }
+        guard let sessionLease else { return nil }
         var writes: [TeamStoreWrite] = []
         var count = 0
         for key in queue {
@@ -43,7 +43,7 @@ struct PublicationTable: Sendable {
             queued.remove(key)
             if let value = wanted[key] {
                 guard stored[key] != .value(value) else { continue }
-                writes.append(.put(key: key, value: value, lease: lease.id))
+                writes.append(.put(key: key, value: value, sessionLease: sessionLease.id))
             } else if stored[key] != nil {
                 writes.append(.delete(key: key))
             }

@@ -12,7 +12,7 @@ package struct TeamAuthority: Sendable {
     package func create(_ team: SanitizedText) async throws(TeamError) {
         let meta = try TeamCoding.bytes(of: TeamMeta(team: team), for: .meta)
         let key = TeamKey.meta.text
-        if try await write([.put(key: key, value: meta, lease: nil)], if: .absent(key: key)) { return }
+        if try await write([.put(key: key, value: meta, sessionLease: nil)], if: .absent(key: key)) { return }
         let known = try await value(of: .meta).flatMap { TeamCoding.value(TeamMeta.self, from: $0) }
         try TeamMeta.check(known, isOf: team)
     }
@@ -23,12 +23,17 @@ package struct TeamAuthority: Sendable {
     package func add(_ member: TeamMember, replacing removed: Set<KeyPin> = []) async throws(TeamError) {
         let key = TeamKey.member(member.name)
         let bytes = try TeamCoding.bytes(of: member, for: key)
-        if try await write([.put(key: key.text, value: bytes, lease: nil)], if: .absent(key: key.text)) { return }
+        if try await write([.put(key: key.text, value: bytes, sessionLease: nil)], if: .absent(key: key.text)) {
+            return
+        }
         let value = try await value(of: key) ?? []
         let known = TeamCoding.value(TeamMember.self, from: value)?.key
         if known == member.key { return }
         guard let known, removed.contains(known),
-            try await write([.put(key: key.text, value: bytes, lease: nil)], if: .equals(key: key.text, value: value))
+            try await write(
+                [.put(key: key.text, value: bytes, sessionLease: nil)],
+                if: .equals(key: key.text, value: value)
+            )
         else { throw .nameTaken(member.name) }
     }
 

@@ -8,14 +8,14 @@ import SystemIO
 
 /// The claims in the registry of the team: those behind the leases of this host, and those of the other hosts.
 ///
-/// A claim is created only if the registry has none for the target. It belongs to the lease of the session. When that lease
-/// may have ended, all claims end here at once, because another host may get them one second later.
+/// A claim is created only if the registry has none for the target. It belongs to the session lease. When that may
+/// have ended, all claims end here at once, because another host may get them one second later.
 package final class TeamClaims: LeaseClaims, Service {
     private struct Held {
         var value: [UInt8]
         /// The values that the registry may have instead, after replacements without an answer.
         var otherValues: [[UInt8]] = []
-        let lease: TeamSession.Lease
+        let sessionLease: SessionLease
     }
 
     /// The targets are those of the registry, where an endpoint has a host.
@@ -45,7 +45,7 @@ package final class TeamClaims: LeaseClaims, Service {
 
     /// - Parameters:
     ///   - host: The name of this host.
-    ///   - session: The lease of the claims, in the registry that gets them.
+    ///   - session: The session of the claims, in the registry that gets them.
     init(host: HostName, session: TeamSession) {
         self.host = host
         self.session = session
@@ -56,8 +56,8 @@ package final class TeamClaims: LeaseClaims, Service {
     package var foreignClaims: [LeaseTarget: TeamClaim] { state.withLock(\.foreign) }
 
     package func isHeld(_ target: LeaseTarget) -> Bool {
-        guard let lease = session.lease else { return false }
-        return state.withLock { $0.held[target.on(host)]?.lease == lease }
+        guard let sessionLease = session.currentLease else { return false }
+        return state.withLock { $0.held[target.on(host)]?.sessionLease == sessionLease }
     }
 
     /// The claim of an earlier process of this host is replaced, and the claim of a host that is no member any more.
@@ -65,8 +65,8 @@ package final class TeamClaims: LeaseClaims, Service {
         let target = claim.target.on(host)
         let content = TeamClaim(claim, of: host, createdAt: Date())
         if try await replace(target, with: content) { return }
-        guard let lease = session.lease else { throw noSession }
-        // A claim of an ended lease is held until its end is reported.
+        guard let sessionLease = session.currentLease else { throw noSession }
+        // A claim of an ended session lease is held until its end is reported.
         guard state.withLock({ $0.held[target] == nil && $0.acquiring.insert(target).inserted }) else {
             throw noSession
         }
@@ -74,15 +74,15 @@ package final class TeamClaims: LeaseClaims, Service {
             state.withLock { _ = $0.acquiring.remove(target) }
             wake.yield()
         }
-        let value = try value(of: content, at: target, under: lease)
+        let value = try value(of: content, at: target, under: sessionLease)
         let holder: TeamClaim?
-        do { holder = try await create(target, value, under: lease) } catch {
-            throw failure(error, of: target, under: lease)
+        do { holder = try await create(target, value, under: sessionLease) } catch {
+            throw failure(error, of: target, under: sessionLease)
         }
         if let holder { throw .held(holder) }
         let isHeld = state.withLock { state in
-            guard session.lease == lease else { return false }
-            state.held[target] = Held(value: value, lease: lease)
+            guard session.currentLease == sessionLease else { return false }
+            state.held[target] = Held(value: value, sessionLease: sessionLease)
             return true
         }
         guard isHeld else { throw noSession }
@@ -115,7 +115,7 @@ package final class TeamClaims: LeaseClaims, Service {
         wake.yield()
     }
 
-    /// Ends claims with the lease of the session, and deletes those not held, until the service group shuts down.
+    /// Ends claims with the session lease, and deletes those not held, until the service group shuts down.
     package func run() async throws {
         await cancelWhenGracefulShutdown { [self] in
             await withTaskGroup(of: Void.self) { group in
@@ -140,20 +140,20 @@ extension TeamClaims {
     /// - Returns: False if this host does not hold the claim. It ends here if another host has changed its entry.
     /// - Throws: `LeaseClaimError.unreachable`. Without an answer the claim has the old or the new content.
     private func replace(_ target: LeaseTarget, with claim: TeamClaim) async throws(LeaseClaimError) -> Bool {
-        guard let lease = session.lease, isHeld(target) else { return false }
-        let value = try value(of: claim, at: target, under: lease)
+        guard let sessionLease = session.currentLease, isHeld(target) else { return false }
+        let value = try value(of: claim, at: target, under: sessionLease)
         let known = state.withLock { state -> [[UInt8]] in
-            guard let held = state.held[target], held.lease == lease else { return [] }
+            guard let held = state.held[target], held.sessionLease == sessionLease else { return [] }
             state.held[target]?.otherValues.append(value)
             return [held.value] + held.otherValues
         }
         guard !known.isEmpty else { return false }
         let key = TeamKey.claim(target).text
-        let put = TeamStoreWrite.put(key: key, value: value, lease: lease.id)
+        let put = TeamStoreWrite.put(key: key, value: value, sessionLease: sessionLease.id)
         for expected in known {
             do {
                 guard try await session.store.write([put], if: .equals(key: key, value: expected)) else { continue }
-            } catch { throw failure(error, of: target, under: lease) }
+            } catch { throw failure(error, of: target, under: sessionLease) }
             state.withLock { state in
                 // A later claim has other values.
                 guard state.held[target]?.otherValues.contains(value) == true else { return }
@@ -172,10 +172,10 @@ extension TeamClaims {
     private func create(
         _ target: LeaseTarget,
         _ value: [UInt8],
-        under lease: TeamSession.Lease
+        under sessionLease: SessionLease
     ) async throws(TeamStoreError) -> TeamClaim? {
         let key = TeamKey.claim(target).text
-        let put = TeamStoreWrite.put(key: key, value: value, lease: lease.id)
+        let put = TeamStoreWrite.put(key: key, value: value, sessionLease: sessionLease.id)
         for _ in 0..<Self.attempts {
             if try await session.store.write([put], if: .absent(key: key)) { return nil }
             guard let entry = try await entry(key) else { continue }
@@ -192,13 +192,13 @@ extension TeamClaims {
     private func failure(
         _ error: TeamStoreError,
         of target: LeaseTarget,
-        under lease: TeamSession.Lease
+        under sessionLease: SessionLease
     ) -> LeaseClaimError {
-        guard error == .leaseEnded else {
+        guard error == .sessionLeaseEnded else {
             check(target)
             return .unreachable(reason: error.description)
         }
-        session.reportEnd(of: lease)
+        session.reportEnd(of: sessionLease)
         return noSession
     }
 
@@ -206,13 +206,13 @@ extension TeamClaims {
     private func value(
         of claim: TeamClaim,
         at target: LeaseTarget,
-        under lease: TeamSession.Lease
+        under sessionLease: SessionLease
     ) throws(LeaseClaimError) -> [UInt8] {
         let number = state.withLock { state in
             state.lastNumber += 1
             return state.lastNumber
         }
-        let entry = TeamClaimEntry(claim: claim, attempt: "\(lease.generation).\(number)")
+        let entry = TeamClaimEntry(claim: claim, attempt: "\(sessionLease.generation).\(number)")
         do { return try entry.bytes(for: .claim(target)) } catch { throw .unreachable(reason: error.description) }
     }
 
@@ -226,10 +226,10 @@ extension TeamClaims {
         return try await entry(TeamKey.member(claim.host).text) != nil
     }
 
-    /// Ends the claims of other leases than the current one.
+    /// Ends the claims of other session leases than the current one.
     private func endClaims(outlasting current: TeamSession.State) {
         let ended = state.withLock { state in
-            let ended = state.held.filter { .held($0.value.lease) != current }.keys
+            let ended = state.held.filter { .held($0.value.sessionLease) != current }.keys
             for target in ended { state.held[target] = nil }
             return Set(ended.map(\.onItsHost))
         }

@@ -3,7 +3,7 @@ package import Model
 
 /// A key of a team's registry.
 ///
-/// The host is the first part of a key with a lease, because etcd grants permissions by ranges of keys.
+/// The host is the first part of a key with a session lease, because etcd grants permissions by ranges of keys.
 package enum TeamKey: Hashable, Sendable {
     /// The name of the team and the schema of the registry (`TeamMeta`). Written once.
     case meta

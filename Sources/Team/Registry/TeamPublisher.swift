@@ -7,7 +7,7 @@ import SystemIO
 /// Publishes the endpoints and phones of this host in the registry of the team.
 ///
 /// A change is written at once, together with the changes that arrive during a running write. Nothing is written without
-/// a change. A new lease of the session writes everything again.
+/// a change. A new session lease writes everything again.
 package final class TeamPublisher: Service {
     private struct State {
         var table = PublicationTable()
@@ -23,7 +23,7 @@ package final class TeamPublisher: Service {
 
     /// - Parameters:
     ///   - host: The name of this host.
-    ///   - session: The lease of the entries, in the registry that gets them.
+    ///   - session: The session of the entries, in the registry that gets them.
     package init(host: HostName, session: TeamSession) {
         self.host = host
         self.session = session
@@ -36,7 +36,7 @@ package final class TeamPublisher: Service {
     package func setHost(_ host: TeamHost) {
         state.withLock { state in
             state.host = host
-            if let generation = state.table.lease?.generation { setHost(host, generation, in: &state) }
+            if let generation = state.table.sessionLease?.generation { setHost(host, generation, in: &state) }
         }
         wake.yield()
     }
@@ -100,17 +100,17 @@ package final class TeamPublisher: Service {
         }
     }
 
-    /// Writes until the registry has everything, or until the session has no lease.
+    /// Writes until the registry has everything, or until there is no session lease.
     private func publish() async {
         var backoff = Backoff(from: .milliseconds(100), to: .seconds(2))
         var isFailing = false
-        while !Task.isCancelled, let lease = session.lease {
+        while !Task.isCancelled, let sessionLease = session.currentLease {
             do throws(TeamStoreError) {
-                guard try await begin(with: lease), try await writeNext() else { return }
+                guard try await begin(with: sessionLease), try await writeNext() else { return }
                 backoff.reset()
                 isFailing = false
-            } catch .leaseEnded {
-                session.reportEnd(of: lease)
+            } catch .sessionLeaseEnded {
+                session.reportEnd(of: sessionLease)
                 return
             } catch {
                 if Task.isCancelled { return }
@@ -126,16 +126,18 @@ package final class TeamPublisher: Service {
         }
     }
 
-    /// Begins the publication with a new lease. Returns false if the facts of this host are not known yet.
-    private func begin(with lease: TeamSession.Lease) async throws(TeamStoreError) -> Bool {
-        let (isReady, isBegun) = state.withLock { ($0.isListed && $0.host != nil, $0.table.lease == lease) }
+    /// Begins the publication with a new session lease. Returns false if the facts of this host are not known yet.
+    private func begin(with sessionLease: SessionLease) async throws(TeamStoreError) -> Bool {
+        let (isReady, isBegun) = state.withLock {
+            ($0.isListed && $0.host != nil, $0.table.sessionLease == sessionLease)
+        }
         guard isReady, !isBegun else { return isReady }
         let keys =
             try await session.store.list(TeamKey.endpoints(of: host)).entries.map(\.key)
             + session.store.list(TeamKey.devices(of: host)).entries.map(\.key)
         state.withLock { state in
-            if let host = state.host { setHost(host, lease.generation, in: &state) }
-            state.table.begin(with: lease, existing: keys)
+            if let host = state.host { setHost(host, sessionLease.generation, in: &state) }
+            state.table.begin(with: sessionLease, existing: keys)
         }
         return true
     }

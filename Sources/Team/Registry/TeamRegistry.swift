@@ -16,7 +16,7 @@ package struct TeamRegistry: Service {
     ///   - membership: The team and the name of this host.
     ///   - store: The registry.
     ///   - members: The saved members.
-    ///   - clock: The clock of leases and pauses. It must run on while the system is suspended.
+    ///   - clock: The clock of session leases and pauses. It must run on while the system is suspended.
     ///   - now: Returns the time of the wall clock.
     ///   - logger: The logger.
     package init(

@@ -5,30 +5,22 @@ import ServiceLifecycle
 import Synchronization
 import SystemIO
 
-/// This broker's lease in the registry of the team. All entries of the broker end with it.
+/// This broker's session in the registry of the team: a session lease, with which all entries of the broker end.
 ///
-/// The lease is renewed every 3 seconds. The broker treats it as lost 9 seconds after the last successful renewal, one
+/// The session lease is renewed every 3 seconds. The broker treats it as lost 9 seconds after the last successful renewal, one
 /// second before the registry may end it. By then this host has ended its claims, and another host may get them.
 package final class TeamSession: Service {
-    /// One lease in the registry.
-    package struct Lease: Hashable, Sendable {
-        package let id: SessionLease.ID
-        /// A number that is greater for each later lease of this host. It is the time of the grant in milliseconds
-        /// since 1970, and at least one more than the number before. So it also grows with a restart of the broker.
-        package let generation: UInt64
-    }
-
     package enum State: Hashable, Sendable {
-        case held(Lease)
-        /// There is no lease, or it may have ended.
+        case held(SessionLease)
+        /// There is no session lease, or it may have ended.
         case absent
     }
 
-    /// The length of the lease without a renewal.
+    /// The length of a session lease without a renewal.
     package static let timeToLive = Duration.seconds(10)
     /// The time between two renewals.
     package static let renewalInterval = Duration.seconds(3)
-    /// The time between the local end of the lease and its end in the registry.
+    /// The time between the local end of a session lease and its end in the registry.
     package static let safetyMargin = Duration.seconds(1)
     /// The longest sleep before the local end is checked: timers of Linux stand still while the system is suspended.
     private static let longestSleep = Duration.seconds(1)
@@ -36,12 +28,12 @@ package final class TeamSession: Service {
     private static let revocationLimit = Duration.seconds(2)
 
     private struct Progress {
-        var lease: Lease?
-        /// The time of the local end of the lease.
+        var sessionLease: SessionLease?
+        /// The time of the local end of the session lease.
         var deadline = Duration.zero
         var lastGeneration: UInt64 = 0
         var failure: TeamStoreError?
-        /// Ends the current lease early.
+        /// Ends the current session lease early.
         var endReport: AsyncStream<Void>.Continuation?
     }
 
@@ -55,7 +47,7 @@ package final class TeamSession: Service {
 
     /// - Parameters:
     ///   - store: The registry.
-    ///   - clock: The clock of the lease. It must run on while the system is suspended.
+    ///   - clock: The clock of the session lease. It must run on while the system is suspended.
     ///   - now: Returns the time of the wall clock, for generations.
     ///   - logger: The logger.
     package init(
@@ -71,28 +63,29 @@ package final class TeamSession: Service {
         timer = ElapsedTimer(clock)
     }
 
-    /// The lease, if it certainly has not ended by now.
-    package var lease: Lease? {
+    /// The session lease, if it certainly has not ended by now.
+    package var currentLease: SessionLease? {
         let elapsed = timer.elapsed
-        return progress.withLock { $0.deadline > elapsed ? $0.lease : nil }
+        return progress.withLock { $0.deadline > elapsed ? $0.sessionLease : nil }
     }
 
-    /// The last failure of the registry; nil while the lease is held and renewed.
+    /// The last failure of the registry; nil while a session lease is held and renewed.
     package var failure: TeamStoreError? { progress.withLock { $0.failure } }
 
     /// The state now, and each later state. A slow reader gets only the newest state.
     package func changes() -> AsyncStream<State> {
-        progress.withLock { states.subscribe(startingWith: $0.lease.map { .held($0) } ?? .absent) }
+        progress.withLock { states.subscribe(startingWith: $0.sessionLease.map { .held($0) } ?? .absent) }
     }
 
-    /// Ends the local lease after the registry refused a write with it.
-    package func reportEnd(of lease: Lease) {
-        progress.withLock { if $0.lease == lease { $0.endReport?.yield() } }
+    /// Ends the session lease on this host after the registry refused a write with it.
+    package func reportEnd(of sessionLease: SessionLease) {
+        progress.withLock { if $0.sessionLease == sessionLease { $0.endReport?.yield() } }
     }
 
-    /// Keeps a lease until the service group shuts down. Then revokes it, which deletes the entries of this broker.
+    /// Keeps a session lease until the service group shuts down. Then revokes it, which deletes the entries of this
+    /// broker.
     package func run() async throws {
-        let last = await cancelWhenGracefulShutdown { await self.keepLeases() }
+        let last = await cancelWhenGracefulShutdown { await self.keepSessionLeases() }
         states.finish()
         guard let last else { return }
         _ = try? await withTimeout(Self.revocationLimit, clock: ContinuousClock()) { [store] in
@@ -100,14 +93,14 @@ package final class TeamSession: Service {
         }
     }
 
-    /// - Returns: The lease that was held at the cancellation.
-    private func keepLeases() async -> Lease? {
+    /// - Returns: The session lease that was held at the cancellation.
+    private func keepSessionLeases() async -> SessionLease? {
         var backoff = Self.backoff
         while !Task.isCancelled {
-            if let lease = await grantSessionLease() {
+            if let sessionLease = await grantSessionLease() {
                 backoff.reset()
-                await keep(lease)
-                if Task.isCancelled { return lease }
+                await keep(sessionLease)
+                if Task.isCancelled { return sessionLease }
             } else {
                 try? await backoff.wait(clock: clock)
             }
@@ -117,67 +110,67 @@ package final class TeamSession: Service {
 
     private static var backoff: Backoff { Backoff(from: .milliseconds(200), to: .seconds(2)) }
 
-    private func grantSessionLease() async -> Lease? {
+    private func grantSessionLease() async -> SessionLease? {
         // The registry counts from a later time than this.
         let start = timer.elapsed
         do {
             let id = try await store.grantSessionLease(timeToLive: Self.timeToLive)
             let deadline = start + Self.timeToLive - Self.safetyMargin
             let milliseconds = UInt64(max(0, now().timeIntervalSince1970 * 1_000))
-            let lease = progress.withLock { progress in
+            let sessionLease = progress.withLock { progress in
                 progress.lastGeneration = max(milliseconds, progress.lastGeneration + 1)
-                let lease = Lease(id: id, generation: progress.lastGeneration)
-                (progress.lease, progress.deadline) = (lease, deadline)
-                states.send(.held(lease))
-                return lease
+                let sessionLease = SessionLease(id: id, generation: progress.lastGeneration)
+                (progress.sessionLease, progress.deadline) = (sessionLease, deadline)
+                states.send(.held(sessionLease))
+                return sessionLease
             }
             report(nil)
-            return lease
+            return sessionLease
         } catch {
             report(error)
             return nil
         }
     }
 
-    /// Renews a lease until it ends, or until the task is cancelled.
-    private func keep(_ lease: Lease) async {
+    /// Renews a session lease until it ends, or until the task is cancelled.
+    private func keep(_ sessionLease: SessionLease) async {
         let (reports, endReport) = AsyncStream.makeStream(of: Void.self)
         progress.withLock { $0.endReport = endReport }
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { await self.renew(lease) }
+            group.addTask { await self.renew(sessionLease) }
             group.addTask { await self.waitForDeadline() }
             group.addTask { for await _ in reports { break } }
             await group.next()
             // A renewal may still wait for its answer. The subscribers learn the end before.
-            lose(lease)
+            lose(sessionLease)
             group.cancelAll()
         }
     }
 
-    /// Renews a lease. Returns at its end.
-    private func renew(_ lease: Lease) async {
+    /// Renews a session lease. Returns at its end.
+    private func renew(_ sessionLease: SessionLease) async {
         var backoff = Self.backoff
         var pause = Self.renewalInterval
         while true {
             do { try await clock.sleep(for: pause) } catch { return }
             let start = timer.elapsed
             do throws(TeamStoreError) {
-                try await store.renewSessionLease(lease.id)
+                try await store.renewSessionLease(sessionLease.id)
                 let elapsed = timer.elapsed
                 let isInTime = progress.withLock { progress in
-                    guard progress.lease == lease, progress.deadline > elapsed else { return false }
+                    guard progress.sessionLease == sessionLease, progress.deadline > elapsed else { return false }
                     progress.deadline = start + Self.timeToLive - Self.safetyMargin
                     return true
                 }
                 report(nil)
-                // A lease that may have ended never comes back, because its claims have ended.
+                // A session lease that may have ended never comes back, because its claims have ended.
                 guard isInTime else { return }
                 backoff.reset()
                 pause = Self.renewalInterval
             } catch {
                 if Task.isCancelled { return }
                 report(error)
-                if error == .leaseEnded { return }
+                if error == .sessionLeaseEnded { return }
                 pause = backoff.next()
             }
         }
@@ -192,16 +185,16 @@ package final class TeamSession: Service {
         }
     }
 
-    private func lose(_ lease: Lease) {
+    private func lose(_ sessionLease: SessionLease) {
         progress.withLock { progress in
-            guard progress.lease == lease else { return }
-            (progress.lease, progress.endReport) = (nil, nil)
+            guard progress.sessionLease == sessionLease else { return }
+            (progress.sessionLease, progress.endReport) = (nil, nil)
             states.send(.absent)
         }
         guard !Task.isCancelled else { return }
         logger.warning(
-            "lost the lease in the registry of the team; all entries are published again",
-            metadata: ["generation": "\(lease.generation)"]
+            "lost the session lease in the registry of the team; all entries are published again",
+            metadata: ["generation": "\(sessionLease.generation)"]
         )
     }
 
@@ -212,7 +205,10 @@ package final class TeamSession: Service {
             return progress.failure
         }
         if let failure, known == nil {
-            logger.warning("cannot renew the lease in the registry of the team", metadata: ["reason": "\(failure)"])
+            logger.warning(
+                "cannot renew the session lease in the registry of the team",
+                metadata: ["reason": "\(failure)"]
+            )
         } else if failure == nil, known != nil {
             logger.notice("the registry of the team answers again")
         }

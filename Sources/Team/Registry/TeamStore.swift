@@ -1,4 +1,4 @@
-/// The storage of a team's registry: keys with values, leases that end without renewal, and changes in order.
+/// The storage of a team's registry: keys with values, session leases that end without renewal, and changes in order.
 ///
 /// The semantics are those of etcd. The module `Etcd` has the implementation for a team. `InMemoryTeamStore` is the
 /// registry of one process, for tests.
@@ -22,27 +22,33 @@ package protocol TeamStore: Sendable {
     /// Makes all writes in one revision, if the condition is true. At most `TeamStoreWrite.limit` writes, each of another
     /// key. After `.unreachable` the writes may have been made, or may still be made.
     ///
-    /// A put without a lease, or with another lease than before, detaches the entry from the lease before.
+    /// A put without a session lease, or with another one than before, detaches the entry from the one before.
     ///
     /// - Returns: False if the condition is false, and nothing was written.
-    /// - Throws: `TeamStoreError.leaseEnded` if a lease of a put has ended; nothing was written.
+    /// - Throws: `TeamStoreError.sessionLeaseEnded` if the session lease of a put has ended; nothing was written.
     func write(_ writes: [TeamStoreWrite], if condition: TeamStoreCondition?) async throws(TeamStoreError) -> Bool
 
-    /// Creates a lease. Its entries are deleted when it ends.
+    /// Creates a session lease. Its entries are deleted when it ends.
     func grantSessionLease(timeToLive: Duration) async throws(TeamStoreError) -> SessionLease.ID
 
-    /// Renews a lease to its full time.
+    /// Renews a session lease to its full time.
     ///
-    /// - Throws: `TeamStoreError.leaseEnded` if the lease has ended.
+    /// - Throws: `TeamStoreError.sessionLeaseEnded` if it has ended.
     func renewSessionLease(_ id: SessionLease.ID) async throws(TeamStoreError)
 
-    /// Ends a lease and deletes its entries. Does nothing if the lease has ended.
+    /// Ends a lease and deletes its entries. Does nothing if it has ended.
     func revokeSessionLease(_ id: SessionLease.ID) async throws(TeamStoreError)
 }
 
-/// A lease of the store. Not to be confused with the lease of an endpoint.
-package enum SessionLease {
+/// The lease that a team session holds in the store. Entries that were written with it end with it.
+package struct SessionLease: Hashable, Sendable {
+    /// The number of a session lease in the store.
     package typealias ID = Int64
+
+    package let id: ID
+    /// A number that is greater for each later session lease of a host. It is the time of the grant in milliseconds since
+    /// 1970, and at least one more than the number before. So it also grows with a restart of the broker.
+    package let generation: UInt64
 }
 
 package struct TeamStoreEntry: Hashable, Sendable {
@@ -82,8 +88,8 @@ package struct TeamStoreChanges: Hashable, Sendable {
 }
 
 package enum TeamStoreWrite: Hashable, Sendable {
-    /// Puts a value. With a lease, the entry ends with it.
-    case put(key: String, value: [UInt8], lease: SessionLease.ID?)
+    /// Puts a value. With a session lease, the entry ends with it.
+    case put(key: String, value: [UInt8], sessionLease: SessionLease.ID?)
     case delete(key: String)
     /// Deletes every key that begins with the prefix.
     case deleteAll(prefix: String)
@@ -102,8 +108,8 @@ package enum TeamStoreError: Error, Hashable, Sendable {
     case unreachable(reason: String)
     /// The revision was deleted from the history; list again.
     case compacted
-    /// The lease has ended, and with it its entries.
-    case leaseEnded
+    /// The session lease has ended, and with it its entries.
+    case sessionLeaseEnded
     /// The store refused the certificate or the permission of this host.
     case denied(reason: String)
     /// The store has a user with the name of a new host.
@@ -118,7 +124,7 @@ extension TeamStoreError: CustomStringConvertible {
         switch self {
         case .unreachable(let reason): "the registry of the team is unreachable: \(reason)"
         case .compacted: "the registry of the team has deleted the history; it is listed again"
-        case .leaseEnded: "the lease in the registry of the team has ended"
+        case .sessionLeaseEnded: "the session lease in the registry of the team has ended"
         case .denied(let reason): "the registry of the team refused this host: \(reason)"
         case .userExists(let name):
             "etcd has another user with the name \(name), so no host can have this name; choose another name with --host"

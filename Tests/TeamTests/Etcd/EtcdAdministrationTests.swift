@@ -27,10 +27,10 @@ import Testing
         let store = try await cluster.store("lab1")
         let lease = try await store.grantSessionLease(timeToLive: .seconds(60))
         let keys = ["host/lab1", "ep/lab1/app", "dev/lab1/phone.usb", "claim/device-phone"]
-        for key in keys { try await store.put("/patchbay/v1/\(key)", lease: lease) }
+        for key in keys { try await store.put("/patchbay/v1/\(key)", sessionLease: lease) }
         #expect(
             try await store.write(
-                [.put(key: "/patchbay/v1/claim/x", value: [], lease: lease)],
+                [.put(key: "/patchbay/v1/claim/x", value: [], sessionLease: lease)],
                 if: .absent(key: "/patchbay/v1/claim/x")
             )
         )

@@ -61,7 +61,7 @@ import Testing
         }
         let member = TeamMember(name: host, key: key, addedAt: Date(timeIntervalSince1970: 0))
         let value = try TeamCoding.bytes(of: member, for: .member(host))
-        #expect(try await store.write([.put(key: TeamKey.member(host).text, value: value, lease: nil)], if: nil))
+        #expect(try await store.write([.put(key: TeamKey.member(host).text, value: value, sessionLease: nil)], if: nil))
     }
 
     /// Lets all contenders claim a phone at once.
@@ -84,7 +84,9 @@ import Testing
                 group.addTask { try await contender.claims.run() }
             }
             defer { group.cancelAll() }
-            try await eventually("every session has a lease") { contenders.allSatisfy { $0.session.lease != nil } }
+            try await eventually("every session has a lease") {
+                contenders.allSatisfy { $0.session.currentLease != nil }
+            }
             try await body()
         }
     }

@@ -21,8 +21,8 @@ extension EtcdCluster {
 }
 
 extension TeamStore {
-    func put(_ key: String, _ text: String = "", lease: SessionLease.ID? = nil) async throws(TeamStoreError) {
-        _ = try await write([.put(key: key, value: Array(text.utf8), lease: lease)], if: nil)
+    func put(_ key: String, _ text: String = "", sessionLease: SessionLease.ID? = nil) async throws(TeamStoreError) {
+        _ = try await write([.put(key: key, value: Array(text.utf8), sessionLease: sessionLease)], if: nil)
     }
 }
 

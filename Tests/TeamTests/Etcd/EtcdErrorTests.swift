@@ -11,7 +11,7 @@ import Testing
     )
 
     @Test(arguments: [
-        (5, "etcdserver: requested lease not found", TeamStoreError.leaseEnded),
+        (5, "etcdserver: requested lease not found", TeamStoreError.sessionLeaseEnded),
         (11, "etcdserver: mvcc: required revision has been compacted", .compacted),
         (7, "etcdserver: permission denied", .denied(reason: "etcdserver: permission denied")),
         (14, "etcdserver: request timed out", .unreachable(reason: "etcdserver: request timed out")),

@@ -24,7 +24,7 @@ import Testing
         let cluster = try await EtcdCluster(servers: 3, in: scratch)
         let store = try await cluster.store()
         let lease = try await store.grantSessionLease(timeToLive: .seconds(60))
-        try await store.put("/a", "before", lease: lease)
+        try await store.put("/a", "before", sessionLease: lease)
         let start = try await store.list("/").revision
         try await cluster.leader().kill()
         try await recovered("a write") { () async throws(TeamStoreError) in try await store.put("/b", "after") }
@@ -156,7 +156,7 @@ import Testing
         let cluster = try await EtcdCluster(in: scratch)
         let store = try await cluster.store()
         let lease = try await store.grantSessionLease(timeToLive: .seconds(60))
-        try await store.put("/a", lease: lease)
+        try await store.put("/a", sessionLease: lease)
         try await cluster.servers[0].kill()
         await #expect { try await store.list("/") } throws: { isUnreachable($0) }
         try await cluster.restart(cluster.servers[0])

@@ -31,7 +31,7 @@ import Testing
         }
         let part = TeamKey.root + prefix
         for number in 0..<46 {
-            let put = TeamStoreWrite.put(key: "\(part)junk\(number)", value: Self.value, lease: nil)
+            let put = TeamStoreWrite.put(key: "\(part)junk\(number)", value: Self.value, sessionLease: nil)
             _ = try await store.write([put], if: nil)
         }
         var listing = TeamListing(store)

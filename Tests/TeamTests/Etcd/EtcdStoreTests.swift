@@ -21,14 +21,14 @@ import Testing
         let value = Array(repeating: UInt8(ascii: "x"), count: 330)
         for start in stride(from: 0, to: 10_000, by: TeamStoreWrite.limit) {
             let keys = start..<start + TeamStoreWrite.limit
-            #expect(try await store.write(keys.map { .put(key: "/k/\($0)", value: value, lease: nil) }, if: nil))
+            #expect(try await store.write(keys.map { .put(key: "/k/\($0)", value: value, sessionLease: nil) }, if: nil))
         }
         #expect(try await store.list("/k/").entries.filter { $0.value == value }.count == 10_000)
     }
 
     @Test(.needs(.etcd)) func `a transaction has at most 100 writes and is one revision`() async throws {
         let store = try await EtcdCluster(in: scratch).store()
-        let writes = (0...TeamStoreWrite.limit).map { TeamStoreWrite.put(key: "/\($0)", value: [], lease: nil) }
+        let writes = (0...TeamStoreWrite.limit).map { TeamStoreWrite.put(key: "/\($0)", value: [], sessionLease: nil) }
         let before = try await store.list("/").revision
         await #expect(throws: TeamStoreError.self) { try await store.write(writes, if: nil) }
         #expect(try await store.write(writes.dropLast(), if: nil))
@@ -39,7 +39,7 @@ import Testing
 
     @Test(.needs(.etcd)) func `a write with a false condition changes nothing`() async throws {
         let store = try await EtcdCluster(in: scratch).store()
-        let put = [TeamStoreWrite.put(key: "/a", value: [1], lease: nil)]
+        let put = [TeamStoreWrite.put(key: "/a", value: [1], sessionLease: nil)]
         #expect(try await store.write(put, if: .absent(key: "/a")))
         #expect(try await !store.write(put, if: .absent(key: "/a")))
         #expect(try await !store.write([.delete(key: "/a")], if: .equals(key: "/a", value: [2])))
@@ -55,7 +55,7 @@ import Testing
         let start = try await store.list("/a/").revision
         try await store.put("/a/1", "x")
         try await store.put("/b", "y")
-        _ = try await store.write([.delete(key: "/a/1"), .put(key: "/a/2", value: [], lease: nil)], if: nil)
+        _ = try await store.write([.delete(key: "/a/1"), .put(key: "/a/2", value: [], sessionLease: nil)], if: nil)
         var changes = store.changes(of: "/a/", after: start).makeAsyncIterator()
         let first = try #require(await changes.next())
         #expect(first.revision == start + 1)
@@ -71,21 +71,21 @@ import Testing
         // Long enough for a test process that is paused before the put.
         let lease = try await store.grantSessionLease(timeToLive: .seconds(10))
         try await store.renewSessionLease(lease)
-        let puts = ["/a", "/b"].map { TeamStoreWrite.put(key: $0, value: [], lease: lease) }
+        let puts = ["/a", "/b"].map { TeamStoreWrite.put(key: $0, value: [], sessionLease: lease) }
         #expect(try await store.write(puts, if: nil))
         var changes = store.changes(of: "/", after: start).makeAsyncIterator()
         #expect(try await changes.next()?.changes.count == 2)
         let end = try #require(await changes.next())
         #expect(Set(end.changes) == [.delete(key: "/a"), .delete(key: "/b")])
-        await #expect(throws: TeamStoreError.leaseEnded) { try await store.renewSessionLease(lease) }
-        await #expect(throws: TeamStoreError.leaseEnded) { try await store.put("/c", lease: lease) }
+        await #expect(throws: TeamStoreError.sessionLeaseEnded) { try await store.renewSessionLease(lease) }
+        await #expect(throws: TeamStoreError.sessionLeaseEnded) { try await store.put("/c", sessionLease: lease) }
         try await store.revokeSessionLease(lease)
     }
 
     @Test(.needs(.etcd)) func `a revoked lease takes its entries along`() async throws {
         let store = try await EtcdCluster(in: scratch).store()
         let lease = try await store.grantSessionLease(timeToLive: .seconds(60))
-        try await store.put("/a", lease: lease)
+        try await store.put("/a", sessionLease: lease)
         try await store.revokeSessionLease(lease)
         #expect(try await store.list("/").entries.isEmpty)
     }
@@ -115,7 +115,7 @@ import Testing
                 group.addTask {
                     var won: [Int] = []
                     for round in 0..<1_000 {
-                        let put = TeamStoreWrite.put(key: "/\(round)", value: [UInt8(contender)], lease: nil)
+                        let put = TeamStoreWrite.put(key: "/\(round)", value: [UInt8(contender)], sessionLease: nil)
                         if try await store.write([put], if: .absent(key: "/\(round)")) { won.append(round) }
                     }
                     return won
