@@ -7,7 +7,15 @@ import Testing
 /// Query parameters that do not exist, at every route.
 @Suite struct QueryParameterTests {
     /// The routes of the API. MCP servers, health checks and scrapers may be asked with any query.
-    private static let routes = RouteTable.all.filter { $0.path.hasPrefix("/v1/") }
+    private static let routes = RouteTable.all.filter { $0.kind == .resource }
+
+    @Test func `the routes under v1 are the resources, and those of an MCP server end with its name`() {
+        for route in RouteTable.all {
+            let kind: APIRoute.Kind =
+                route.path.hasPrefix("/v1/") ? .resource : route.path.hasSuffix("/mcp") ? .mcpServer : .document
+            #expect(route.kind == kind, "\(route.path)")
+        }
+    }
 
     private func detail(_ names: [String], _ route: APIRoute) -> String? {
         do { try QueryParameterCheck.check(names, of: route) } catch { return error.detail }

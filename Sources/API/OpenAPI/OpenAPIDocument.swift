@@ -49,7 +49,7 @@ enum OpenAPIDocument {
 
     /// Returns the response for every other status. MCP has errors of its own, as messages.
     private static func errors(of route: APIRoute) -> String {
-        guard route.isMCP else {
+        guard route.kind == .mcpServer else {
             return "\"default\":{\"description\":\"The error\",\(content("application/problem+json", "Problem"))}"
         }
         return """

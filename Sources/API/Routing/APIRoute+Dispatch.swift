@@ -55,16 +55,15 @@ extension APIRoute {
     /// Serves a request: checks the permission and the form, then passes the request to the broker of another host or to
     /// the handler.
     func respond(to request: APIRequest) async throws -> APIResponse {
-        let isVersioned = path.hasPrefix("/v1/")
         // The path `/v1/grants/` matches `/v1/grants`. An empty ID would then mean all grants.
         let requestPath = request.httpRequest.uri.path
-        if isVersioned, requestPath.hasSuffix("/") {
+        if kind == .resource, requestPath.hasSuffix("/") {
             throw Problem(.notFound, "there is nothing at \(requestPath)", hint: "remove the trailing /")
         }
         try await authorize(request)
-        if isVersioned { try request.requireKnownParameters() }
+        if kind == .resource { try request.requireKnownParameters() }
         if let response = try await request.forward(from: self) { return response }
-        if isVersioned, method != .get, requestSchema == nil { try await request.requireNoMembers() }
+        if kind == .resource, method != .get, requestSchema == nil { try await request.requireNoMembers() }
         return try await handler(request)
     }
 

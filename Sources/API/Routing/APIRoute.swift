@@ -35,6 +35,16 @@ struct APIRoute: Sendable {
         let summary: String
     }
 
+    /// The rules for the requests and the errors of a route.
+    enum Kind: Sendable {
+        /// A resource of the API. An unknown parameter, an unknown member or a trailing slash is an error.
+        case resource
+        /// A document or a page for browsers and other programs, whose further parameters are ignored.
+        case document
+        /// An MCP server, whose errors are messages of MCP.
+        case mcpServer
+    }
+
     let method: HTTPRequest.Method
     /// The path with parameters in braces, as in OpenAPI.
     let path: String
@@ -56,10 +66,8 @@ struct APIRoute: Sendable {
     var otherHosts = OtherHosts.here
     /// True when the response is sent even if the request revokes its own grant.
     var survivesGrantRevocation = false
+    var kind = Kind.resource
     let handler: Handler
-
-    /// True for a route of an MCP server, whose errors are messages of MCP.
-    var isMCP: Bool { path.hasSuffix("/mcp") }
 }
 
 /// Rows of the route table, by method.
@@ -68,6 +76,13 @@ extension APIRoute {
     func on(_ otherHosts: OtherHosts) -> APIRoute {
         var route = self
         route.otherHosts = otherHosts
+        return route
+    }
+
+    /// The route with the rules of another kind.
+    func of(_ kind: Kind) -> APIRoute {
+        var route = self
+        route.kind = kind
         return route
     }
 

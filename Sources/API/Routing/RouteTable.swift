@@ -6,7 +6,8 @@ import Model
 /// Requests are matched against this table, and `openapi.json` is made from it, so they agree. Each row names the permission that
 /// its caller needs.
 enum RouteTable {
-    static let all = core + access + team + mcpServers + tools
+    static let all =
+        core + access + team + tools + documents.map { $0.of(.document) } + mcpServers.map { $0.of(.mcpServer) }
 
     private static let noBonjour = "Bonjour is turned off in the configuration (discovery.enabled)"
 
@@ -107,12 +108,6 @@ enum RouteTable {
             returns: "ProblemList", ProblemRoutes.list),
         .get("/v1/agents", .grantHolder, "List the programs that use MCP through the broker; all of them for an owner",
             returns: "AgentList", AgentRoutes.list),
-        .get("/metrics", .scope(.registryRead), "Show the metrics in Prometheus' text format",
-            returns: "metrics", MetricsRoutes.show),
-        .get("/health", .public, "Check that the broker answers", returns: "Health", StatusRoutes.health),
-        .get("/", .public, "Show the dashboard, a web page", returns: "file", DashboardRoutes.index),
-        .get("/dashboard/{hash}/{name}", .public, "Show a file of the dashboard", returns: "file", DashboardRoutes.file),
-        .get("/openapi.json", .public, "Describe this API", returns: "OpenAPI", StatusRoutes.openAPI),
     ]
 
     /// Invites, grants, access requests and the audit log.
@@ -182,13 +177,30 @@ enum RouteTable {
             takes: "TeamCertificateSpec", returns: "TeamCertificate", TeamRoutes.issue),
     ]
 
+    /// Documents and pages outside of `/v1`.
+    // swift-format-ignore
+    private static let documents: [APIRoute] = [
+        .get("/metrics", .scope(.registryRead), "Show the metrics in Prometheus' text format",
+            returns: "metrics", MetricsRoutes.show),
+        .get("/health", .public, "Check that the broker answers", returns: "Health", StatusRoutes.health),
+        .get("/", .public, "Show the dashboard, a web page", returns: "file", DashboardRoutes.index),
+        .get("/dashboard/{hash}/{name}", .public, "Show a file of the dashboard", returns: "file", DashboardRoutes.file),
+        .get("/openapi.json", .public, "Describe this API", returns: "OpenAPI", StatusRoutes.openAPI),
+        .get("/mcp/server-card", .grantHolder, "Show the server card of /mcp (experimental)",
+            returns: "ServerCard", ServerCardRoutes.broker),
+        .get("/e/{id}/mcp/server-card", .scope(.registryRead), "Show an app's server card (experimental)",
+            returns: "ServerCard", ServerCardRoutes.app),
+        .get("/.well-known/ai-catalog.json", .scope(.registryRead), "List all server cards (experimental)",
+            returns: "Catalog", ServerCardRoutes.catalog),
+    ]
+
     /// The three kinds of MCP server.
     private static let mcpServers: [APIRoute] =
         mcpServer("/mcp", name: "The broker's MCP server", MCPRoutes.broker)
         + mcpServer("/e/{id}/mcp", name: "An app's MCP server", MCPRoutes.app).map { $0.on(.forwarded(.mcp)) }
         + mcpServer("/all/mcp", name: "The MCP server of all apps together, if it is enabled", MCPRoutes.all)
 
-    /// Tools of apps over plain HTTP, artifacts and server cards.
+    /// Tools of apps over plain HTTP, and artifacts.
     // swift-format-ignore
     private static let tools: [APIRoute] = [
         .get("/v1/endpoints/{id}/tools", .scope(.endpointCall), "List an app's tools, cached while it is offline",
@@ -203,12 +215,6 @@ enum RouteTable {
             takes: "ScreenInput", ScreenRoutes.send).on(.forwarded(.tools)),
         .get("/v1/artifacts/{sha}", .grantHolder, "Download patchbay://artifact/{sha} of a tool result (kept 1 hour)",
             returns: "file", ArtifactRoutes.show).on(.asked),
-        .get("/mcp/server-card", .grantHolder, "Show the server card of /mcp (experimental)",
-            returns: "ServerCard", ServerCardRoutes.broker),
-        .get("/e/{id}/mcp/server-card", .scope(.registryRead), "Show an app's server card (experimental)",
-            returns: "ServerCard", ServerCardRoutes.app),
-        .get("/.well-known/ai-catalog.json", .scope(.registryRead), "List all server cards (experimental)",
-            returns: "Catalog", ServerCardRoutes.catalog),
     ]
 
     /// The three methods of Streamable HTTP, in every protocol version. The MCP server checks the scopes.
