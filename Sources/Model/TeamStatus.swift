@@ -16,11 +16,12 @@ package struct TeamStatus: Hashable, Sendable, Codable {
     package var hosts: [TeamHostStatus]
     /// The servers of the team's registry.
     package var etcd: [TeamRegistryServer]
-    /// The time since which the list of hosts may be outdated; nil while the registry is reachable.
+    /// The time since which the list of hosts may be outdated; nil while the team registry is reachable.
     package var staleSince: Date?
     /// True if the running broker uses another team or certificate than the saved one.
     package var restartNeeded: Bool
-    /// The reason why this host cannot use the registry of the team, or why other hosts cannot reach it. Nil if there is none.
+    /// The reason why this host cannot use the registry of the team, or why other hosts cannot reach it. Nil if there
+    /// is none.
     package var problem: String?
     /// The next step after `problem`; nil if there is none.
     package var hint: String?
@@ -55,7 +56,7 @@ package struct TeamStatus: Hashable, Sendable, Codable {
 /// A member of the team, as another broker sees it.
 package struct TeamHostStatus: Hashable, Sendable, Codable {
     package enum State: String, Hashable, Sendable, Codable {
-        /// The broker of the host renews its entries in the registry.
+        /// The broker of the host renews its entries in the team registry.
         case online
         case offline
         /// This broker has not started with the team yet.
@@ -74,8 +75,8 @@ package struct TeamHostStatus: Hashable, Sendable, Codable {
 
     /// - Parameters:
     ///   - member: The member.
-    ///   - host: The entry of its broker in the registry; nil if it has none.
-    ///   - isKnown: False if this broker cannot read the registry yet.
+    ///   - host: The entry of its broker in the team registry; nil if it has none.
+    ///   - isKnown: False if this broker cannot read the team registry yet.
     package init(_ member: TeamMember, host: TeamHost?, isKnown: Bool = true) {
         name = member.name
         key = member.key
@@ -142,7 +143,8 @@ package struct EtcdAdministratorSpec: Sendable, Codable {
 
 /// A request for the certificates of an etcd node: the body of `POST /v1/team/certificates`.
 package struct TeamCertificateSpec: Sendable, Codable {
-    /// The common name in the certificates of the nodes of etcd for each other. No host can have it, because it has a dot.
+    /// The common name in the certificates of the nodes of etcd for each other. No host can have it, because it has a
+    /// dot.
     package static let peerName = "etcd.peer"
 
     /// A certificate signing request (PKCS #10), as PEM.

@@ -53,8 +53,8 @@ struct LeaseClaimSynchronizer: Sendable {
         }
     }
 
-    /// Ends the leases of phones whose claims other hosts have replaced. A regular host does so only if the registry has
-    /// deleted the claim of this host.
+    /// Ends the leases of phones whose claims other hosts have replaced. A regular host does so only if the team
+    /// registry has deleted the claim of this host.
     private func endLeases(claimedBy foreign: [LeaseTarget: TeamClaim]) {
         let held = leases.update { table, _ in Set((table.claims?.held ?? [:]).keys) }
         for target in held where target.device != nil {

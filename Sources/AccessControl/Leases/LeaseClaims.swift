@@ -1,10 +1,12 @@
 package import FoundationEssentials
 package import Model
 
-/// The claims behind the leases of this host in a team: entries of the team's registry, at most one for each phone or endpoint.
+/// The claims behind the leases of this host in a team: entries of the team's registry, at most one for each phone or
+/// endpoint.
 ///
 /// Several hosts may reach one phone. The host that creates the claim of the phone first may lease the phone. The other
-/// hosts see the claim and refuse all clients meanwhile. A claim gives its host nothing else, so a forged one only refuses.
+/// hosts see the claim and refuse all clients meanwhile. A claim gives its host nothing else, so a forged one only
+/// refuses.
 package protocol LeaseClaims: Sendable {
     /// The claims of the other hosts, by target. Read for each changing call and each connection, so it must be fast.
     var foreignClaims: [LeaseTarget: TeamClaim] { get }
@@ -143,7 +145,7 @@ extension LeaseConflict {
         "your lease l\(number) ended at \(JSONCoding.text(of: date)), because \(reason); ask for the lease again, or give it up"
     }
 
-    /// The reason for the end of leases whose claims the registry may have deleted.
+    /// The reason for the end of leases whose claims the team registry may have deleted.
     package static let lostRegistry = "the host lost its connection to the registry of the team"
 }
 

@@ -6,7 +6,8 @@ extension LeaseService {
     /// Reports that the claims of other hosts have changed, or that the registry of the team is reachable again.
     package func claimsChanged() { claimWakeUps.continuation.yield() }
 
-    /// Ends the leases of phones whose claims the registry may have deleted, because another host may claim them now.
+    /// Ends the leases of phones whose claims the team registry may have deleted, because another host may claim them
+    /// now.
     ///
     /// - Parameters:
     ///   - targets: The targets of the claims.

@@ -2,15 +2,15 @@ import Model
 
 /// The claims of this host, in a team.
 struct HeldClaims: Sendable {
-    /// The claims in the registry, with their content.
+    /// The claims in the team registry, with their content.
     fileprivate(set) var held: [LeaseTarget: LeaseClaim] = [:]
-    /// The targets whose claims must be deleted from the registry, or acquired again.
+    /// The targets whose claims must be deleted from the team registry, or acquired again.
     fileprivate var obsolete: Set<LeaseTarget> = []
     /// Grows when claims are lost. The result of an older step is outdated.
     fileprivate(set) var generation: UInt64 = 0
 }
 
-/// A change of the registry that brings it closer to the leases.
+/// A change of the team registry that brings it closer to the leases.
 enum LeaseClaimStep: Hashable, Sendable {
     case acquire(LeaseClaim)
     case release(LeaseTarget)
@@ -18,8 +18,8 @@ enum LeaseClaimStep: Hashable, Sendable {
 
 /// The claims of leases in a team (`LeaseClaims`).
 ///
-/// A lease of a phone is pending until this host holds the claim of the phone. A lease that gets a phone later, through a
-/// link, is not delayed. Claims of endpoints only show the lease to other hosts.
+/// A lease of a phone is pending until this host holds the claim of the phone. A lease that gets a phone later, through
+/// a link, is not delayed. Claims of endpoints only show the lease to other hosts.
 extension LeaseTable {
     /// The claims that the leases need, held and pending. Empty without a team.
     var neededClaims: [LeaseTarget: LeaseClaim] {
@@ -38,7 +38,7 @@ extension LeaseTable {
         }
     }
 
-    /// Returns the next changes of the registry, at most one for each target.
+    /// Returns the next changes of the team registry, at most one for each target.
     mutating func nextClaimSteps() -> [LeaseClaimStep] {
         guard var claims else { return [] }
         let needed = neededClaims
@@ -54,7 +54,7 @@ extension LeaseTable {
             + needed.values.filter { claims.held[$0.target] != $0 }.map(LeaseClaimStep.acquire)
     }
 
-    /// Reports that the registry has a claim of this host. Grants the pending lease that needs no other claim.
+    /// Reports that the team registry has a claim of this host. Grants the pending lease that needs no other claim.
     ///
     /// - Parameters:
     ///   - claim: The claim.

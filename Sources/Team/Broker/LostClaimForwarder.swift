@@ -1,7 +1,7 @@
 import AccessControl
 import ServiceLifecycle
 
-/// Ends the leases whose claims the registry may have deleted.
+/// Ends the leases whose claims the team registry may have deleted.
 struct LostClaimForwarder: Service {
     let claims: TeamClaims
     let leases: LeaseService
@@ -9,7 +9,8 @@ struct LostClaimForwarder: Service {
     func run() async throws {
         for await targets in claims.ends.cancelOnGracefulShutdown() {
             leases.endClaimed(targets, because: LeaseConflict.lostRegistry)
-            // The registry has the entries until the end of its lease. They are deleted only after the leases here.
+            // The team registry has the entries until the end of its lease. They are deleted only after the leases
+            // here.
             for target in targets { claims.check(target) }
         }
     }

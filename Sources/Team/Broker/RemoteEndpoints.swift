@@ -25,8 +25,8 @@ package final class RemoteEndpoints: Sendable {
 
     /// Applies changes of the team's registry. Changes of this host are ignored, because its own list is newer.
     ///
-    /// Every change gets a revision and an event. An endpoint above the limit is counted in `refusals`, and listed as soon
-    /// as there is room.
+    /// Every change gets a revision and an event. An endpoint above the limit is counted in `refusals`, and listed as
+    /// soon as there is room.
     package func apply(_ changes: [RemoteEndpointChange]) {
         state.withLock { state in
             let others = hosts.others
@@ -38,8 +38,8 @@ package final class RemoteEndpoints: Sendable {
         }
     }
 
-    /// Sets the other hosts of the team, with their states. The endpoints of a host that is missing here stay listed until
-    /// `apply` removes them.
+    /// Sets the other hosts of the team, with their states. The endpoints of a host that is missing here stay listed
+    /// until `apply` removes them.
     ///
     /// A change is one event of `ListedHosts.lists`, and no event of the endpoints. It has a revision, so that a client
     /// that waits for one gets the list again.
@@ -89,7 +89,7 @@ package struct TeamEndpoints: EndpointListing {
     package func changes(
         after revision: UInt64?
     ) async -> (start: EndpointSubscriptionStart, changes: AsyncStream<EndpointChange>) {
-        // The registry reports each change to the log before the next one, so both lists have the same changes.
+        // The team registry reports each change to the log before the next one, so both lists have the same changes.
         await local.read { [remote] in remote.changes(after: revision, with: $0) }
     }
 }

@@ -42,7 +42,8 @@ struct TeamEntryPublisher: Service {
     /// - Parameter known: The IDs of the published endpoints.
     func publishEndpoints(known: Set<EndpointID>) async {
         var known = known
-        // The registry ends the stream of a slow subscriber. The new list lacks endpoints that were removed meanwhile.
+        // The team registry ends the stream of a slow subscriber. The new list lacks endpoints that were removed
+        // meanwhile.
         while !Task.isCancelled {
             let (endpoints, changes) = await registry.changes()
             let listed = Set(endpoints.map(\.id))

@@ -72,8 +72,8 @@ package struct TeamLeases: LeaseAuthority {
 
     /// Returns the lease of an endpoint.
     ///
-    /// Without a claim, the host of the endpoint is asked. It leases endpoints without a phone also while the registry is
-    /// unreachable.
+    /// Without a claim, the host of the endpoint is asked. It leases endpoints without a phone also while the team
+    /// registry is unreachable.
     package func lease(of endpoint: Endpoint, for principal: Principal) async throws -> Lease? {
         guard endpoint.lease == nil, let host = endpoint.id.host else { return endpoint.lease }
         return try await list(of: endpoint.id.onItsHost, on: host, for: principal).first

@@ -45,7 +45,8 @@ struct TeamPlanner: TargetPlanner {
         )
     }
 
-    /// Throws unless the endpoint is listed and online. What the registry says of a host that is stale is not trusted.
+    /// Throws unless the endpoint is listed and online. What the team registry says of a host that is stale is not
+    /// trusted.
     private func checkReachable(_ id: EndpointID, on host: HostName) async throws(DialError) {
         guard brokers.members[host] != nil else {
             throw DialError(.forbidden, "the host \(host) was removed from the team, or never belonged to it")
@@ -101,7 +102,8 @@ struct CallerDirectory: Sendable {
 }
 
 extension TeamWatcher {
-    /// Returns the hosts that reach a phone: the one that leases the phone, then the others in the order of their routes.
+    /// Returns the hosts that reach a phone: the one that leases the phone, then the others in the order of their
+    /// routes.
     fileprivate func hosts(of udid: UDID) -> [HostName] {
         let leasing = claim(of: .device(udid))?.host
         var hosts: [HostName] = []

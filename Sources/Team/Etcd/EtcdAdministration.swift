@@ -22,7 +22,8 @@ package struct EtcdAdministration: Sendable {
         _ = try await client.call(.enableAuthentication, EtcdAuthEnableRequest())
     }
 
-    /// Creates the user and the role of a host. The host may read the registry and write its own entries and claims.
+    /// Creates the user and the role of a host. The host may read the team registry and write its own entries and
+    /// claims.
     ///
     /// The role comes first. It marks the user as one that Patchbay created.
     ///

@@ -43,7 +43,7 @@ package enum HostError: Error, Hashable, Sendable {
     case responseLost(HostName)
     /// The broker may have executed the request, and sent nothing for this number of seconds.
     case silent(HostName, seconds: Int)
-    /// The entries of the host in the registry ended during the request. The broker may have executed the request.
+    /// The entries of the host in the team registry ended during the request. The broker may have executed the request.
     case wentOffline(HostName)
     /// The grant of the client names too many endpoints or tools for a request to another host.
     case callerTooLarge(HostName)

@@ -72,7 +72,7 @@ struct HostAdmission: Sendable {
         }
     }
 
-    /// Issues the certificate of a new host, and adds the host to the registry.
+    /// Issues the certificate of a new host, and adds the host to the team registry.
     ///
     /// A host with the same name and the same key is admitted again, because its first response may have been lost.
     private func admission(_ spec: TeamMemberSpec, _ membership: TeamMembership) async throws -> TeamAdmission {
@@ -120,6 +120,7 @@ struct HostAdmission: Sendable {
 }
 
 extension TeamError {
-    /// True for an error of the write that admits a host, and of what follows: the registry may have made the write.
+    /// True for an error of the write that admits a host, and of what follows: the team registry may have made the
+    /// write.
     fileprivate var mayFollowAdmission: Bool { if case .store = self { true } else { false } }
 }

@@ -14,7 +14,7 @@ struct HostRemoval: Sendable {
         unfinished = StateFile("removals", in: team.folder.path, logger: team.logger)
     }
 
-    /// Removes the entries and the user of a host from the registry. A later call completes one that failed.
+    /// Removes the entries and the user of a host from the team registry. A later call completes one that failed.
     ///
     /// - Parameters:
     ///   - host: The host.

@@ -13,7 +13,7 @@ package struct LocalTeam: Sendable {
     /// - Parameters:
     ///   - folder: The folder of the team.
     ///   - settings: The settings of this host.
-    ///   - connector: Connects to the registry.
+    ///   - connector: Connects to the team registry.
     ///   - logger: The operator's log.
     package init(
         _ folder: TeamFolder,
@@ -89,7 +89,7 @@ package struct LocalTeam: Sendable {
         return (identity, try await members(), try connector.store(connection))
     }
 
-    /// Returns the registry with the permissions of etcd's administrator, which is `spec` or the saved one.
+    /// Returns the team registry with the permissions of etcd's administrator, which is `spec` or the saved one.
     func administration(
         _ membership: TeamMembership,
         _ authority: CertificateAuthority,

@@ -16,7 +16,7 @@ extension Problem {
         do { return try await check() } catch { return Problem(ofTeam: error) ?? Problem(.unavailable, "\(error)") }
     }
 
-    /// Returns the next step after an error of the registry.
+    /// Returns the next step after an error of the team registry.
     static func hint(after error: TeamError) -> String {
         guard case .store(.unreachable) = error else { return "patchbay team" }
         return "check that etcd runs on its servers, which `patchbay team` lists"

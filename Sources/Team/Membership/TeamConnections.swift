@@ -9,7 +9,7 @@ struct TeamConnections: Sendable {
     let folder: TeamFolder
     let settings: TeamHostSettings
 
-    /// The connection of this host to the registry; nil before it has a certificate.
+    /// The connection of this host to the team registry; nil before it has a certificate.
     func own(_ membership: TeamMembership) throws -> TeamRegistryConnection? {
         guard let identity = try folder.identity.load() else { return nil }
         return TeamRegistryConnection(

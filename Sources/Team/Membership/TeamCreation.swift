@@ -12,7 +12,7 @@ struct TeamCreation: Sendable {
 
     /// Creates the files and the registry of a team, or completes an earlier call.
     ///
-    /// - Returns: The reason why the registry is not ready; nil after success. A later call tries again.
+    /// - Returns: The reason why the team registry is not ready; nil after success. A later call tries again.
     /// - Throws: `Problem`, `TeamError`, `TeamStoreError.userExists`, also for a registry of another team.
     func run(_ spec: TeamSpec) async throws -> String? {
         let membership = try await newMembership(spec)
@@ -132,10 +132,10 @@ struct TeamCreation: Sendable {
         try team.folder.etcd.save(EtcdClientCertificate(certificate: certificate.pem, key: key.pem))
     }
 
-    /// Creates the users, the permissions and the first entries of the registry.
+    /// Creates the users, the permissions and the first entries of the team registry.
     ///
-    /// - Returns: The reason why the registry does not answer; nil after success. The files are kept, and a later call tries
-    ///   again.
+    /// - Returns: The reason why the team registry does not answer; nil after success. The files are kept, and a later
+    ///   call tries again.
     /// - Throws: `Problem`, `TeamError`, `TeamStoreError.userExists` for what a later call would meet again.
     private func prepareRegistry(
         _ membership: TeamMembership,
@@ -170,7 +170,7 @@ struct TeamCreation: Sendable {
         return "\(error)"
     }
 
-    /// Checks that the registry has no members of another authority, which uses the same name of the team.
+    /// Checks that the team registry has no members of another authority, which uses the same name of the team.
     ///
     /// The entry of this host may have a replaced key, for example in a backup of etcd. Without that entry, this host
     /// must know all members: another team has at least its own authority.

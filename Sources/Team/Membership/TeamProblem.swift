@@ -2,13 +2,13 @@ package import Model
 
 /// The problems of a running team, with their next steps.
 extension TeamSetup.Running {
-    /// Checks whether this host can use the registry, and other hosts can reach it.
+    /// Checks whether this host can use the team registry, and other hosts can reach it.
     ///
     /// - Parameter members: The saved members.
     /// - Returns: The problem; nil if there is none.
     func problem(members: TeamMembers) -> Problem? {
         let (host, isAuthority) = (membership.host, membership.isAuthority)
-        // Without any member, the registry has lost its entries.
+        // Without any member, the team registry has lost its entries.
         if !members.all.isEmpty, !members.accepts(host, key: key) {
             let hint = isAuthority ? membership.initCommand : "patchbay team leave"
             return Problem(.conflict, "\(host) was removed from the team", hint: hint)
@@ -45,7 +45,7 @@ extension TeamSetup {
 }
 
 extension TeamMembership {
-    /// The command that repairs the registry, on the authority.
+    /// The command that repairs the team registry, on the authority.
     var initCommand: String { Self.initCommand(team) }
 
     static func initCommand(_ team: SanitizedText) -> String { "patchbay team init \(team.text.shellQuoted)" }

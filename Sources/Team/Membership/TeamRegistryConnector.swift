@@ -24,12 +24,13 @@ extension TeamRegistryConnection {
     }
 }
 
-/// The users, permissions and entries of the registry, with the permissions of etcd's administrator.
+/// The users, permissions and entries of the team registry, with the permissions of etcd's administrator.
 package protocol TeamRegistryAdministration: Sendable {
-    /// The entries of the registry.
+    /// The entries of the team registry.
     var store: any TeamStore { get }
 
-    /// Creates the administrator as a user, and turns on the check of permissions. Does nothing if that was done before.
+    /// Creates the administrator as a user, and turns on the check of permissions. Does nothing if that was done
+    /// before.
     func prepare() async throws(TeamStoreError)
 
     /// Creates the user and the role of a host. Does nothing if they exist.
@@ -44,14 +45,15 @@ package protocol TeamRegistryAdministration: Sendable {
     func removeHost(_ host: HostName) async throws(TeamStoreError) -> Bool
 }
 
-/// Connects to the registry.
+/// Connects to the team registry.
 package protocol TeamRegistryConnector: Sendable {
-    /// Returns the registry with the permissions of the administrator. Its connections close with the last reference.
+    /// Returns the team registry with the permissions of the administrator. Its connections close with the last
+    /// reference.
     func administration(
         _ connection: TeamRegistryConnection
     ) throws(TeamStoreError) -> any TeamRegistryAdministration
 
-    /// Returns the registry with the permissions of a host. Its connections close with the last reference.
+    /// Returns the team registry with the permissions of a host. Its connections close with the last reference.
     func store(_ connection: TeamRegistryConnection) throws(TeamStoreError) -> any TeamStore
 
     /// Asks each server whether it answers.

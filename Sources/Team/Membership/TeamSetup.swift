@@ -16,7 +16,7 @@ package actor TeamSetup {
         /// The entry of this host.
         let own: @Sendable () -> TeamHost
         var listenerError = TeamListenerError()
-        /// The servers of the registry with their problems at the last question.
+        /// The servers of the team registry with their problems at the last question.
         var servers: @Sendable () -> [TeamRegistryServer] = { [] }
     }
 
@@ -38,7 +38,7 @@ package actor TeamSetup {
         admission = HostAdmission(to: team, running: running)
     }
 
-    /// The servers of the registry, as far as the running team knows them.
+    /// The servers of the team registry, as far as the running team knows them.
     var registryServers: [TeamRegistryServer] { running?.servers() ?? [] }
 
     /// The problem of the running team, or of a broker that started without the saved team.
@@ -139,7 +139,7 @@ extension TeamSetup {
             status.hint =
                 "append ca.pem of \(files) to the file of etcd's --trusted-ca-file, restart etcd, then run \(command)"
         } else {
-            // The registry has just answered. The watcher reads it again within 2 s.
+            // The team registry has just answered. The watcher reads it again within 2 s.
             status.staleSince = nil
         }
         return status
@@ -199,7 +199,7 @@ extension TeamSetup {
     ///
     /// - Parameters:
     ///   - membership: The membership of this host.
-    ///   - listed: The members in the registry. The saved ones may lack a host that has just joined.
+    ///   - listed: The members in the team registry. The saved ones may lack a host that has just joined.
     /// - Throws: `Problem` with the other hosts.
     private func checkAlone(_ membership: TeamMembership, _ listed: [TeamMember]) async throws {
         let members = try await team.members().all + listed
@@ -214,10 +214,10 @@ extension TeamSetup {
         }
     }
 
-    /// Returns the registry and its members, if it answers and has this team.
+    /// Returns the team registry and its members, if it answers and has this team.
     ///
-    /// Without an answer the entries stay, and are of no use without the certificate authority. A registry with members of
-    /// another authority stays as it is.
+    /// Without an answer the entries stay, and are of no use without the certificate authority. A registry with members
+    /// of another authority stays as it is.
     private func registry(
         _ membership: TeamMembership
     ) async throws -> (administration: any TeamRegistryAdministration, members: [TeamMember])? {

@@ -1,4 +1,4 @@
-/// The difference between the entries that a host wants in the registry and those that the registry has.
+/// The difference between the entries that a host wants in the team registry and those that it has.
 ///
 /// One write runs at a time: each result of `nextWrites()` is followed by `acknowledge(_:)` or `fail(_:)`.
 struct PublicationTable: Sendable {
@@ -25,14 +25,15 @@ struct PublicationTable: Sendable {
         enqueue(key)
     }
 
-    /// Begins a publication with a new session lease: every wanted key is written, and every other existing key is deleted.
+    /// Begins a publication with a new session lease: every wanted key is written, and every other existing key is
+    /// deleted.
     mutating func begin(with sessionLease: SessionLease, existing keys: [String]) {
         self.sessionLease = sessionLease
         stored = Dictionary(keys.map { ($0, .unknown) }, uniquingKeysWith: { first, _ in first })
         for key in wanted.keys.sorted() + keys { enqueue(key) }
     }
 
-    /// Returns the next writes, at most `TeamStoreWrite.limit`; nil if the registry has everything.
+    /// Returns the next writes, at most `TeamStoreWrite.limit`; nil if the team registry has everything.
     mutating func nextWrites() -> [TeamStoreWrite]? {
         guard let sessionLease else { return nil }
         var writes: [TeamStoreWrite] = []

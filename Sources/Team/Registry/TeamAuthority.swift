@@ -6,7 +6,7 @@ package struct TeamAuthority: Sendable {
 
     package init(store: any TeamStore) { self.store = store }
 
-    /// Creates the registry of a team. Does nothing if the registry is already of this team.
+    /// Creates the registry of a team. Does nothing if the team registry is already of this team.
     ///
     /// - Throws: `TeamError.wrongTeam`, `.newerSchema`, `.store`.
     package func create(_ team: SanitizedText) async throws(TeamError) {
@@ -45,8 +45,8 @@ package struct TeamAuthority: Sendable {
         _ = try await write([member] + TeamStoreWrite.deletion(of: host), if: nil)
     }
 
-    /// Deletes the claims of a removed host, those of hosts that do not run, and unreadable ones. Deletes all claims if they
-    /// are too large to list.
+    /// Deletes the claims of a removed host, those of hosts that do not run, and unreadable ones. Deletes all claims if
+    /// they are too large to list.
     ///
     /// The removed host may have written claims in the name of any host. A running host deletes those in its own name.
     ///

@@ -1,6 +1,6 @@
 import Model
 
-/// A claim in the registry, with a number that makes the values of two attempts different.
+/// A claim in the team registry, with a number that makes the values of two attempts different.
 struct TeamClaimEntry: Encodable {
     private enum Keys: String, CodingKey { case attempt }
 

@@ -8,17 +8,17 @@ import SystemIO
 
 /// The claims in the registry of the team: those behind the leases of this host, and those of the other hosts.
 ///
-/// A claim is created only if the registry has none for the target. It belongs to the session lease. When that may
+/// A claim is created only if the team registry has none for the target. It belongs to the session lease. When that may
 /// have ended, all claims end here at once, because another host may get them one second later.
 package final class TeamClaims: LeaseClaims, Service {
     private struct Held {
         var value: [UInt8]
-        /// The values that the registry may have instead, after replacements without an answer.
+        /// The values that the team registry may have instead, after replacements without an answer.
         var otherValues: [[UInt8]] = []
         let sessionLease: SessionLease
     }
 
-    /// The targets are those of the registry, where an endpoint has a host.
+    /// The targets are those of the team registry, where an endpoint has a host.
     private struct State {
         var foreign: [LeaseTarget: TeamClaim] = [:]
         var held: [LeaseTarget: Held] = [:]
@@ -45,7 +45,7 @@ package final class TeamClaims: LeaseClaims, Service {
 
     /// - Parameters:
     ///   - host: The name of this host.
-    ///   - session: The session of the claims, in the registry that gets them.
+    ///   - session: The session of the claims, in the team registry that gets them.
     init(host: HostName, session: TeamSession) {
         self.host = host
         self.session = session
@@ -93,7 +93,7 @@ package final class TeamClaims: LeaseClaims, Service {
         if state.withLock({ $0.held.removeValue(forKey: target) }) != nil { check(target) }
     }
 
-    /// Records the claim of a target in the registry, of any host; nil for none.
+    /// Records the claim of a target in the team registry, of any host; nil for none.
     ///
     /// - Returns: False if the claims of the other hosts have not changed.
     func record(_ claim: TeamClaim?, of target: LeaseTarget) -> Bool {
@@ -166,7 +166,7 @@ extension TeamClaims {
         return false
     }
 
-    /// Writes a claim if the registry has none for the target.
+    /// Writes a claim if the team registry has none for the target.
     ///
     /// - Returns: The claim of another host that the target has; nil if the claim was written.
     private func create(
@@ -282,7 +282,7 @@ extension TeamClaims {
 }
 
 extension LeaseTarget {
-    /// The target with the host of an endpoint, as in the registry.
+    /// The target with the host of an endpoint, as in the team registry.
     fileprivate func on(_ host: HostName) -> LeaseTarget {
         if case .endpoint(let id) = self, id.host == nil { .endpoint(id.on(host)) } else { self }
     }

@@ -3,9 +3,9 @@ package import SystemIO
 
 /// An error of the team.
 package enum TeamError: Error, Hashable, Sendable {
-    /// The registry belongs to another team, or to none.
+    /// The team registry belongs to another team, or to none.
     case wrongTeam(expected: SanitizedText, found: SanitizedText?)
-    /// The registry was written by a later version of Patchbay.
+    /// The team registry was written by a later version of Patchbay.
     case newerSchema(Int)
     /// Another host of the team has the name.
     case nameTaken(HostName)

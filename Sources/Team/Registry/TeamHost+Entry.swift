@@ -1,6 +1,6 @@
 import Model
 
-/// The entry of a host in the registry.
+/// The entry of a host in the team registry.
 extension TeamHost {
     /// The maximum number of addresses. Further ones are not published, and other hosts ignore them.
     static let addressLimit = 16

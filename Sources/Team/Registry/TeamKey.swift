@@ -5,7 +5,7 @@ package import Model
 ///
 /// The host is the first part of a key with a session lease, because etcd grants permissions by ranges of keys.
 package enum TeamKey: Hashable, Sendable {
-    /// The name of the team and the schema of the registry (`TeamMeta`). Written once.
+    /// The name of the team and the schema of the team registry (`TeamMeta`). Written once.
     case meta
     /// A `TeamMember`, written by the authority only.
     case member(HostName)

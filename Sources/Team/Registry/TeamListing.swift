@@ -1,6 +1,7 @@
 import Model
 
-/// Lists the registry of a team in parts. A host can write so much that its part cannot be listed, which hides no other.
+/// Lists the registry of a team in parts. A host can write so much that its part cannot be listed, which hides no
+/// other.
 struct TeamListing {
     /// The prefixes of the parts that the last list lacks.
     private(set) var missing: Set<String> = []
@@ -43,10 +44,10 @@ struct TeamListing {
 }
 
 extension TeamStore {
-    /// Lists a part of the registry.
+    /// Lists a part of the team registry.
     ///
-    /// A part that is much too large leads to no answer in time, as a slow server does. It therefore counts as too large
-    /// if the store answers another request after each attempt.
+    /// A part that is much too large leads to no answer in time, as a slow server does. It therefore counts as too
+    /// large if the store answers another request after each attempt.
     ///
     /// - Returns: The entries; nil if they are more than one answer can have.
     /// - Throws: `TeamStoreError` if nothing else can be listed either.

@@ -3,10 +3,10 @@ package import Model
 import Synchronization
 import SystemIO
 
-/// The members of the team that this host accepts: the last known list of the registry, without removed keys.
+/// The members of the team that this host accepts: the last known list of the team registry, without removed keys.
 ///
-/// The list and the removed keys are also in the file `members.json`. A removed host thus stays removed when the registry
-/// is unreachable, and when its entry returns. A host that joins again has a new key.
+/// The list and the removed keys are also in the file `members.json`. A removed host thus stays removed when the team
+/// registry is unreachable, and when its entry returns. A host that joins again has a new key.
 package final class TeamMembers: Sendable {
     private struct State: Equatable {
         var members: [HostName: TeamMember]
@@ -85,7 +85,7 @@ package final class TeamMembers: Sendable {
     /// Replaces the list with that of a join, except for members with a removed key. Returns after the file is on disk.
     ///
     /// The authority's list may be older than the saved one. So a saved member that the list lacks is not removed: its
-    /// key is accepted again when the registry has it.
+    /// key is accepted again when the team registry has it.
     ///
     /// - Parameters:
     ///   - list: The list of the authority.

@@ -70,7 +70,7 @@ package struct TeamMeta: Hashable, Sendable, Codable {
         self.team = team
     }
 
-    /// Checks that the registry belongs to a team.
+    /// Checks that the team registry belongs to a team.
     ///
     /// - Throws: `TeamError.wrongTeam`, `.newerSchema`.
     static func check(_ meta: TeamMeta?, isOf team: SanitizedText) throws(TeamError) {

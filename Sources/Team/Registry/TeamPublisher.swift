@@ -6,8 +6,8 @@ import SystemIO
 
 /// Publishes the endpoints and phones of this host in the registry of the team.
 ///
-/// A change is written at once, together with the changes that arrive during a running write. Nothing is written without
-/// a change. A new session lease writes everything again.
+/// A change is written at once, together with the changes that arrive during a running write. Nothing is written
+/// without a change. A new session lease writes everything again.
 package final class TeamPublisher: Service {
     private struct State {
         var table = PublicationTable()
@@ -23,7 +23,7 @@ package final class TeamPublisher: Service {
 
     /// - Parameters:
     ///   - host: The name of this host.
-    ///   - session: The session of the entries, in the registry that gets them.
+    ///   - session: The session of the entries, in the team registry that gets them.
     package init(host: HostName, session: TeamSession) {
         self.host = host
         self.session = session
@@ -100,7 +100,7 @@ package final class TeamPublisher: Service {
         }
     }
 
-    /// Writes until the registry has everything, or until there is no session lease.
+    /// Writes until the team registry has everything, or until there is no session lease.
     private func publish() async {
         var backoff = Backoff(from: .milliseconds(100), to: .seconds(2))
         var isFailing = false

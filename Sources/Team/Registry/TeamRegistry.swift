@@ -14,7 +14,7 @@ package struct TeamRegistry: Service {
 
     /// - Parameters:
     ///   - membership: The team and the name of this host.
-    ///   - store: The registry.
+    ///   - store: The team registry.
     ///   - members: The saved members.
     ///   - clock: The clock of session leases and pauses. It must run on while the system is suspended.
     ///   - now: Returns the time of the wall clock.

@@ -7,8 +7,9 @@ import SystemIO
 
 /// This broker's session in the registry of the team: a session lease, with which all entries of the broker end.
 ///
-/// The session lease is renewed every 3 seconds. The broker treats it as lost 9 seconds after the last successful renewal, one
-/// second before the registry may end it. By then this host has ended its claims, and another host may get them.
+/// The session lease is renewed every 3 seconds. The broker treats it as lost 9 seconds after the last successful
+/// renewal, one second before the team registry may end it. By then this host has ended its claims, and another host
+/// may get them.
 package final class TeamSession: Service {
     package enum State: Hashable, Sendable {
         case held(SessionLease)
@@ -20,7 +21,7 @@ package final class TeamSession: Service {
     package static let timeToLive = Duration.seconds(10)
     /// The time between two renewals.
     package static let renewalInterval = Duration.seconds(3)
-    /// The time between the local end of a session lease and its end in the registry.
+    /// The time between the local end of a session lease and its end in the team registry.
     package static let safetyMargin = Duration.seconds(1)
     /// The longest sleep before the local end is checked: timers of Linux stand still while the system is suspended.
     private static let longestSleep = Duration.seconds(1)
@@ -46,7 +47,7 @@ package final class TeamSession: Service {
     let logger: Logger
 
     /// - Parameters:
-    ///   - store: The registry.
+    ///   - store: The team registry.
     ///   - clock: The clock of the session lease. It must run on while the system is suspended.
     ///   - now: Returns the time of the wall clock, for generations.
     ///   - logger: The logger.
@@ -69,7 +70,7 @@ package final class TeamSession: Service {
         return progress.withLock { $0.deadline > elapsed ? $0.sessionLease : nil }
     }
 
-    /// The last failure of the registry; nil while a session lease is held and renewed.
+    /// The last failure of the team registry; nil while a session lease is held and renewed.
     package var failure: TeamStoreError? { progress.withLock { $0.failure } }
 
     /// The state now, and each later state. A slow reader gets only the newest state.
@@ -77,7 +78,7 @@ package final class TeamSession: Service {
         progress.withLock { states.subscribe(startingWith: $0.sessionLease.map { .held($0) } ?? .absent) }
     }
 
-    /// Ends the session lease on this host after the registry refused a write with it.
+    /// Ends the session lease on this host after the team registry refused a write with it.
     package func reportEnd(of sessionLease: SessionLease) {
         progress.withLock { if $0.sessionLease == sessionLease { $0.endReport?.yield() } }
     }
@@ -111,7 +112,7 @@ package final class TeamSession: Service {
     private static var backoff: Backoff { Backoff(from: .milliseconds(200), to: .seconds(2)) }
 
     private func grantSessionLease() async -> SessionLease? {
-        // The registry counts from a later time than this.
+        // The team registry counts from a later time than this.
         let start = timer.elapsed
         do {
             let id = try await store.grantSessionLease(timeToLive: Self.timeToLive)

@@ -10,7 +10,7 @@ package struct TeamSnapshot: Hashable, Sendable {
     package private(set) var claims: [LeaseTarget: TeamClaim] = [:]
     /// The time since which all other values may be outdated. Nil while they are current.
     package private(set) var staleSince: Date?
-    /// The last failure to read the registry; nil while it is followed.
+    /// The last failure to read the team registry; nil while it is followed.
     package internal(set) var failure: TeamError?
     /// The entries that this version of Patchbay cannot read.
     package internal(set) var unreadableKeys: Set<TeamKey> = []

@@ -2,7 +2,7 @@ import AccessControl
 package import FoundationEssentials
 package import Model
 
-/// The entries of the registry as this host has last seen them, and the events that follow from their changes.
+/// The entries of the team registry as this host has last seen them, and the events that follow from their changes.
 ///
 /// Values of endpoints are kept as bytes, and decoded only for an event. So a list with 10,000 known endpoints is
 /// compared in milliseconds, and every endpoint is in memory only once.

@@ -8,8 +8,8 @@ import SystemIO
 
 /// Follows the registry of the team: a list, then every change.
 ///
-/// While the registry is unreachable, the last known entries stay and are marked as stale. Each recovery begins with a new
-/// list, of which only the differences are reported.
+/// While the team registry is unreachable, the last known entries stay and are marked as stale. Each recovery begins
+/// with a new list, of which only the differences are reported.
 package final class TeamWatcher: Service {
     /// All events since `init`, for a single consumer; ends with `run()`. The buffer is unbounded.
     package let events: AsyncStream<TeamEvent>
@@ -31,7 +31,7 @@ package final class TeamWatcher: Service {
     /// - Parameters:
     ///   - host: The name of this host.
     ///   - team: The name of the team. The registry of another team is not used.
-    ///   - store: The registry.
+    ///   - store: The team registry.
     ///   - members: Receives the members of each list and of each change.
     ///   - clock: The clock of the pauses after failures.
     ///   - now: Returns the time of the wall clock.
@@ -71,7 +71,7 @@ package final class TeamWatcher: Service {
     /// The time since which the entries of other hosts may be outdated. Nil while they are current.
     package var staleSince: Date? { current.withLock { $0.staleSince } }
 
-    /// Follows the registry until the service group shuts down.
+    /// Follows the team registry until the service group shuts down.
     package func run() async throws {
         await cancelWhenGracefulShutdown { await self.follow() }
         continuation.finish()
@@ -118,7 +118,7 @@ package final class TeamWatcher: Service {
         }
     }
 
-    /// Lists the registry, and reports the differences.
+    /// Lists the team registry, and reports the differences.
     ///
     /// - Returns: The revision of the list.
     private func list(_ listing: inout TeamListing, into view: inout TeamView) async throws -> Int64 {
