@@ -133,7 +133,7 @@ package struct RunningTeam: Sendable {
     ) -> [any Service] {
         [
             registry,
-            TeamEventForwarder(
+            TeamEventConsumer(
                 watcher: registry.watcher,
                 endpoints: remote,
                 devices: devices,
@@ -148,7 +148,7 @@ package struct RunningTeam: Sendable {
                 attachedDevices: attachedDevices,
                 host: { own }
             ),
-            LostClaimForwarder(claims: claims, leases: leases),
+            LostClaimConsumer(claims: claims, leases: leases),
             monitor,
             MemberRemovalHandler(
                 members: registry.members,

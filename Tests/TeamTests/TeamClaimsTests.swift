@@ -388,7 +388,7 @@ import Testing
                 let lease = try await leases.take(phone, for: .broker, seconds: 60)
                 leases.endCall(try leases.beginCall(of: phone, by: Principal.broker.leaseHolder))
 
-                // No `LostClaimForwarder` runs, so the end of the claim is never reported.
+                // No `LostClaimConsumer` runs, so the end of the claim is never reported.
                 clock.advance(by: .seconds(9))
 
                 let error = #expect(throws: AccessError.self) {

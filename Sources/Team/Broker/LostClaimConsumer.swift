@@ -2,7 +2,7 @@ import AccessControl
 import ServiceLifecycle
 
 /// Ends the leases whose claims the team registry may have deleted.
-struct LostClaimForwarder: Service {
+struct LostClaimConsumer: Service {
     let claims: TeamClaims
     let leases: LeaseService
 

@@ -5,7 +5,7 @@ import Registry
 import ServiceLifecycle
 
 /// Passes the entries of other hosts on to the lists of this broker, and their claims to its leases.
-struct TeamEventForwarder: Service {
+struct TeamEventConsumer: Service {
     let watcher: TeamWatcher
     let endpoints: RemoteEndpoints
     let devices: TeamDevices
