@@ -25,7 +25,7 @@ package struct Profile: Hashable, Sendable {
     package let functions: FunctionListTemplate?
     let recognition: [RecognitionStep]
     let identity: IdentitySource
-    let session: SessionSpec?
+    let session: ProfileSessionSpec?
     /// The place of the message in the JSON of an error response.
     let errorPointer: JSONPointer?
     /// The paths without placeholders. An argument in a path must not lead to one of them.

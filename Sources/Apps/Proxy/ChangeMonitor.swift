@@ -30,7 +30,7 @@ final class ChangeMonitor: Sendable {
 
     /// Handles what the sessions report, until the task is cancelled.
     func run() async {
-        await context.sessionEvents.handleEach { event in
+        await context.upstreamSessionEvents.handleEach { event in
             switch event {
             case .change(let change, let id): handle(change, from: id)
             case .connection(let id): refreshIfDue(id)

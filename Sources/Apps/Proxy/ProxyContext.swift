@@ -19,7 +19,7 @@ final class ProxyContext: Sendable {
     /// Notifies of changes that apps announce and of changed lists.
     let changeNotifier = EndpointNotifier<ServerChange>()
     /// The reports of the sessions, which `ChangeMonitor` handles.
-    let sessionEvents = SessionEvents()
+    let upstreamSessionEvents = UpstreamSessionEvents()
 
     init(
         registry: EndpointRegistry,
@@ -43,6 +43,6 @@ final class ProxyContext: Sendable {
     func report(_ change: ServerChange, of id: EndpointID) {
         // Clients that subscribed to the resource read it themselves. An app can name any number of resources.
         if case .resource = change { return changeNotifier.notify(id, change) }
-        sessionEvents.send(.change(change, id))
+        upstreamSessionEvents.send(.change(change, id))
     }
 }

@@ -142,7 +142,7 @@ final class UpstreamSessionPool: Sendable {
                 await context.registry.setCapabilities(server.capabilityNames, of: id)
                 await context.cache.update(id) { $0.record(server) }
                 self?.setListDue(true, of: id)
-                context.sessionEvents.send(.connection(id))
+                context.upstreamSessionEvents.send(.connection(id))
             }
         )
         return UpstreamSession(over: connector, timeouts: context.timeouts, tasks: context.tasks) { [context] change in

@@ -28,7 +28,7 @@ actor UpstreamSession {
     /// The requests of the app to the client of a client session; nil for the shared session.
     private let appRequests: AppRequests?
     /// The stream on which the app sends requests to the client of a client session.
-    private let sessionStream: SessionStream
+    private let clientSessionStream: ClientSessionStream
     private var requestQueue = FairQueue<Promise<Void>>(
         permits: UpstreamSession.maxConcurrentRequests,
         perHolderLimit: UpstreamSession.perHolderLimit,
@@ -50,7 +50,7 @@ actor UpstreamSession {
         appRequests =
             connector.clientParameters == nil
             ? nil : AppRequests(tasks: tasks, clock: clock, watch: watch, timeout: timeouts.clientAnswer)
-        sessionStream = SessionStream(clock: clock, tasks: tasks)
+        clientSessionStream = ClientSessionStream(clock: clock, tasks: tasks)
     }
 
     // MARK: The connection
@@ -105,7 +105,7 @@ actor UpstreamSession {
 
     /// Ends the session and informs the app with a DELETE.
     func close(by routes: [AuthorizedRoute]) async {
-        sessionStream.close()
+        clientSessionStream.close()
         guard let connected = connector.connected, connected.server.sessionID != nil else { return }
         await connector.invalidate()
         var message = UpstreamMessage(response: nil, to: connected.server)
@@ -351,7 +351,7 @@ actor UpstreamSession {
         within limit: Duration
     ) async {
         guard let session = connected.server.sessionID else { return }
-        await sessionStream.open(session, within: limit) { [self] opened in
+        await clientSessionStream.open(session, within: limit) { [self] opened in
             var message = UpstreamMessage(response: nil, to: connected.server)
             message.limits = .changeStream(idle: timeouts.changeStreamIdle)
             message.mayReuse = false

@@ -28,7 +28,7 @@ extension Profile {
         timeoutHint = try table.line("timeout_hint")
         errorPointer = try table.pointer("error_pointer")
         authentication = try table.value("authentication", AuthenticationMethod.init(_:)) ?? .none
-        session = try table.value("session", SessionSpec.init(_:))
+        session = try table.value("session", ProfileSessionSpec.init(_:))
         functions = try table.value("functions", FunctionListTemplate.init(_:))
         recognition = try table.list("recognition", RecognitionStep.init(_:))
         guard recognition.contains(where: { $0.schema != nil }) else {
@@ -70,7 +70,7 @@ extension Profile {
         return ports
     }
 
-    private static func tools(_ table: TOMLTable, _ session: SessionSpec?) throws(TOMLError) -> [ProfileTool] {
+    private static func tools(_ table: TOMLTable, _ session: ProfileSessionSpec?) throws(TOMLError) -> [ProfileTool] {
         let rpcPath = try table.value("rpc") { rpc throws(TOMLError) in
             try rpc.allow(["path"])
             return try RequestTemplate.path(rpc)

@@ -9,7 +9,7 @@ extension ProfileTool {
     static func isName(_ text: String) -> Bool { text.wholeMatch(of: #/[A-Za-z0-9_-]{1,48}/#) != nil }
 
     /// Parses a table of `[[tool]]`.
-    init(_ table: TOMLTable, rpcPath: PathTemplate?, session: SessionSpec?) throws(TOMLError) {
+    init(_ table: TOMLTable, rpcPath: PathTemplate?, session: ProfileSessionSpec?) throws(TOMLError) {
         isRPC = table.values["rpc"] != nil
         try table.allow(
             [

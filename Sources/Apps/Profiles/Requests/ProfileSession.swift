@@ -10,11 +10,11 @@ struct ProfileSession: Sendable {
         var lastHeartbeat: Duration
     }
 
-    private let spec: SessionSpec
+    private let spec: ProfileSessionSpec
     private var current: Current?
     private var hasLookedForExisting = false
 
-    init(_ spec: SessionSpec) { self.spec = spec }
+    init(_ spec: ProfileSessionSpec) { self.spec = spec }
 
     /// The session's ID for paths; nil if a header has it.
     var pathID: String? { spec.header == nil ? current?.id : nil }

@@ -4,10 +4,10 @@ import Testing
 
 @testable import Apps
 
-@Suite struct SessionEventsTests {
+@Suite struct UpstreamSessionEventsTests {
     @Test(.timeLimit(.minutes(1)))
     func `the flood of one app waits once, and the report of another app follows it`() async {
-        let events = SessionEvents()
+        let events = UpstreamSessionEvents()
         for _ in 0..<100_000 { events.send(.change(.tools, "noisy")) }
         events.send(.connection("quiet"))
 
@@ -18,7 +18,7 @@ import Testing
 
     @Test(.timeLimit(.minutes(1)))
     func `a report that arrives while the same one is handled is handled again`() async {
-        let events = SessionEvents()
+        let events = UpstreamSessionEvents()
         events.send(.change(.tools, "shop"))
 
         let handled = await Self.handled(events, until: .connection("shop")) { number in
@@ -31,11 +31,11 @@ import Testing
 
     /// Handles reports until the last one, and calls the closure with the number of each.
     private static func handled(
-        _ events: SessionEvents,
-        until last: SessionEvent,
+        _ events: UpstreamSessionEvents,
+        until last: UpstreamSessionEvent,
         _ onEvent: @escaping @Sendable (Int) -> Void
-    ) async -> [SessionEvent] {
-        let (handled, continuation) = AsyncStream.makeStream(of: SessionEvent.self)
+    ) async -> [UpstreamSessionEvent] {
+        let (handled, continuation) = AsyncStream.makeStream(of: UpstreamSessionEvent.self)
         return await withTaskGroup(of: Void.self) { group in
             group.addTask {
                 var count = 0
@@ -45,7 +45,7 @@ import Testing
                     continuation.yield(event)
                 }
             }
-            var all: [SessionEvent] = []
+            var all: [UpstreamSessionEvent] = []
             for await event in handled {
                 all.append(event)
                 if event == last { break }

@@ -4,12 +4,12 @@ import Testing
 
 @testable import Apps
 
-@Suite struct SessionStreamTests {
+@Suite struct ClientSessionStreamTests {
     private let tasks = BackgroundTasks()
 
     /// Runs the background tasks during the body.
-    private func run(_ body: @Sendable (SessionStream) async throws -> Void) async throws {
-        let stream = SessionStream(clock: PollerClock(), tasks: tasks)
+    private func run(_ body: @Sendable (ClientSessionStream) async throws -> Void) async throws {
+        let stream = ClientSessionStream(clock: PollerClock(), tasks: tasks)
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { await tasks.run() }
             try await body(stream)

@@ -5,7 +5,7 @@ import SystemIO
 ///
 /// The stream is open before a request is sent. Without the stream, a request of the app (`roots/list` of the Python
 /// SDK) would be lost and the client's request would hang.
-final class SessionStream: Sendable {
+final class ClientSessionStream: Sendable {
     /// Reads the stream once. Calls `opened` when the head of the response has arrived.
     ///
     /// - Returns: Whether the stream must be opened again.
@@ -24,7 +24,9 @@ final class SessionStream: Sendable {
     init(clock: any Clock<Duration>, tasks: BackgroundTasks) { (self.clock, self.tasks) = (clock, tasks) }
 
     /// Opens the stream of a session, unless it is open. Ends the stream of an earlier session.
-    func open(_ session: String, within limit: Duration = SessionStream.openingLimit, _ read: @escaping Read) async {
+    func open(_ session: String, within limit: Duration = ClientSessionStream.openingLimit, _ read: @escaping Read)
+        async
+    {
         let (opened, end) = (Promise<Void>(), Promise<Void>())
         let isNew = current.withLock { current in
             guard current?.session != session else { return false }

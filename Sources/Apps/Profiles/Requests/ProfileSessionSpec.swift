@@ -2,7 +2,7 @@ import Model
 import TOML
 
 /// The session that a server requires for some tools: how it is acquired, kept alive and released.
-struct SessionSpec: Hashable, Sendable {
+struct ProfileSessionSpec: Hashable, Sendable {
     /// A request without arguments, and the place of the session's ID in its response.
     struct Source: Hashable {
         let template: RequestTemplate
@@ -34,7 +34,7 @@ struct SessionSpec: Hashable, Sendable {
     let loss: Loss?
 }
 
-extension SessionSpec {
+extension ProfileSessionSpec {
     private static let maxLifetime = 86_400
 
     /// Parses the table `[session]`.
@@ -67,14 +67,14 @@ extension SessionSpec {
     }
 }
 
-extension SessionSpec.Source {
+extension ProfileSessionSpec.Source {
     init(_ table: TOMLTable) throws(TOMLError) {
         template = try RequestTemplate(table, placeholders: [], otherKeys: ["pointer"])
         pointer = try table.pointer("pointer") ?? .root
     }
 }
 
-extension SessionSpec.Loss {
+extension ProfileSessionSpec.Loss {
     init(_ table: TOMLTable) throws(TOMLError) {
         try table.allow(["status", "pointer", "values"])
         guard let status = try table.number("status", in: 400...599) else {
