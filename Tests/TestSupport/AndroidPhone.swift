@@ -20,8 +20,10 @@ package struct AndroidPhone: Sendable {
     package var address = "127.0.0.1"
     /// The ports behind the phone's abstract sockets, by name.
     package var abstractSockets: [String: UInt16] = [:]
-    /// The file that `logcat` prints.
+    /// The file that `logcat` prints and follows.
     package var log: String?
+    /// The file of the debuggable apps that run: a line `PID UID PACKAGE PORT…` for each.
+    package var apps: String?
     /// The user of the app that owns every listening socket.
     package var user = 10_234
     /// False for a phone on which nobody has allowed this machine.
@@ -36,6 +38,7 @@ package struct AndroidPhone: Sendable {
         var words = ["\(port)", "--address", address, "--serial", serial, "--model", model, "--name", name]
         words += ["--release", release, "--uid", "\(user)"]
         if let log { words += ["--logcat", log] }
+        if let apps { words += ["--apps", apps] }
         if !abstractSockets.isEmpty { words += ["--forward"] + abstractSockets.map { "\($0.key)=\($0.value)" } }
         return isAuthorized ? words : words + ["--refuse-auth"]
     }

@@ -2,13 +2,17 @@
 """A simulated Android phone: the device side of the adb transport protocol (AOSP `packages/modules/adb/protocol.txt`) over TCP.
 
     phone.py PORT [--address 127.0.0.1] [--serial test] [--model Pixel_8] [--name "Pixel 8"] [--release 15] [--logcat FILE]
-             [--forward NAME=PORT ...] [--uid 10234] [--refuse-auth]
+             [--apps FILE] [--forward NAME=PORT ...] [--uid 10234] [--refuse-auth]
 
 The real adb server connects with `adb connect 127.0.0.1:PORT`, or with `host:emulator:PORT`. Services of the phone:
   tcp:N                 connects to ADDRESS:N, which plays the phone's loopback
   localabstract:NAME    connects to ADDRESS:PORT of `--forward NAME=PORT`
-  shell:getprop KEY, shell:settings get global device_name, shell:logcat …, shell:cat /proc/net/tcp
+  shell:getprop KEY, shell:settings get global device_name, shell:cat /proc/net/tcp, shell:stat -c FORMAT /proc/PID,
+  shell:cmd package list packages
                         canned answers; with shell,v2 in its packets. Commands with `;` between them are answered in order.
+  shell:logcat …        the file of `--logcat` as it is, and what is added to it later; with -d only the former
+  track-app             the processes of `--apps`, again at each change of the file; refused without the option
+Each line of the file of `--apps` is an app that runs: PID UID PACKAGE PORT… The ports are those on which it listens.
 One WRTE of a stream is in flight until its OKAY, as the protocol demands. SIGTERM ends the phone, which is an unplug.
 """
 import argparse, asyncio, os, struct, sys
@@ -88,6 +92,13 @@ class Phone:
             text = open(self.o.logcat).read() if self.o.logcat else ""
         elif "/proc/net/tcp" in rest:
             text = self.sockets()
+        elif rest.startswith("stat -c"):
+            users = {f"/proc/{pid}": uid for pid, uid, *_ in self.apps()}
+            text = "\n".join(f"process {users[name]} {name}" for name in rest.split() if name in users)
+        elif rest.startswith("cmd package list packages"):
+            wanted = rest.split()[-1]
+            found = {package for _, uid, package, *_ in self.apps() if uid == wanted}
+            text = "\n".join(f"package:{package} uid:{wanted}" for package in found)
         else:
             text = f"/system/bin/sh: {rest}: not found"
         return text.encode() + b"\n"
@@ -97,13 +108,37 @@ class Phone:
         mine = "".join(f"{int(b):02X}" for b in reversed(self.o.address.split(".")))
         head, *lines = open("/proc/net/tcp").read().splitlines()
         rows = [line.replace(mine, "0100007F").split() for line in lines if line.split()[1].startswith(mine)]
-        return "\n".join([head] + ["  ".join(row[:7] + [str(self.o.uid)] + row[8:]) for row in rows])
+        owners = {int(port): uid for _, uid, _, *ports in self.apps() for port in ports}
+        for row in rows:
+            row[7] = str(owners.get(int(row[1].split(":")[1], 16), self.o.uid))
+        return "\n".join([head] + ["  ".join(row) for row in rows])
+
+    def apps(self):
+        lines = open(self.o.apps).read().splitlines() if self.o.apps else []
+        return [line.split() for line in lines if line.strip()]
+
+    def processes(self):
+        """A list of the service track-app."""
+        def field(number, value):
+            return bytes([number << 3 | 2]) + varint(len(value)) + value
+
+        entries = [b"\x08" + varint(int(pid)) + b"\x10\x01" + field(4, b"arm64") for pid, *_ in self.apps()]
+        message = b"".join(field(1, entry) for entry in entries)
+        return b"%04x" % len(message) + message
+
+
+def varint(number):
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes(out + bytes([number]))
 
 
 class Stream:
     def __init__(self, phone, local, remote):
         self.phone, self.local, self.remote = phone, local, remote
-        self.may_send, self.writer, self.reader = asyncio.Event(), None, None
+        self.may_send, self.writer, self.reader, self.feeder = asyncio.Event(), None, None, None
         self.may_send.set()
 
     async def start(self, service):
@@ -115,12 +150,46 @@ class Stream:
             if rest not in ports:
                 raise OSError("no such name")
             self.reader, self.writer = await asyncio.open_connection(self.phone.o.address, int(ports[rest]))
+        elif kind == "track-app" and self.phone.o.apps:
+            self.follow(self.changes(self.phone.processes))
+        elif kind.split(",")[0] == "shell" and rest.startswith("logcat") and " -d" not in rest and self.phone.o.logcat:
+            self.follow(self.lines(isPacked="v2" in kind))
         elif kind.split(",")[0] in ("shell", "exec"):
             self.reader = asyncio.StreamReader()
             self.reader.feed_data(self.phone.answer(service))
             self.reader.feed_eof()
         else:
             raise OSError("unknown service")
+
+    def follow(self, parts):
+        """Sends the parts of a service that does not end."""
+        self.reader = asyncio.StreamReader()
+
+        async def feed():
+            async for part in parts:
+                self.reader.feed_data(part)
+                while len(self.reader._buffer) > 4 * MAX:
+                    await asyncio.sleep(0.01)
+
+        self.feeder = asyncio.ensure_future(feed())
+
+    async def changes(self, value):
+        last = None
+        while True:
+            new = value()
+            if new != last:
+                yield new
+            last = new
+            await asyncio.sleep(0.02)
+
+    async def lines(self, isPacked):
+        with open(self.phone.o.logcat, "rb") as log:
+            while True:
+                part = log.read(65536)
+                if part:
+                    yield struct.pack("<BI", 1, len(part)) + part if isPacked else part
+                else:
+                    await asyncio.sleep(0.02)
 
     def run(self):
         self.task = asyncio.ensure_future(self.pump())
@@ -154,6 +223,8 @@ class Stream:
         self.phone.send(OKAY, self.local, self.remote)
 
     def close(self):
+        if self.feeder:
+            self.feeder.cancel()
         if self.writer:
             self.writer.close()
 
@@ -167,6 +238,7 @@ async def main():
     p.add_argument("--name", default="Pixel 8", help="the name that a person gave the phone")
     p.add_argument("--release", default="15", help="the version of Android")
     p.add_argument("--logcat")
+    p.add_argument("--apps", help="the file of the debuggable apps that run")
     p.add_argument("--forward", nargs="*", default=[])
     p.add_argument("--uid", type=int, default=10234, help="the user of the app that owns every listening socket")
     p.add_argument("--refuse-auth", action="store_true")
