@@ -53,6 +53,10 @@ package struct ADBRequest: Hashable, Sendable {
     /// Runs a command of the phone's shell. Its output, also that of errors, follows the answer until the end of the
     /// stream.
     package static func shell(_ command: String) -> ADBRequest { ADBRequest("shell:\(command)") }
+    /// Runs a command of the phone's shell, whose outputs follow in packets (`ShellPacketDecoder`).
+    package static func shellWithPackets(_ command: String) -> ADBRequest { ADBRequest("shell,v2:\(command)") }
+    /// The processes of debuggable apps now and at each change, each time in one text (`ProcessList`).
+    package static let trackApps = ADBRequest("track-app")
 
     /// The request on the wire: four hexadecimal digits of the length, and the text.
     package var encoded: [UInt8] {
