@@ -4,6 +4,7 @@ import Devices
 import Logging
 import Model
 import SystemIO
+import TOML
 import Team
 
 /// The whole configuration file, one row for each key.

@@ -5,6 +5,8 @@ import TOML
 struct ConfigurationKey: Sendable {
     /// Returns what is wrong with a key whose value is well-formed, as a continuation of its name; nil if it is right.
     typealias Check = @Sendable (Configuration, ConfigurationContext) -> String?
+    /// Reads the value from the table of the key; nil if the key is absent. Gets the keys of the file before it.
+    typealias Reader<Value> = @Sendable (TOMLTable, ConfigurationContext, Configuration) throws(TOMLError) -> Value?
     /// Applies a changed key to the running broker.
     typealias Application = @Sendable (Configuration, ReloadTargets) async -> Void
 
@@ -33,6 +35,7 @@ struct ConfigurationKey: Sendable {
         _ name: String,
         _ path: any WritableKeyPath<Configuration, Value> & Sendable,
         _ format: ValueFormat<Value>,
+        read reader: Reader<Value>? = nil,
         example: JSON? = nil,
         reload apply: Application? = nil,
         check: Check? = nil,
@@ -49,8 +52,9 @@ struct ConfigurationKey: Sendable {
         self.apply = apply
         value = { format.json($0[keyPath: path]) }
         read = { (table, context, configuration) throws(TOMLError) in
-            guard let value = try format.read(table, key, context, configuration) else { return }
-            configuration[keyPath: path] = value
+            let value =
+                if let reader { try reader(table, context, configuration) } else { try format.read(table, key) }
+            if let value { configuration[keyPath: path] = value }
         }
         copy = { $1[keyPath: path] = $0[keyPath: path] }
     }

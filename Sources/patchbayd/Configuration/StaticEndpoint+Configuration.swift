@@ -12,9 +12,9 @@ extension ConfigurationKey {
             "a table",
             // Only `read` knows the kinds of endpoints.
             parse: { _ in nil },
-            json: { .array($0.map { .object($0.keys) }) },
-            read: StaticEndpoint.read
+            json: { .array($0.map { .object($0.keys) }) }
         ),
+        read: StaticEndpoint.read,
         reload: { configuration, targets in
             for endpoint in await targets.staticEndpoints.replaceConfigured(configuration.endpoints) {
                 await targets.approvals.configurationEnded(of: endpoint)
@@ -39,13 +39,13 @@ extension ConfigurationKey {
 }
 
 extension StaticEndpoint {
-    fileprivate static let read: ValueFormat<[StaticEndpoint]>.Reader = {
-        (file, key, context, configuration) throws(TOMLError) in
+    fileprivate static let read: ConfigurationKey.Reader<[StaticEndpoint]> = {
+        (file, context, configuration) throws(TOMLError) in
         // The kinds of profiles that cannot be read are unknown.
         let kinds = context.profileKinds.map { profileKinds in
             EndpointKind.builtIn + profileKinds + configuration.discovery.types.map { EndpointKind(serviceType: $0) }
         }
-        return try list(try file.tables(key), kinds: kinds)
+        return try list(try file.tables("endpoint"), kinds: kinds)
     }
 
     private static func list(_ tables: [TOMLTable], kinds: [EndpointKind]?) throws(TOMLError) -> [StaticEndpoint] {
