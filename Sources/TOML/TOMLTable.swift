@@ -78,28 +78,24 @@ package struct TOMLTable {
         return value
     }
 
-    package func text(_ key: String) throws(TOMLError) -> String? { try optional(key, "a text in quotes", \.string) }
-
-    package func requiredText(_ key: String) throws(TOMLError) -> String {
-        try required(key, "a text in quotes", \.string)
+    package func required<Value>(_ key: String, _ format: ValueFormat<Value>) throws(TOMLError) -> Value {
+        try required(key, format.shape, format.parse)
     }
 
+    package func text(_ key: String) throws(TOMLError) -> String? { try ValueFormat.text.read(self, key) }
+
+    package func requiredText(_ key: String) throws(TOMLError) -> String { try required(key, .text) }
+
     package func flag(_ key: String, default absent: Bool = false) throws(TOMLError) -> Bool {
-        try optional(key, "true or false", \.bool) ?? absent
+        try ValueFormat.flag.read(self, key) ?? absent
     }
 
     package func number(_ key: String, in range: ClosedRange<Int>) throws(TOMLError) -> Int? {
-        try optional(key, "a whole number from \(range.lowerBound) to \(range.upperBound)") { json in
-            json.int.flatMap { range.contains($0) ? $0 : nil }
-        }
+        try ValueFormat.number(in: range).read(self, key)
     }
 
-    /// Returns a duration such as `"90s"`.
     package func duration(_ key: String, in range: ClosedRange<Int>) throws(TOMLError) -> DurationText? {
-        let (least, most) = (DurationText(seconds: range.lowerBound), DurationText(seconds: range.upperBound))
-        return try optional(key, "a time in quotes such as \"90s\" or \"10m\", from \(least) to \(most)") { json in
-            json.string.flatMap { DurationText($0) }.flatMap { range.contains($0.seconds) ? $0 : nil }
-        }
+        try ValueFormat.duration(in: range).read(self, key)
     }
 
     package func pointer(_ key: String) throws(TOMLError) -> JSONPointer? {
@@ -128,6 +124,10 @@ package struct TOMLTable {
         }
         if let error = TOMLError.joining(errors) { throw error }
         return converted
+    }
+
+    package func list<Value>(_ key: String, of format: ValueFormat<Value>) throws(TOMLError) -> [Value] {
+        try list(key, of: format.shape, format.parse)
     }
 
     // MARK: Tables

@@ -81,7 +81,7 @@ extension StaticEndpoint {
             try table.required("address", "a numeric address in quotes, or \"localhost\"", \.string)
         }
         let port = errors.value { () throws(TOMLError) in
-            try table.required("port", ValueFormat<UInt16>.port.shape, ValueFormat<UInt16>.port.parse)
+            try table.required("port", .port)
         }
         let app = errors.value { () throws(TOMLError) in try table.text("app") }
         let path = errors.value { () throws(TOMLError) in try table.text("path") }

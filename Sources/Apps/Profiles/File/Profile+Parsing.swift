@@ -24,7 +24,7 @@ extension Profile {
         name = try Self.name(table)
         title = try table.line("title") ?? name
         ports = try Self.ports(table)
-        capabilities = try table.list("capabilities", of: "a text in quotes", \.string)
+        capabilities = try table.list("capabilities", of: .text)
         timeoutHint = try table.line("timeout_hint")
         errorPointer = try table.pointer("error_pointer")
         authentication = try table.value("authentication", AuthenticationMethod.init(_:)) ?? .none
@@ -61,9 +61,7 @@ extension Profile {
     }
 
     private static func ports(_ table: TOMLTable) throws(TOMLError) -> [UInt16] {
-        let ports = try table.list("ports", of: "a number from 1 to 65535") { json in
-            json.int.flatMap(UInt16.init(exactly:)).flatMap { $0 > 0 ? $0 : nil }
-        }
+        let ports = try table.list("ports", of: .port)
         guard ports.count <= portLimit else {
             throw table.error("ports", "has \(ports.count) ports; at most \(portLimit) are possible")
         }
@@ -111,7 +109,7 @@ extension ProfileLimitation {
     fileprivate init(_ table: TOMLTable, tools: [String]) throws(TOMLError) {
         try table.allow(["text", "missing", "instead"])
         text = try table.requiredLine("text", "it must be a text in quotes")
-        missingTools = try table.list("missing", of: "a text in quotes", \.string)
+        missingTools = try table.list("missing", of: .text)
         alternative = try table.text("instead")
         if let alternative, !tools.contains(alternative) {
             let suggestion = SimilarNameFinder.suggestion(for: alternative, among: tools, listedAs: "tools")

@@ -43,7 +43,7 @@ extension ProfileTool {
             }
             properties = try JSONSchema.properties(arguments)
         }
-        let required = try table.list("required", of: "a text in quotes", \.string)
+        let required = try table.list("required", of: .text)
         for name in required where properties[name] == nil {
             let names = properties.members.map(\.name)
             let suggestion = SimilarNameFinder.suggestion(for: name, among: names, listedAs: "arguments")

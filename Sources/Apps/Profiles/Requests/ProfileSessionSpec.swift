@@ -82,7 +82,7 @@ extension ProfileSessionSpec.Loss {
         }
         self.status = status
         pointer = try table.pointer("pointer") ?? .root
-        values = try table.list("values", of: "a text in quotes", \.string)
+        values = try table.list("values", of: .text)
     }
 }
 
