@@ -4,6 +4,7 @@ import Glibc
 import Logging
 import ServiceLifecycle
 import Synchronization
+import SystemIO
 
 /// Reports the service state to systemd: one datagram per message to `$NOTIFY_SOCKET` (sd_notify(3)). Does nothing
 /// without systemd.

@@ -1,8 +1,8 @@
 import Glibc
 
 /// A unix datagram socket that sends to one address.
-final class DatagramSocket: Sendable {
-    private let descriptor: CInt
+package final class DatagramSocket: Sendable {
+    private let descriptor: Descriptor
     private let address: sockaddr_un
     private let addressLength: socklen_t
 
@@ -10,7 +10,7 @@ final class DatagramSocket: Sendable {
     /// free.
     ///
     /// - Parameter address: A path, or `@` and an abstract name.
-    init?(to address: String) {
+    package init?(to address: String) {
         var bytes = Array(address.utf8)
         var target = sockaddr_un()
         target.sun_family = sa_family_t(AF_UNIX)
@@ -20,13 +20,11 @@ final class DatagramSocket: Sendable {
         withUnsafeMutableBytes(of: &target.sun_path) { $0.copyBytes(from: bytes) }
         let descriptor = socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { return nil }
-        self.descriptor = descriptor
+        self.descriptor = Descriptor(owning: descriptor)
         self.address = target
         // An abstract name has every byte of the length. A path ends at its zero byte.
         addressLength = socklen_t(MemoryLayout<sa_family_t>.size + bytes.count)
     }
-
-    deinit { close(descriptor) }
 
     /// Sends one datagram.
     ///
@@ -35,11 +33,11 @@ final class DatagramSocket: Sendable {
     ///   - waits: If true, waits for a receiver whose queue is full.
     /// - Returns: False if the datagram was not accepted, for example because the receiver restarts.
     @discardableResult
-    func send(_ bytes: [UInt8], waits: Bool) -> Bool {
+    package func send(_ bytes: [UInt8], waits: Bool) -> Bool {
         let flags = CInt(MSG_NOSIGNAL) | (waits ? 0 : CInt(MSG_DONTWAIT))
         return withUnsafePointer(to: address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                sendto(descriptor, bytes, bytes.count, flags, $0, addressLength) == bytes.count
+                sendto(descriptor.number, bytes, bytes.count, flags, $0, addressLength) == bytes.count
             }
         }
     }
