@@ -2,6 +2,7 @@
 package enum BrokerPart: String, CaseIterable, Sendable, Codable {
     case bonjour
     case usbmuxd
+    case adb
     case debugLink = "debuglink"
     case usbmuxServer = "usbmux-server"
     /// The list of endpoints, if it exceeds a limit.
@@ -34,7 +35,7 @@ extension BrokerStatus {
         case .access: findings?.isEmpty == false
         case .state: storage?.isEmpty == false
         case .remote: remote?.state == .waiting
-        case .bonjour, .usbmuxd, .debugLink, .usbmuxServer, .list, .team, .api:
+        case .bonjour, .usbmuxd, .adb, .debugLink, .usbmuxServer, .list, .team, .api:
             sources.contains { $0.name == part.rawValue && $0.isDegraded }
         }
     }

@@ -78,7 +78,7 @@ package struct SourceStatus: Hashable, Sendable, Codable {
         case off
     }
 
-    /// `bonjour`, `usbmuxd`, `debuglink` or `usbmux-server`; `list` reports endpoints that exceed a limit, `team` a
+    /// `bonjour`, `usbmuxd`, `adb`, `debuglink` or `usbmux-server`; `list` reports endpoints that exceed a limit, `team` a
     /// problem of the team, and `api` an address that another program has.
     package let name: String
     package var state: State

@@ -23,6 +23,7 @@ final class RunningBroker {
         in scratch: ScratchFolder,
         named name: String? = nil,
         phones: UsbmuxdFixture? = nil,
+        android: ADBFixture? = nil,
         host: AvahiHost? = nil,
         namespace: NetworkNamespace? = nil,
         commandPrefix: [String] = [],
@@ -44,8 +45,10 @@ final class RunningBroker {
         var environment = [
             "PATCHBAY_SOCKET": socket, "DBUS_SYSTEM_BUS_ADDRESS": "unix:path=\(scratch.path)/no-bus",
             "USBMUXD_SOCKET_ADDRESS": "\(scratch.path)/no-usbmuxd", "HOME": folder,
+            "ADB_SERVER_SOCKET": "localfilesystem:\(scratch.path)/no-adb",
         ]
         if let phones { environment.merge(phones.clientEnvironment) { $1 } }
+        if let android { environment.merge(android.clientEnvironment) { $1 } }
         if let host { environment.merge(host.environment) { $1 } }
         self.environment = environment
         daemon = try await Self.start(commandPrefix, options, state, environment, scratch, namespace)

@@ -230,7 +230,7 @@ import Testing
         ("[devices]\nprobe_ports = \"9876\"", "probe_ports"),
         ("[devices]\nprobe_ports = [70000]", "probe_ports"),
         ("[devices]\nprobe_ports = [0]", "probe_ports"),
-        ("[devices]\nclient = \"usb\"", "client"),
+        ("[devices]\nclient = \"usb\"", "client"), ("[devices]\nadb = \"tcp:5037\"", "adb"),
         ("[discovery]\ntypes = [\"appreveal\"]", "discovery.types, item 1 must be a service type"),
         ("[discovery]\nenabled = \"yes\"", "enabled"),
         (

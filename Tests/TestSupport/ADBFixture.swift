@@ -18,11 +18,16 @@ package actor ADBFixture {
     /// Starts the server with these phones, and returns when they are listed.
     ///
     /// The limit is the soft `ulimit -n` of the server, which it never raises.
-    package init(_ phones: [AndroidPhone] = [], in scratch: ScratchFolder, descriptorLimit: Int? = nil) async throws {
+    package init(
+        _ phones: [AndroidPhone] = [],
+        in scratch: ScratchFolder,
+        socketPath: String? = nil,
+        descriptorLimit: Int? = nil
+    ) async throws {
         let folder = try scratch.makeFolder("adb-\(UInt16.random(in: 0 ... .max))")
         self.scratch = scratch
         self.descriptorLimit = descriptorLimit
-        socketPath = "\(folder)/adb"
+        self.socketPath = socketPath ?? "\(folder)/adb"
         // No port is scanned for emulators; the fixture announces each phone.
         environment = ["HOME": folder, "ADB_USB": "0", "ADB_EMU": "1", "ADB_LOCAL_TRANSPORT_MAX_PORT": "1"]
         try await start()

@@ -16,6 +16,10 @@ package struct AndroidPhone: Sendable {
     package var name = "Pixel 8"
     /// The version of Android.
     package var release = "15"
+    /// The name of the virtual device, if the phone is an emulator.
+    package var virtualDevice = ""
+    /// The UUID of the current boot, if the shell may read it.
+    package var bootID = ""
     /// The address on which the phone's apps really listen.
     package var address = "127.0.0.1"
     /// The ports behind the phone's abstract sockets, by name.
@@ -36,7 +40,7 @@ package struct AndroidPhone: Sendable {
     /// The arguments of `adb/phone.py`.
     func arguments(port: UInt16) -> [String] {
         var words = ["\(port)", "--address", address, "--serial", serial, "--model", model, "--name", name]
-        words += ["--release", release, "--uid", "\(user)"]
+        words += ["--release", release, "--uid", "\(user)", "--avd", virtualDevice, "--boot-id", bootID]
         if let log { words += ["--logcat", log] }
         if let apps { words += ["--apps", apps] }
         if !abstractSockets.isEmpty { words += ["--forward"] + abstractSockets.map { "\($0.key)=\($0.value)" } }

@@ -6,7 +6,7 @@ enum OpenAPISchemas {
         "Health":{"type":"object","required":["status","version","degraded"],
           "properties":{"status":{"enum":["ok","degraded"]},"version":{"type":"string"},"detail":{"type":"string"},
             "degraded":{"description":"the parts that do not work, or work only in part","type":"array","items":{"enum":
-              ["bonjour","usbmuxd","debuglink","usbmux-server","list","team","api","access","state","remote"]}}}},
+              ["bonjour","usbmuxd","adb","debuglink","usbmux-server","list","team","api","access","state","remote"]}}}},
         "OpenAPI":{"type":"object"},
         "Date":{"type":"string","format":"date-time"},
         "EndpointID":{"type":"string","pattern":"^[a-z0-9-]{1,40}(\\.[a-z0-9][a-z0-9-]{0,31})?$",

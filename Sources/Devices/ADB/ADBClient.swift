@@ -18,11 +18,25 @@ struct ADBClient: Sendable {
     ///
     /// - Throws: `ADBError`; `CancellationError`.
     func devices() async throws -> [ADBDeviceRecord] {
-        try await exchange([.devices]) { connection in
+        ADBDeviceRecord.list(try await text(.devices))
+    }
+
+    /// Returns the protocol version of the server, such as 41. Another program's server of another version is replaced
+    /// by that program.
+    ///
+    /// - Throws: `ADBError`; `CancellationError`.
+    func version() async throws -> Int {
+        let text = String(decoding: try await text(.version), as: UTF8.self)
+        guard let version = Int(text, radix: 16) else { throw ADBError.malformedAnswer("a version that is no number") }
+        return version
+    }
+
+    private func text(_ request: ADBRequest) async throws -> [UInt8] {
+        try await exchange([request]) { connection in
             var decoder = ADBTextDecoder()
             while true {
-                if let text = try decoder.next() { return ADBDeviceRecord.list(text) }
-                decoder.append(try await connection.receive(atMost: decoder.bytesNeeded))
+                if let text = try decoder.next() { return text }
+                decoder.append(try await connection.receive(atMost: decoder.bytesNeeded, for: request.service))
             }
         }
     }

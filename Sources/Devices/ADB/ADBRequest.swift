@@ -35,6 +35,8 @@ package struct ADBRequest: Hashable, Sendable {
         self.service = service
     }
 
+    /// The version of the server, in one text of four hexadecimal digits.
+    package static let version = ADBRequest("host:version")
     /// The list of devices, in one text.
     package static let devices = ADBRequest("host:devices-l")
     /// The list of devices now and at each change, each time in one text.

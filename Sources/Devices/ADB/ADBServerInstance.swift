@@ -13,7 +13,7 @@ final class ADBServerInstance: Sendable {
     /// One stay of a phone on a transport.
     struct Attachment: Hashable, Sendable {
         let id: ADBTransportID
-        fileprivate let number: UInt64
+        let number: UInt64
     }
 
     private struct State {
@@ -87,6 +87,17 @@ final class ADBServerInstance: Sendable {
         }
     }
 
+    /// False as soon as the server has closed the connection or after `close()`.
+    private var isAlive: Bool {
+        guard state.withLock({ $0.checks != nil }) else { return false }
+        var entry = pollfd(
+            fd: connection.socket.number,
+            events: Int16(truncatingIfNeeded: EPOLLRDHUP.rawValue),
+            revents: 0
+        )
+        return poll(&entry, 1, 0) == 0
+    }
+
     /// Ends the use of this run, and answers its checks with false.
     func close() {
         let checks = state.withLock { $0.checks.take() }
@@ -97,7 +108,7 @@ final class ADBServerInstance: Sendable {
 extension ADBDeviceRecord {
     /// True if no other phone gets the same transport. A phone over TCP keeps it through an outage, also for another
     /// phone at its address, and the list does not show that.
-    fileprivate var namesPhone: Bool { isOnCable || serial.text.hasPrefix("emulator-") }
+    var namesPhone: Bool { isOnCable || serial.text.hasPrefix("emulator-") }
 }
 
 /// Checks whether the phones of ended streams are still ready.
@@ -121,7 +132,9 @@ extension ADBServerInstance {
                 defer { state.checks = state.checks.map { _ in [] } }
                 return state.checks ?? []
             }
-            let ready = ((try? await list()) ?? []).filter { $0.state == .ready }
+            let list = (try? await list()) ?? []
+            // Only a list of this run counts: the next run assigns the same numbers.
+            let ready = isAlive ? list.filter { $0.state == .ready } : []
             for check in checks { check.answer(ready.contains { $0.transportID == check.id }) }
         }
     }

@@ -8,7 +8,8 @@ import Tunnels
 
 /// Tells the parts that use phones which ones are attached.
 struct DeviceListUpdater: Service {
-    let source: DeviceDirectory
+    /// The snapshots of each source.
+    let sources: [AsyncStream<DeviceDirectory.Snapshot>]
     let registry: EndpointRegistry
     let attachedDevices: AttachedDevices
     let ports: DevicePortScanner
@@ -16,23 +17,40 @@ struct DeviceListUpdater: Service {
     let logger: Logger
 
     func run() async throws {
+        let (changes, continuation) = AsyncStream.makeStream(of: (source: Int, DeviceDirectory.Snapshot).self)
+        await cancelWhenGracefulShutdown {
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { await update(changes) }
+                for (number, snapshots) in sources.enumerated() {
+                    group.addTask { for await snapshot in snapshots { continuation.yield((number, snapshot)) } }
+                }
+            }
+        }
+        await attachedDevices.finish()
+    }
+
+    private func update(_ changes: AsyncStream<(source: Int, DeviceDirectory.Snapshot)>) async {
         var known: [UDID: Device] = [:]
-        for await snapshot in source.snapshots.cancelOnGracefulShutdown() {
-            let devices = snapshot.devices
-            let attached = Dictionary(devices.map { ($0.udid, $0) }) { one, _ in one }
+        var snapshots: [Int: DeviceDirectory.Snapshot] = [:]
+        for await (source, snapshot) in changes {
+            snapshots[source] = snapshot
+            let devices = snapshots.values.flatMap(\.devices).sorted { one, other in
+                one.udid == other.udid ? one.transport == .usb && other.transport != .usb : one.udid < other.udid
+            }
+            let unanswered = snapshots.values.flatMap(\.unanswered)
+            let attached = Dictionary(devices.map { ($0.udid, $0) }) { one, two in one.isReady ? one : two }
             for (udid, device) in attached where known[udid] == nil { log("phone plugged in", device) }
             for (udid, device) in known where attached[udid] == nil { log("phone unplugged", device) }
             known = attached
             await registry.setDeviceNames(attached.compactMapValues(\.name))
             await attachedDevices.set(devices)
             // The ID of an endpoint contains the name of the device, so the ports are probed after the answer.
-            ports.set(devices: Set(devices.map(\.udid)).subtracting(snapshot.unanswered))
+            ports.set(devices: Set(devices.filter(\.isReady).map(\.udid)).subtracting(unanswered))
             await tunnels.refreshTargets()
         }
-        await attachedDevices.finish()
     }
 
     private func log(_ message: Logger.Message, _ device: Device) {
-        logger.info(message, metadata: ["udid": "\(device.udid)"])
+        logger.info(message, metadata: ["udid": "\(device.udid)", "state": "\(device.state.rawValue)"])
     }
 }

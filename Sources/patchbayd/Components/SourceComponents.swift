@@ -139,10 +139,10 @@ struct SourceComponents: Sendable {
         let logger = startup.logger
         let lockdownDialer = RelayDialer(devices.planner, relay: connections.relay)
         let directory = DeviceDirectory(of: devices, dialer: lockdownDialer, logger: logger)
-        return [
+        return [discovery.adb].compactMap { $0 } + [
             devices, directory,
             DeviceListUpdater(
-                source: directory,
+                sources: [directory.snapshots] + [discovery.adb?.snapshots].compactMap { $0 },
                 registry: registry,
                 attachedDevices: attachedDevices,
                 ports: ports,

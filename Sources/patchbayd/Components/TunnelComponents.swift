@@ -42,7 +42,7 @@ struct TunnelComponents: Sendable {
         self.debugLink = debugLink
         planner = TransportPlanner(
             network: NetworkPlanner(),
-            usb: sources.devices?.planner,
+            usb: sources.planner,
             debugTools: debugLink?.tools
         )
         dialer = RelayDialer(planner, relay: relay)

@@ -64,6 +64,8 @@ struct Configuration: Equatable, Sendable {
         /// /var/run/usbmuxd.
         var usbmuxd: String?
         var serveUsbmuxd: String?
+        var adb = ADBSetting.auto
+        var adbStart = false
         var probePorts: [UInt16] = [9_876, 8_765]
         var maxStreams = NativeUsbmuxClient.streamLimit
     }

@@ -143,7 +143,7 @@ extension ConfigurationKey {
     // swift-format-ignore
     private static let devices: [ConfigurationKey] = [
         .init("devices.enabled", \.devices.enabled, .flag, """
-            USB devices, through usbmuxd.
+            Phones: iPhones through usbmuxd, Android phones through adb.
             """),
         .init("devices.client", \.devices.client, .choice, """
             "native" is Patchbay's own client; "libusbmuxd" uses the library for streams.
@@ -172,6 +172,17 @@ extension ConfigurationKey {
             refused.
             Default: none.
             """),
+        .init("devices.adb", \.devices.adb,
+            .text("\"auto\", \"off\", \"HOST:PORT\" or \"/path\"") { ADBSetting($0) }, """
+            The adb server, through which Android phones are reached. "auto" is the server of this machine, which the
+            variables of adb may name: ADB_SERVER_SOCKET, or ANDROID_ADB_SERVER_ADDRESS and ANDROID_ADB_SERVER_PORT, else
+            127.0.0.1:5037. It is used while it runs. "HOST:PORT" or "/path" name a server; adb has no authentication, so
+            only name one of another machine that you trust. "off" uses none.
+            """),
+        .init("devices.adb_start", \.devices.adbStart, .flag, """
+            Start a server on this machine where none runs (`adb start-server`). Otherwise it is used only while another
+            program, such as Android Studio, has started it.
+            """),
         .init("devices.probe_ports", \.devices.probePorts, .list(of: .port), """
             Ports on each phone's loopback interface that are probed for debug servers: AppReveal, MCP over HTTP (at /mcp or
             /) or in lines over TCP, and the server of every profile. The ports of the profiles are probed too, each for its
@@ -180,8 +191,9 @@ extension ConfigurationKey {
             one client only.
             """),
         .init("devices.max_streams", \.devices.maxStreams, .number(in: connectionLimits), """
-            The maximum number of streams through usbmuxd; further ones are rejected. usbmuxd terminates when it runs out of
-            descriptors, with the usual limit at about 1,019 clients of all programs.
+            The maximum number of streams through usbmuxd, and of those through adb; further ones are rejected. usbmuxd
+            terminates when it runs out of descriptors, with the usual limit at about 1,019 clients of all programs. An adb
+            server hangs.
             """),
     ]
 

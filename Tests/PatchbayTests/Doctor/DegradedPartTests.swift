@@ -31,7 +31,7 @@ import Testing
                 refusedHandshakes: 0,
                 problem: "the address is in use"
             )
-        case .bonjour, .usbmuxd, .debugLink, .usbmuxServer, .list, .team, .api:
+        case .bonjour, .usbmuxd, .adb, .debugLink, .usbmuxServer, .list, .team, .api:
             status.sources = [
                 SourceStatus(name: part?.rawValue ?? "", state: .missing, detail: "it is missing", hint: "start it")
             ]

@@ -2,7 +2,7 @@
 """A simulated Android phone: the device side of the adb transport protocol (AOSP `packages/modules/adb/protocol.txt`) over TCP.
 
     phone.py PORT [--address 127.0.0.1] [--serial test] [--model Pixel_8] [--name "Pixel 8"] [--release 15] [--logcat FILE]
-             [--apps FILE] [--forward NAME=PORT ...] [--uid 10234] [--refuse-auth]
+             [--avd NAME] [--boot-id UUID] [--apps FILE] [--forward NAME=PORT ...] [--uid 10234] [--refuse-auth]
 
 The real adb server connects with `adb connect 127.0.0.1:PORT`, or with `host:emulator:PORT`. Services of the phone:
   tcp:N                 connects to ADDRESS:N, which plays the phone's loopback
@@ -83,11 +83,14 @@ class Phone:
             values = {
                 "ro.product.model": self.o.model.replace("_", " "),
                 "ro.serialno": self.o.serial,
+                "ro.boot.qemu.avd_name": self.o.avd,
                 "ro.build.version.release": self.o.release,
             }
             text = values.get(key, "")
         elif rest == "settings get global device_name":
             text = self.o.name
+        elif rest == "cat /proc/sys/kernel/random/boot_id" and self.o.boot_id:
+            text = self.o.boot_id
         elif rest.startswith("logcat"):
             text = open(self.o.logcat).read() if self.o.logcat else ""
         elif "/proc/net/tcp" in rest:
@@ -237,6 +240,8 @@ async def main():
     p.add_argument("--model", default="Pixel_8")
     p.add_argument("--name", default="Pixel 8", help="the name that a person gave the phone")
     p.add_argument("--release", default="15", help="the version of Android")
+    p.add_argument("--avd", default="", help="the name of the virtual device: all emulators of a version have one serial")
+    p.add_argument("--boot-id", default="", help="the UUID of /proc/sys/kernel/random/boot_id; none unless given")
     p.add_argument("--logcat")
     p.add_argument("--apps", help="the file of the debuggable apps that run")
     p.add_argument("--forward", nargs="*", default=[])
