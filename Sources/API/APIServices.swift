@@ -45,6 +45,8 @@ package struct APIServices: Sendable {
     package let teamSetup: TeamSetup
     /// Probes an endpoint now, and reports the result to the registry. Throws a `Problem` if another server answers.
     package let probe: @Sendable (Endpoint) async throws -> Void
+    /// Asks a DevTools server for its pages, over this route. Throws `DialError` or `DevToolsError`.
+    package let webPages: @Sendable (Route) async throws -> DevToolsPages
     /// Returns one sentence for each state file that cannot be written.
     package let storageProblems: @Sendable () async -> [String]
     package let status: @Sendable () async -> BrokerStatus
@@ -78,6 +80,7 @@ package struct APIServices: Sendable {
         teamSetup: TeamSetup,
         team: RunningTeam? = nil,
         probe: @escaping @Sendable (Endpoint) async throws -> Void,
+        webPages: @escaping @Sendable (Route) async throws -> DevToolsPages,
         storageProblems: @escaping @Sendable () async -> [String],
         status: @escaping @Sendable () async -> BrokerStatus
     ) {
@@ -115,6 +118,7 @@ package struct APIServices: Sendable {
         self.teamSetup = teamSetup
         self.team = team
         self.probe = probe
+        self.webPages = webPages
         self.storageProblems = storageProblems
         self.status = status
     }

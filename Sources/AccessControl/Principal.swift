@@ -135,7 +135,7 @@ extension Principal {
 
     /// Throws unless the client has the scopes for a tunnel to an endpoint.
     package func requireTunnelScopes(for endpoint: Endpoint) throws(Problem) {
-        guard let missing = endpoint.kind.tunnelScopes.first(where: { !may($0) }) else { return }
+        guard let missing = endpoint.tunnelScopes.first(where: { !may($0) }) else { return }
         throw Problem(
             .forbidden,
             "a tunnel to \(endpoint.id), of kind \(endpoint.kind), needs the scope \(missing.rawValue), "

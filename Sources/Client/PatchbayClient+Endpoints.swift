@@ -41,6 +41,11 @@ extension PatchbayClient {
         try await response(to: OutgoingRequest(method: .GET, path: ["endpoints", id.text, "vm-service"]))
     }
 
+    /// Returns the pages of a DevTools server.
+    package func webPages(of id: EndpointID) async throws -> WebPages {
+        try await response(to: OutgoingRequest(method: .GET, path: ["endpoints", id.text, "pages"]))
+    }
+
     /// Adds a static endpoint.
     package func add(_ endpoint: StaticEndpoint) async throws -> Endpoint {
         try await response(to: OutgoingRequest(method: .POST, path: ["endpoints"], body: body(endpoint)))

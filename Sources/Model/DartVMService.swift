@@ -52,10 +52,7 @@ package struct DartVMService: Hashable, Sendable, Codable {
 
     /// Creates the URLs for a network route. Returns nil for a port of a phone, which needs a tunnel.
     package init?(at route: Route, authCode: String?) {
-        guard case .network = route else { return nil }
-        // In a URL, the percent sign before an interface is written as %25 (RFC 6874, section 2).
-        let parts = route.description.split(separator: "%", omittingEmptySubsequences: false)
-        let authority = parts.joined(separator: "%25")
+        guard let authority = route.networkAuthority else { return nil }
         self.init(at: authority, authCode: authCode)
     }
 }

@@ -19,7 +19,7 @@ package struct EndpointAbilities: Hashable, Sendable {
 
 extension Endpoint {
     /// The kinds that do not speak MCP and have tools only by a profile.
-    private static let kindsWithoutMCP: [EndpointKind] = [.appDebug, .debug, .openagents, .dartVM, .tcp]
+    private static let kindsWithoutMCP: [EndpointKind] = [.appDebug, .debug, .openagents, .dartVM, .tcp, .web]
 
     /// Indicates whether the endpoint has no MCP tools, unless a profile describes its kind. The tools of an app that is
     /// connected to Patchbay's own state debugger are Patchbay's.

@@ -16,15 +16,17 @@ package struct EndpointKind: Hashable, Sendable, Comparable, CustomStringConvert
     package static let openagents = EndpointKind("openagents")
     /// The Dart VM service of a Flutter app.
     package static let dartVM = EndpointKind("dart-vm")
+    /// A server of the Chrome DevTools protocol, which lists its pages at `GET /json/list`: Chrome, Node, Metro.
+    package static let web = EndpointKind("web")
     /// A TCP port with an unknown protocol.
     package static let tcp = EndpointKind("tcp")
 
     /// The kinds that Patchbay knows without a profile.
-    package static let builtIn = [appreveal, dartVM, debug, mcp, openagents, tcp]
+    package static let builtIn = [appreveal, dartVM, debug, mcp, openagents, tcp, web]
 
     /// True if a second connection certainly leaves the first one open: the servers of these kinds speak HTTP. Some
     /// others accept one client and drop the old one.
-    package var acceptsManyClients: Bool { [.appreveal, .appDebug, .dartVM].contains(self) }
+    package var acceptsManyClients: Bool { [.appreveal, .appDebug, .dartVM, .web].contains(self) }
 
     package init(_ text: String) { self.text = text }
 

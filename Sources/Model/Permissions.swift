@@ -78,7 +78,7 @@ package enum Scope: String, Hashable, Sendable, Codable, CaseIterable {
     case tunnelOpen = "tunnel.open"
     /// Let the broker send an endpoint's secret. The holder of the grant never receives the secret.
     case secretUse = "secret.use"
-    /// Open tunnels to endpoints that run commands and change files for their clients.
+    /// Open tunnels to endpoints that run commands or open files for their clients.
     case shell
     /// Read an endpoint's secret as part of the URL of a Dart VM service.
     case secretRead = "secret.read"
@@ -105,9 +105,16 @@ extension Scope {
     }
 }
 
-extension EndpointKind {
-    /// The scopes that a tunnel to such an endpoint needs. The methods of OpenAgents include `terminal/run`.
-    package var tunnelScopes: [Scope] { self == .openagents ? [.tunnelOpen, .shell] : [.tunnelOpen] }
+extension Endpoint {
+    /// The scopes that a tunnel to the endpoint needs.
+    ///
+    /// The methods of OpenAgents include `terminal/run`. A DevTools server on a machine runs its client's code in Node, or
+    /// opens files in a browser. On a phone it reaches one app.
+    package var tunnelScopes: [Scope] {
+        let isOnMachine = location.udid == nil || shownRoutes.contains { $0.route.isNetwork }
+        let runsCommands = kind == .openagents || kind == .web && isOnMachine
+        return runsCommands ? [.tunnelOpen, .shell] : [.tunnelOpen]
+    }
 }
 
 extension Scope: Comparable {

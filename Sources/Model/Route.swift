@@ -271,3 +271,12 @@ extension EndpointRoute: Codable {
         if isSecretHeld { try container.encode(true, forKey: .isSecretHeld) }
     }
 }
+
+extension Route {
+    /// The address and port in a URL, as `127.0.0.1:8181` or `[::1]:8181`; nil for a port of a phone, which needs a tunnel.
+    package var networkAuthority: String? {
+        guard case .network = self else { return nil }
+        // In a URL, the percent sign before an interface is written as %25 (RFC 6874, section 2).
+        return description.split(separator: "%", omittingEmptySubsequences: false).joined(separator: "%25")
+    }
+}

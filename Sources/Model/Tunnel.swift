@@ -192,3 +192,12 @@ extension TunnelTarget: Codable {
         }
     }
 }
+
+extension Tunnel {
+    /// The address and port in the URL of a TCP tunnel, as `127.0.0.1:9333`; nil without one.
+    package var authority: String? {
+        guard case .tcp(let host, let port)? = listenAddresses.first else { return nil }
+        let address = host ?? "127.0.0.1"
+        return address.contains(":") ? "[\(address)]:\(port)" : "\(address):\(port)"
+    }
+}

@@ -127,4 +127,19 @@ import Testing
         try principal([.tunnelOpen]).requireTunnelScopes(for: endpoint(.mcp))
         try owner.requireTunnelScopes(for: endpoint(.openagents))
     }
+
+    @Test func `a tunnel to a DevTools server needs the scope shell unless the server is on a phone`() throws {
+        var server = Endpoint.sample("chrome", kind: .web, app: "chrome", name: "chrome")
+        #expect(throws: Problem.self) { try principal([.tunnelOpen]).requireTunnelScopes(for: server) }
+        try principal([.tunnelOpen, .shell]).requireTunnelScopes(for: server)
+
+        let udid = try #require(UDID(androidSerial: "4711"))
+        server.location.udid = udid
+        server.routes = [EndpointRoute(.usb(USBRoute(udid: udid, port: 9_222)), approval: .approved)]
+        try principal([.tunnelOpen]).requireTunnelScopes(for: server)
+
+        let network = NetworkRoute(address: "127.0.0.1", port: 9_222)
+        server.routes.append(EndpointRoute(.network(network), approval: .approved))
+        #expect(throws: Problem.self) { try principal([.tunnelOpen]).requireTunnelScopes(for: server) }
+    }
 }

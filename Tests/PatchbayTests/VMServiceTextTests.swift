@@ -34,7 +34,7 @@ import Testing
 
     @Test func `the JSON of show has the VM service beside the members of the endpoint`() throws {
         let service = DartVMService(at: "127.0.0.1:8181", authCode: "a=")
-        let document = VMServiceText.Document(endpoint: try endpoint(.dartVM), vmService: service)
+        let document = VMServiceText.Document(endpoint: try endpoint(.dartVM), vmService: service, webPages: nil)
 
         let data = try JSONCoding.encoder().encode(document)
 

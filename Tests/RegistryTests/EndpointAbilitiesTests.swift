@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [EndpointKind.debug, .openagents, .dartVM, .tcp])
+    @Test(arguments: [EndpointKind.debug, .openagents, .dartVM, .tcp, .web])
     mutating func `a kind that can only be tunnelled says what to use`(kind: EndpointKind) throws {
         let endpoint = try see(kind)
 

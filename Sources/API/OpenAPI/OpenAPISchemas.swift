@@ -119,6 +119,13 @@ enum OpenAPISchemas {
           "http":{"type":"string","description":"a secret, for flutter attach --debug-url and dart devtools"},
           "webSocket":{"type":"string","description":"a secret, for clients of the VM service protocol"},
           "authCode":{"type":"string","description":"a secret; absent if none is stored for this launch"}}},
+        "WebPages":{"type":"object","required":["schema","pages"],"properties":{
+          "schema":{"const":1},
+          "http":{"type":"string","description":"the address for tools, of the caller's tunnel if there is one; absent without an address"},
+          "omittedCount":{"type":"integer","description":"pages beyond the limit, and damaged entries; absent if there are none"},
+          "pages":{"type":"array","items":{"type":"object","required":["type","title","url"],"properties":{
+            "type":{"type":"string"},"title":{"type":"string"},"url":{"type":"string"},
+            "webSocketDebuggerUrl":{"type":"string","description":"at the address in http; absent for a page that cannot be attached to"}}}}}},
         "StaticEndpoint":{"type":"object","required":["name","kind","address","port"],"additionalProperties":false,"properties":{
           "name":{"type":"string"},"kind":{"type":"string"},"address":{"type":"string"},
           "port":{"$ref":"#/components/schemas/Port"},"app":{"type":"string"},

@@ -36,6 +36,8 @@ enum RouteTable {
             returns: "DeleteResponse", ApprovalRoutes.deleteSecret).on(.refused),
         .get("/v1/endpoints/{id}/vm-service", .scope(.secretRead), "Show the URLs of a Dart VM service, which are secrets",
             returns: "DartVMService", VMServiceRoutes.show).on(.refused),
+        .get("/v1/endpoints/{id}/pages", .scope(.endpointCall), "List the pages of a DevTools server, an endpoint of kind web",
+            returns: "WebPages", WebPageRoutes.show).on(.refused),
         .get("/v1/approvals", .owner, "List the approved network addresses",
             returns: "ApprovalList", ApprovalRoutes.list),
 

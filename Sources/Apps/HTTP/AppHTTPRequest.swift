@@ -74,14 +74,14 @@ package struct AppResponse: Hashable, Sendable {
 
 extension Route {
     /// The value of the header `Host` (RFC 9110, section 7.2): the dialled address and port without the interface, or a
-    /// device's own loopback.
+    /// device's own loopback. An abstract socket has no port.
     ///
     /// Servers that guard against DNS rebinding reject host names and accept numeric addresses.
     package var hostHeader: String {
         switch self {
         case .network(let network) where network.address.contains(":"): "[\(network.address)]:\(network.port)"
         case .network(let network): "\(network.address):\(network.port)"
-        case .usb(let usb): "127.0.0.1:\(usb.port)"
+        case .usb(let usb): usb.socket.port.map { "127.0.0.1:\($0)" } ?? "127.0.0.1"
         }
     }
 }

@@ -44,6 +44,8 @@ package struct ServiceDetector: Sendable {
             for profile in ports.profiles(on: route.port) {
                 if let service = try await conversation.recognize(profile) { return service }
             }
+            let version = try await conversation.send(DevToolsProbe.version)
+            if let service = version.response.flatMap(DevToolsProbe.server) { return service }
             for request in ServiceProbe.initialize {
                 let reply = try await conversation.send(request)
                 if var service = reply.response.flatMap(ServiceProbe.server) {

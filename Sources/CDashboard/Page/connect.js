@@ -14,7 +14,8 @@ function endpointLines(endpoint) {
   const {id} = endpoint;
   const name = shortName(endpoint);
   const usb = routesOf(endpoint).find(({via}) => via === 'usb');
-  const port = usb?.port ?? routesOf(endpoint)[0]?.port ?? 8080;
+  // A browser of this machine has its own port already.
+  const port = endpoint.kind === 'web' ? 9333 : usb?.port ?? routesOf(endpoint)[0]?.port ?? 8080;
   const lines = [];
   if (!noTools(endpoint)) {
     lines.push({tool: 'Claude Code', text: `claude mcp add ${name} -- patchbay mcp --endpoint ${id}`, note: 'Starts patchbay mcp, without a token.'});
@@ -24,11 +25,14 @@ function endpointLines(endpoint) {
   }
   if (!noTunnels(endpoint)) {
     lines.push({tool: 'patchbay forward', text: `patchbay forward tcp:0 --endpoint ${id}`, note: 'Opens a free local port over the best route, and survives a replug.'});
-    if (usb) lines.push({tool: 'iproxy', text: `patchbay iproxy ${port}:${port} -u ${quoted(usb.udid)}`, note: 'Takes the command line of iproxy unchanged.'});
+    if (usb?.port && endpoint.kind !== 'web') lines.push({tool: 'iproxy', text: `patchbay iproxy ${port}:${port} -u ${quoted(usb.udid)}`, note: 'Takes the command line of iproxy unchanged.'});
     if (endpoint.kind === 'dart-vm') {
       lines.push({tool: 'flutter attach', text: `patchbay forward tcp:0 --endpoint ${id} --allow-browsers\nflutter attach --debug-url URL`, note: 'forward prints the URL.'});
     }
-    lines.push({tool: 'Playwright', text: `patchbay forward ${port} --endpoint ${id} --allow-browsers --detach\nnpx playwright open http://127.0.0.1:${port}/`, note: 'For a page or a web view that the app serves.'});
+    if (endpoint.kind === 'web') {
+      lines.push({tool: 'Playwright', text: `patchbay forward ${port} --endpoint ${id} --detach`, note: `chromium.connect_over_cdp("http://127.0.0.1:${port}")`});
+      lines.push({tool: 'chrome-devtools-mcp', text: `patchbay forward ${port} --endpoint ${id} --detach\nnpx chrome-devtools-mcp --browserUrl http://127.0.0.1:${port}`});
+    } else lines.push({tool: 'Playwright', text: `patchbay forward ${port} --endpoint ${id} --allow-browsers --detach\nnpx playwright open http://127.0.0.1:${port}/`, note: 'For a page or a web view that the app serves.'});
   }
   if (!noTools(endpoint)) {
     lines.push({tool: 'patchbay call', text: `patchbay tools ${id}\npatchbay call ${id} TOOL key=value`});

@@ -84,7 +84,7 @@ export function tokenCard() {
   let current = null;
   return {element, update(endpoint) {
     current = endpoint;
-    const takesNone = ['dart-vm', 'debug', 'openagents', 'tcp'].includes(endpoint.kind) || (endpoint.hostRoutes && endpoint.host);
+    const takesNone = ['dart-vm', 'debug', 'openagents', 'tcp', 'web'].includes(endpoint.kind) || (endpoint.hostRoutes && endpoint.host);
     element.hidden = takesNone || !may('admin');
     const held = (endpoint.routes ?? []).filter(route => route.secretHeld);
     fill(state, stateBadge(held.length ? 'approved' : 'off', {text: held.length ? `held for ${held.map(routeText).join(', ')}` : 'no token is held'}),

@@ -31,6 +31,7 @@ extension APIServices {
             api: listeners.tcp.status,
             allowAnyUser: startup.configuration.api.allowAnyUser
         )
+        let devTools = DevToolsClient(dialer: sources.dialer)
         self.init(
             registry: state.registry,
             endpoints: state.endpoints,
@@ -59,10 +60,16 @@ extension APIServices {
             team: team,
             probe: { endpoint in
                 await sources.prober.probe(endpoint)
-                do { try await sources.openAgents.identify(endpoint) } catch let failure as DialError {
+                do {
+                    try await sources.openAgents.identify(endpoint)
+                    try await devTools.verify(endpoint)
+                } catch let failure as DialError {
+                    throw Problem(.unavailable, failure.description)
+                } catch let failure as DevToolsError {
                     throw Problem(.unavailable, failure.description)
                 }
             },
+            webPages: { try await devTools.pages(of: $0) },
             storageProblems: { await state.health.problems() + [state.accessStore.storageProblem].compactMap { $0 } },
             status: { await status.status() }
         )

@@ -82,8 +82,19 @@ import Testing
         let found = try await detect(Self.shipped) { _, _, _ in Self.http(200, #"{"status":"ok"}"#) }
 
         #expect(found.service.kind == .tcp)
-        // Health, one request of each profile, and the two paths of MCP servers.
-        #expect(found.connections == 3 + Self.shipped.count)
+        // Health, one request of each profile, the version of DevTools, and the two paths of MCP servers.
+        #expect(found.connections == 4 + Self.shipped.count)
+    }
+
+    @Test func `a DevTools server is identified by its version`() async throws {
+        let found = try await detect { _, path, _ in
+            path == "/json/version"
+                ? Self.http(200, #"{"Browser":"Chrome/140.0","Protocol-Version":"1.3"}"#)
+                : Self.http(404, "")
+        }
+
+        #expect(found.service.kind == .web && found.service.name?.text == "Chrome")
+        #expect(found.service.version?.text == "140.0" && found.connections == 2)
     }
 
     @Test func `app-debug is identified by its profile`() async throws {

@@ -35,6 +35,7 @@ expect(204, "PUT", f"/v1/endpoints/{flutter}/secret", {"secret": "code=", "port"
 assert expect(200, "GET", f"/v1/endpoints/{flutter}/vm-service")["webSocket"] == "ws://127.0.0.1:10/code=/ws"
 expect(400, "GET", f"/v1/endpoints/{lab}/vm-service")
 expect(204, "DELETE", f"/v1/endpoints/{flutter}")
+expect(400, "GET", f"/v1/endpoints/{lab}/pages")
 first = expect(201, "POST", "/v1/tunnels", tunnel("tcp:127.0.0.1:0"))
 expect(201, "POST", "/v1/tunnels", tunnel("tcp:127.0.0.1:0", target={"endpoint": lab}))
 expect(201, "POST", "/v1/tunnels/all", [tunnel("tcp:127.0.0.1:0"), tunnel("tcp:127.0.0.1:0")])

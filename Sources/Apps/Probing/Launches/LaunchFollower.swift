@@ -57,7 +57,9 @@ package struct LaunchFollower: Service {
     /// Returns the approved routes whose launch matters: those of every AppReveal and app-debug server. Another
     /// server counts if it has a secret or a session of the broker.
     private func watchedRoutes(of endpoint: Endpoint) -> [Route] {
-        guard endpoint.state == .online || endpoint.state == .suspect, endpoint.kind != .dartVM else { return [] }
+        guard endpoint.state == .online || endpoint.state == .suspect, ![.dartVM, .web].contains(endpoint.kind) else {
+            return []
+        }
         let routes = endpoint.approvedRoutes.filter { !$0.route.isInbound }
         let isAlwaysWatched = endpoint.kind.acceptsManyClients || kindsWithSessions.contains(endpoint.kind)
         // One route shows the end of the launch. A secret needs an observation of each route that it is for.

@@ -12,6 +12,7 @@ struct AddCommand: AsyncParsableCommand {
 
               patchbay add Simulator 127.0.0.1:9876 --kind appreveal
               patchbay add Tools http://127.0.0.1:8000/api/mcp
+              patchbay add Chrome 127.0.0.1:9222 --kind web
               patchbay add Lab '[fd00::7]:8080'
             """
     )
@@ -22,7 +23,7 @@ struct AddCommand: AsyncParsableCommand {
     var address: String
     @Option(
         help: ArgumentHelp(
-            "Set the protocol: appreveal, mcp, tcp… or the name of a profile. (default: tcp; mcp for a URL with a path)",
+            "Set the protocol: appreveal, mcp, web, tcp… or the name of a profile. (default: tcp; mcp for a URL with a path)",
             valueName: "kind"
         )
     )

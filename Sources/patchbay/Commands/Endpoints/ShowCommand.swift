@@ -29,8 +29,14 @@ struct ShowCommand: AsyncParsableCommand {
         if probe { endpoint = try await client.probe(endpoint.id) }
         let output = options.output
         let urls = try await VMServiceText.urls(of: endpoint, client)
+        let pages = try await WebPagesText.pages(of: endpoint, client)
         if format.json {
-            return try output.document(VMServiceText.Document(endpoint: endpoint, vmService: try? urls?.get()))
+            let document = VMServiceText.Document(
+                endpoint: endpoint,
+                vmService: try? urls?.get(),
+                webPages: try? pages?.get()
+            )
+            return try output.document(document)
         }
         // Only owners may read the approvals, so an error is ignored.
         let approvals = try? await client.approvals.list()
@@ -40,7 +46,7 @@ struct ShowCommand: AsyncParsableCommand {
                 endpoint,
                 approval,
                 device: try await Self.device(of: endpoint, client),
-                vmService: VMServiceText.facts(urls),
+                urls: VMServiceText.facts(urls) + WebPagesText.facts(pages),
                 isColoured: output.isColoured
             )
         )
@@ -56,7 +62,7 @@ struct ShowCommand: AsyncParsableCommand {
         _ endpoint: Endpoint,
         _ approval: Approval? = nil,
         device: Device? = nil,
-        vmService: [(String, String?)] = [],
+        urls: [(String, String?)] = [],
         now: Date = Date(),
         isColoured: Bool
     ) -> String {
@@ -75,7 +81,7 @@ struct ShowCommand: AsyncParsableCommand {
         ]
         facts.append(("lease", endpoint.lease.map(Self.lease)))
         facts += endpoint.shownRoutes.isEmpty ? [("routes", "none")] : Self.routes(of: endpoint)
-        facts += vmService
+        facts += urls
         facts += [
             (
                 "sources",

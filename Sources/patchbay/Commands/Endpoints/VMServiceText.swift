@@ -3,17 +3,19 @@ import Model
 
 /// The URLs of Dart VM services in the output of commands. They contain the endpoint's secret.
 enum VMServiceText {
-    /// The output of `patchbay show --json`: an endpoint, with its VM service if the caller may read it.
+    /// The output of `patchbay show --json`: an endpoint, with its VM service or pages if the caller may read them.
     struct Document: Encodable {
-        private enum Keys: String, CodingKey { case vmService }
+        private enum Keys: String, CodingKey { case vmService, webPages }
 
         let endpoint: Endpoint
         let vmService: DartVMService?
+        let webPages: WebPages?
 
         func encode(to encoder: any Encoder) throws {
             try endpoint.encode(to: encoder)
             var container = encoder.container(keyedBy: Keys.self)
             try container.encodeIfPresent(vmService, forKey: .vmService)
+            try container.encodeIfPresent(webPages, forKey: .webPages)
         }
     }
 
@@ -51,17 +53,15 @@ enum VMServiceText {
         return "The URL of a Dart VM service: patchbay show \(first.id)"
     }
 
-    /// The line of `patchbay forward` for a tunnel to a Dart VM service; nil for other tunnels.
+    /// The line of `patchbay forward` for a tunnel to a Dart VM service or a DevTools server; nil for other tunnels.
     static func line(for tunnel: Tunnel, _ client: PatchbayClient) async throws -> String? {
-        guard case .endpoint(let id) = tunnel.spec.target,
-            case .tcp(let host, let port)? = tunnel.listenAddresses.first,
+        guard case .endpoint(let id) = tunnel.spec.target, let authority = tunnel.authority,
             let endpoint = try? await client.endpoint(id)
         else { return nil }
+        if endpoint.kind == .web { return "DevTools: http://\(authority)" }
         switch try await urls(of: endpoint, client) {
         case nil: return nil
         case .success(let service):
-            let address = host ?? "127.0.0.1"
-            let authority = address.contains(":") ? "[\(address)]:\(port)" : "\(address):\(port)"
             return "VM service: \(DartVMService(at: authority, authCode: service.authCode).http)"
         case .failure(let problem): return "VM service: not shown: \(problem.detail)"
         }
