@@ -14,6 +14,8 @@ enum CompletionSource: String, CaseIterable {
     case advertisements
     /// Grants and open invites.
     case grants
+    /// The kinds of endpoints that Patchbay knows, and those of the broker's profiles.
+    case kinds
 
     /// The stand-in for the candidates in the answer of the parser, which cannot wait for the broker.
     var placeholder: String { "patchbay-completion:\(rawValue)" }
@@ -31,6 +33,7 @@ enum CompletionSource: String, CaseIterable {
         case .tools: try await Self.tools(client, words: words)
         case .advertisements: try await client.advertisements.list().map(\.id)
         case .grants: try await client.grants().map(\.id) + client.invites().map(\.id)
+        case .kinds: try await EndpointKind.builtIn.map(\.text) + client.profiles().map(\.name)
         }
     }
 

@@ -25,7 +25,8 @@ struct AddCommand: AsyncParsableCommand {
         help: ArgumentHelp(
             "Set the protocol: appreveal, mcp, web, tcp… or the name of a profile. (default: tcp; mcp for a URL with a path)",
             valueName: "kind"
-        )
+        ),
+        completion: .objects(.kinds)
     )
     var kind: String?
     @Option(help: ArgumentHelp("Set the app's bundle identifier.", valueName: "app"))
