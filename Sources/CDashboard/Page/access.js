@@ -3,7 +3,7 @@ import {fill, foreign, h, icon, list, printable, setText, stateBadge, time} from
 import {api, may, path, who} from './session.js';
 import {refresh, store, subscribe, titleOf} from './store.js';
 import {actButton, actorText, appLink, dangerButton, emptyView, page, permissionsView, section, table} from './parts.js';
-import {addressOf, approve, openAddresses} from './endpoint-cards.js';
+import {addressOf, approve, denyButton, openAddresses} from './endpoint-cards.js';
 import {inviteDialog, inviteRow} from './invites.js';
 import {endpointLink} from './rows.js';
 
@@ -78,7 +78,7 @@ function setApproval(element, endpoint) {
   fill(element, h('div', h('h3', appLink(endpoint.id)), h('p.v-sub', foreign(endpoint.kind), ', announced by ', foreign(routes[0].host ?? 'an unknown host', 80), ', first seen ', time(endpoint.firstSeenAt, {relative: true})),
     endpoint.approval === 'changed' && h('p.v-warning', icon('warning'), 'Another app answers at the approved address.')),
   h('ul.plain.v-addresses', routes.map(route => h('li', h('code.v-address', foreign(addressOf(route))),
-    actButton(['Approve', h('span.sr', ` ${addressOf(route)} for ${endpoint.id}`)], () => approve(endpoint.id, route), `${addressOf(route)} is approved.`)))));
+    actButton(['Approve', h('span.sr', ` ${addressOf(route)} for ${endpoint.id}`)], () => approve(endpoint.id, route), `${addressOf(route)} is approved.`)))), h('div.v-actions', denyButton(endpoint)));
 }
 
 // MARK: Grants
@@ -132,7 +132,7 @@ export function mountNotices(ctx) {
     const [route] = openAddresses(endpoint);
     return h('article.card.v-notice', h('header.v-row', h('p', foreign(titleOf(endpoint), 300, 'v-strong'), ' waits for an approval'), close),
       h('p.v-sub', h('code.v-address', foreign(addressOf(route))), ', announced by ', foreign(route.host ?? 'an unknown host')),
-      h('div.v-actions', actButton('Approve', async () => { await approve(endpoint.id, route); known.add(endpoint.id); show(); }, 'Approved.', 'primary'),
+      h('div.v-actions', actButton('Approve', async () => { await approve(endpoint.id, route); known.add(endpoint.id); show(); }, 'Approved.', 'primary'), denyButton(endpoint, show),
         h('a.v-quiet', {href: endpointLink(endpoint.id), onclick: hide}, 'Look at it'), more > 0 && h('a', {href: '#/access', onclick: hide}, `${more} more`)));
   }
   let isReady = store.loaded;

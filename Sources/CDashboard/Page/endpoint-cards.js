@@ -10,16 +10,21 @@ export function routeText(route) {
   if (route.via === 'usb') return `port ${route.port}`;
   return route.address.includes(':') ? `[${addressOf(route)}]:${route.port}` : `${addressOf(route)}:${route.port}`;
 }
-/** The network addresses of an app that an owner may approve, each once. */
-export function openAddresses(endpoint) {
+/** The network addresses of an app that an owner may approve, each once: those that wait, or those that were denied. */
+export function openAddresses(endpoint, {denied = false} = {}) {
   const found = new Map();
   for (const route of endpoint.routes ?? []) {
-    if (route.via === 'network' && route.approval !== 'approved' && !route.registration && !found.has(addressOf(route))) found.set(addressOf(route), route);
+    if (route.via === 'network' && route.approval !== 'approved' && (route.approval === 'denied') === denied && !route.registration && !found.has(addressOf(route))) found.set(addressOf(route), route);
   }
   return [...found.values()];
 }
 /** Approves one address. A port below 1024 has to be named. */
 export const approve = (id, route) => api('PUT', path('endpoints', id, 'approval'), {address: route.address, ...route.port < 1024 && {port: route.port}});
+
+/** A button that denies the addresses of an app that wait. */
+export const denyButton = (endpoint, done) => dangerButton(['Deny', h('span.sr', ` ${endpoint.id}`)], {title: 'Deny this app?', action: 'Deny',
+  text: `Patchbay remembers ${openAddresses(endpoint).map(addressOf).join(', ')} of ${endpoint.id}, never connects there, and does not ask again. You can still approve an address later.`},
+async () => { await api('PUT', path('endpoints', endpoint.id, 'denial'), {}); done?.(); }, `${endpoint.id} is denied.`);
 
 function card(heading, render) {
   const body = h('div.v-card-body');
@@ -34,6 +39,7 @@ function card(heading, render) {
 export const approvalCard = () => card('Approval', endpoint => {
   const network = (endpoint.routes ?? []).filter(route => route.via === 'network');
   const open = openAddresses(endpoint);
+  const denied = openAddresses(endpoint, {denied: true});
   const approved = network.some(route => route.approval === 'approved');
   if (endpoint.host && endpoint.hostRoutes) return h('p.v-hint', 'An owner of the host ', foreign(endpoint.host.name), ' approves this app there. It is ', foreign(endpoint.approval), '.');
   if (!network.length) return (endpoint.routes ?? []).some(route => route.via === 'usb') ? h('p.v-hint', 'The cable is the approval. It needs no other one.') : null;
@@ -41,9 +47,11 @@ export const approvalCard = () => card('Approval', endpoint => {
   return [
     changed && h('p.v-warning', icon('warning'), 'Another app answers at the approved address. Calls are refused until you approve again.'),
     open.length > 0 && h('p', 'Patchbay does not connect to an address before an owner approves it. Compare it with the address that the app or the phone shows.'),
-    open.length > 0 && h('ul.plain', open.map(route => h('li.v-row',
-      h('code.v-address', foreign(addressOf(route))), route.host && h('span.v-sub', 'announced by ', foreign(route.host)),
-      may('admin') && actButton(`Approve ${addressOf(route)}`, () => approve(endpoint.id, route), `${addressOf(route)} is approved.`, 'primary')))),
+    denied.length > 0 && h('p', 'An owner denied this app. Patchbay does not connect to it and does not ask again.'),
+    open.length + denied.length > 0 && h('ul.plain', [...open, ...denied].map(route => h('li.v-row',
+      h('code.v-address', foreign(addressOf(route))), route.approval === 'denied' && stateBadge('denied'), route.host && h('span.v-sub', 'announced by ', foreign(route.host)),
+      may('admin') && actButton(`Approve ${addressOf(route)}`, () => approve(endpoint.id, route), `${addressOf(route)} is approved.`, open.includes(route) && 'primary')))),
+    open.length > 0 && may('admin') && denyButton(endpoint),
     open.length > 0 && !may('admin') && h('p.v-hint', 'Only an owner can approve. Command: ', h('code', `patchbay approve ${endpoint.id}`)),
     approved && h('div.v-row', h('span', 'Approved: ', foreign([...new Set(network.filter(route => route.approval === 'approved').map(addressOf))].join(', '))),
       may('admin') && dangerButton('Revoke the approval', {title: 'Revoke this approval?', text: `Patchbay forgets the approved addresses and the token of ${endpoint.id}. Running calls, sessions and tunnels over the network end.`, action: 'Revoke'},

@@ -15,7 +15,7 @@ function textOf(endpoint) {
 }
 
 /** Returns whether an endpoint is at a network address that still waits for an approval. */
-export const needsApproval = (endpoint) => endpoint.approval !== 'approved' && (endpoint.state === 'online' || endpoint.state === 'suspect');
+export const needsApproval = (endpoint) => !['approved', 'denied'].includes(endpoint.approval) && (endpoint.state === 'online' || endpoint.state === 'suspect');
 
 const FIELDS = {
   kind: (endpoint, value) => endpoint.kind.toLowerCase().includes(value),

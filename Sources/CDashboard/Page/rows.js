@@ -13,7 +13,7 @@ export const routesOf = (endpoint) =>
 export const routeText = (route) => (route.via === 'usb' ? `:${route.port}`
   : `${route.address.includes(':') ? `[${route.address}]` : route.address}:${route.port}`);
 
-const approvalTexts = {approved: 'approved', pending: 'waits for an approval', changed: 'another app answers: approve again'};
+const approvalTexts = {approved: 'approved', pending: 'waits for an approval', changed: 'another app answers: approve again', denied: 'denied'};
 /** Returns a sentence about a route, for a tooltip and a screen reader. */
 function routeTitle(route, isPreferred) {
   const way = route.via === 'usb' ? 'Cable, port' : `Network${route.interface ? ` (${printable(route.interface, 20)})` : ''}`;
@@ -122,6 +122,7 @@ export function updateRow(row, endpoint) {
 function noteOf(endpoint) {
   if (endpoint.state === 'blocked') return `Blocked: ${printable(endpoint.reason ?? '', 80)}`;
   if (endpoint.state !== 'offline' && endpoint.approval === 'pending') return 'Waits for an approval';
+  if (endpoint.state !== 'offline' && endpoint.approval === 'denied') return 'Denied';
   if (endpoint.state !== 'offline' && endpoint.approval === 'changed') return 'Another app answers: approve again';
   if (endpoint.state === 'suspect') return printable(endpoint.reason ?? 'Not confirmed', 80);
   if (endpoint.host?.staleSince) return 'The registry of the team is unreachable';

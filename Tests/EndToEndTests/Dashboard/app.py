@@ -165,6 +165,18 @@ def states(page, base, code, id, action):
     page.wait_for_function("before => document.querySelector('.v-diff h2').textContent !== before", arg=number)
 
 
+def deny(page, base, code, id, address):
+    """Deny asks once and names the address. The app then waits for nothing, and Approve still works."""
+    open_page(page, base, code, f"/e/{id}")
+    page.get_by_role("button", name=f"Deny {id}").click()
+    assert address in page.locator("dialog").inner_text()
+    page.locator("dialog").get_by_role("button", name="Deny", exact=True).click()
+    page.wait_for_selector(f"text={id} is denied.")
+    page.wait_for_selector(".v-card-body .state >> text=denied")
+    page.goto(f"{base}/#/access")
+    page.wait_for_selector("text=No app waits for an approval.")
+
+
 def approve(page, base, code, id, address):
     """The button names the address that is approved."""
     approvals = sent(page, "PUT", "/approval")

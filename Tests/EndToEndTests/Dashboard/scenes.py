@@ -165,6 +165,7 @@ SCENES = {
     "plug": (lambda page, _: device.plug(page, BASE, code(), "Demo iPhone", rig.unplug, rig.plug_in), False),
     "label": (lambda page, _: bench.label_a_phone(page, BASE, code(), PHONE), False),
     "phone": (lambda page, _: device.take_and_release(page, BASE, code(), PHONE), False),
+    "deny": (lambda page, _: app.deny(page, BASE, code(), DESK, "127.0.0.1"), False),
     "approve": (lambda page, _: app.approve(page, BASE, code(), DESK, "127.0.0.1%lo"), False),
     "token": (lambda page, it: app.give_a_token(page, BASE, code(), it.bank, it.token), True),
     "form": (lambda page, it: app.form_of_a_tool(page, BASE, code(), it.screen, "cart", {"count": "2", "note": "tea"}, {"count": 2, "note": "tea"}), False),
