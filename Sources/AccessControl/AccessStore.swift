@@ -129,7 +129,7 @@ package actor AccessStore {
     /// A copy of the current state.
     var state: AccessState { live.content.withLock { $0.state } }
 
-    /// The endpoints that a grant, an open invite, an approval or a secret names by ID.
+    /// The endpoints that a grant, an open invite, an approval, a denial or a secret names by ID.
     package var namedEndpoints: Set<EndpointID> { state.namedEndpoints }
 
     nonisolated func now() -> MonotonicTime { live.now() }

@@ -59,6 +59,56 @@ package struct Approval: Hashable, Sendable, Codable, Identifiable {
     }
 }
 
+/// An owner's refusal to connect to one endpoint at certain network addresses. It ends with the approval of an address.
+package struct Denial: Hashable, Sendable, Codable {
+    package let endpoint: EndpointID
+    /// The owner and the time of the last denied address.
+    package let deniedBy: AuditActor
+    package let deniedAt: Date
+    /// The app that was announced at the addresses, and the machine that announced them. For people only.
+    package let app: SanitizedText
+    package let machine: SanitizedText
+    /// The numeric addresses, each on every interface.
+    package private(set) var addresses: [String]
+
+    private enum CodingKeys: String, CodingKey {
+        case endpoint, deniedBy, deniedAt, app
+        case machine = "host"
+        case addresses
+    }
+
+    package init(
+        endpoint: EndpointID,
+        deniedBy: AuditActor,
+        deniedAt: Date,
+        app: SanitizedText,
+        machine: SanitizedText,
+        addresses: [String]
+    ) {
+        self.endpoint = endpoint
+        self.deniedBy = deniedBy
+        self.deniedAt = deniedAt
+        self.app = app
+        self.machine = machine
+        self.addresses = addresses
+    }
+
+    /// A copy without an address that is approved now. Nil if no address is left.
+    package func without(_ address: String) -> Denial? {
+        var denial = self
+        denial.addresses.removeAll { $0 == address }
+        return denial.addresses.isEmpty ? nil : denial
+    }
+}
+
+/// The network address to deny: the body of `PUT /v1/endpoints/{id}/denial`.
+package struct DenialSpec: Hashable, Sendable, Codable {
+    /// One of the endpoint's current numeric addresses. Nil means all that are not approved.
+    package let address: String?
+
+    package init(address: String? = nil) { self.address = address }
+}
+
 /// The network address to approve: the body of `PUT /v1/endpoints/{id}/approval`.
 package struct ApprovalSpec: Hashable, Sendable, Codable {
     /// One of the endpoint's current numeric addresses. Nil means its preferred network address.

@@ -10,12 +10,15 @@ package enum ApprovalPolicy {
         case pending
         /// An approval exists but does not cover this route. The associated value is the reason, as a sentence.
         case changed(String)
+        /// An owner denied this address.
+        case denied
 
         package var approval: Endpoint.Approval {
             switch self {
             case .approved: .approved
             case .pending: .pending
             case .changed: .changed
+            case .denied: .denied
             }
         }
     }
@@ -24,8 +27,15 @@ package enum ApprovalPolicy {
     /// an approval must name them.
     package static let firstUserPort: UInt16 = 1_024
 
-    /// Returns whether a route of an endpoint may be dialled.
-    package static func decision(on route: EndpointRoute, _ approval: Approval?) -> Decision {
+    /// Returns whether a route of an endpoint may be dialled. `denial` only tells why it may not.
+    package static func decision(on route: EndpointRoute, _ approval: Approval?, denial: Denial? = nil) -> Decision {
+        let decision = decision(of: approval, on: route)
+        guard decision != .approved, let denial, let address = route.route.address, denial.addresses.contains(address)
+        else { return decision }
+        return .denied
+    }
+
+    private static func decision(of approval: Approval?, on route: EndpointRoute) -> Decision {
         if let mismatch = route.mismatch {
             return .changed("\(route) answered as \"\(mismatch)\" instead of \"\(route.app)\"")
         }
@@ -55,12 +65,11 @@ package enum ApprovalPolicy {
     }
 
     /// Returns the approval state of a whole endpoint: the best state of its routes.
-    package static func approval(of endpoint: Endpoint, _ approval: Approval?) -> Endpoint.Approval {
-        let decisions = endpoint.routes.map { decision(on: $0, approval).approval }
+    package static func approval(of endpoint: Endpoint, _ trust: EndpointTrust) -> Endpoint.Approval {
+        let decisions = endpoint.routes.map { decision(on: $0, trust.approval, denial: trust.denial).approval }
         // An offline endpoint has no routes. Its last state is kept until a source reports the endpoint again.
-        guard !decisions.isEmpty else { return approval == nil ? endpoint.approval : .approved }
-        if decisions.contains(.approved) { return .approved }
-        return decisions.contains(.changed) ? .changed : .pending
+        guard !decisions.isEmpty else { return trust.approval == nil ? endpoint.approval : .approved }
+        return [.approved, .changed, .pending].first(where: decisions.contains) ?? .denied
     }
 
     /// Returns the routes that may be dialled, best first.
@@ -71,11 +80,14 @@ package enum ApprovalPolicy {
     /// Returns the reason why no route of an endpoint may be dialled, with a hint.
     ///
     /// Returns nil if a route may be dialled or the endpoint has no routes.
-    package static func refusal(of endpoint: Endpoint, _ approval: Approval?) -> (detail: String, hint: String)? {
-        guard approvedRoutes(of: endpoint, approval).isEmpty, let route = endpoint.routes.first else { return nil }
+    package static func refusal(of endpoint: Endpoint, _ trust: EndpointTrust) -> (detail: String, hint: String)? {
+        guard approvedRoutes(of: endpoint, trust.approval).isEmpty, let route = endpoint.routes.first else {
+            return nil
+        }
         let hint = command(toApprove: route, of: endpoint.id)
-        return switch decision(on: route, approval) {
+        return switch decision(on: route, trust.approval, denial: trust.denial) {
         case .approved: nil
+        case .denied: ("an owner has denied \(endpoint.id) at \(route)", hint)
         case .pending: ("no owner has approved \(endpoint.id) at \(route)", hint)
         case .changed(let reason): ("\(reason); if this is expected, approve the endpoint again", hint)
         }
@@ -139,7 +151,7 @@ package enum ApprovalPolicy {
     }
 }
 
-/// The approval of one endpoint and the bindings of its secret, without the secret itself.
+/// The approval and the denial of one endpoint and the bindings of its secret, without the secret itself.
 package struct EndpointTrust: Hashable, Sendable {
     /// The route and the launch that a secret was stored for.
     package struct SecretBinding: Hashable, Sendable, Codable {
@@ -168,13 +180,18 @@ package struct EndpointTrust: Hashable, Sendable {
     }
 
     package let approval: Approval?
+    package let denial: Denial?
     /// The bindings of the stored secret. Empty if no secret is stored.
     package let secret: Set<SecretBinding>
 
-    package init(approval: Approval? = nil, secret: some Sequence<SecretBinding> = []) {
+    package init(approval: Approval? = nil, denial: Denial? = nil, secret: some Sequence<SecretBinding> = []) {
         self.approval = approval
+        self.denial = denial
         self.secret = Set(secret)
     }
 
     package static let none = EndpointTrust()
+
+    /// True if an owner approved an address or stored a secret.
+    package var isTrusted: Bool { approval != nil || !secret.isEmpty }
 }

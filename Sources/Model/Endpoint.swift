@@ -20,6 +20,10 @@ package struct Endpoint: Hashable, Sendable, Codable, Identifiable {
         case pending
         case approved
         case changed
+        case denied
+
+        /// True if an owner approved the app once, though another app or address may be there now.
+        package var wasApproved: Bool { self == .approved || self == .changed }
     }
 
     /// The phone or machine on which the app runs.

@@ -28,7 +28,7 @@ package enum EndpointMatch: Hashable, Sendable {
 
     /// - Parameter all: The endpoints that match by anything but a full ID.
     package init(_ all: [Endpoint]) {
-        let approved = all.filter { $0.approval != .pending }
+        let approved = all.filter { $0.approval.wasApproved }
         // A registered app chose its name, and no owner has compared it with the others.
         let isOwnersChoice = approved.contains { $0.registered != true }
         let found = isOwnersChoice ? approved : all

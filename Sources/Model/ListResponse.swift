@@ -31,6 +31,7 @@ extension Device: ListItem { package static let listName = "devices" }
 extension Tunnel: ListItem { package static let listName = "tunnels" }
 extension Advertisement: ListItem { package static let listName = "advertisements" }
 extension Approval: ListItem { package static let listName = "approvals" }
+extension Denial: ListItem { package static let listName = "denials" }
 extension Grant: ListItem { package static let listName = "grants" }
 extension Invite: ListItem { package static let listName = "invites" }
 extension ConfigurationEntry: ListItem { package static let listName = "configuration" }

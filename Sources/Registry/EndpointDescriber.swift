@@ -32,7 +32,7 @@ struct EndpointDescriber: Sendable {
             identify(&endpoint, by: trusted.isEmpty ? sightings : trusted)
             evaluateState(of: &endpoint)
         }
-        endpoint.approval = ApprovalPolicy.approval(of: endpoint, trust.approval)
+        endpoint.approval = ApprovalPolicy.approval(of: endpoint, trust)
         // The answers of another kind of server do not describe this one.
         if endpoint.kind != before.kind { endpoint.capabilities = nil }
         endpoint.setAbilities(abilities)
@@ -54,7 +54,7 @@ struct EndpointDescriber: Sendable {
                     approval: .pending,
                     mismatch: mismatches[route]
                 )
-                listed.approval = ApprovalPolicy.decision(on: listed, trust.approval).approval
+                listed.approval = ApprovalPolicy.decision(on: listed, trust.approval, denial: trust.denial).approval
                 listed.isSecretHeld = ApprovalPolicy.maySendSecret(over: listed, trust)
                 routes[route] = listed
             }

@@ -92,6 +92,7 @@ package struct EndpointLogger: Service {
             return switch endpoint.approval {
             case .approved: "endpoint approved"
             case .pending: "endpoint not approved any more"
+            case .denied: "endpoint denied"
             case .changed where endpoint.routes.contains { $0.mismatch != nil }:
                 "another server answered at the address of the endpoint; approve it again to reach it"
             case .changed: "endpoint moved to another host; approve it again to reach it"

@@ -40,8 +40,8 @@ package struct EndpointTable: Sendable {
         for var record in records where !record.endpoint.isOnOtherHost {
             let earlier = EarlierAdvertisement(of: record)
             record.endpoint.goOffline(reason: "not seen since the broker started")
-            let approval = trusts[record.endpoint.id]?.approval
-            record.endpoint.approval = ApprovalPolicy.approval(of: record.endpoint, approval)
+            let trust = trusts[record.endpoint.id] ?? .none
+            record.endpoint.approval = ApprovalPolicy.approval(of: record.endpoint, trust)
             record.endpoint.setAbilities(abilities)
             list.insert(record, earlier: earlier)
         }

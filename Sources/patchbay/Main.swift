@@ -136,7 +136,8 @@ struct Patchbay: AsyncParsableCommand {
                     PairCommand.self, JoinCommand.self, AskCommand.self, BrokersCommand.self, LeaveCommand.self,
                     InvitesCommand.self,
                     GrantsCommand.self, RevokeCommand.self,
-                    RequestsCommand.self, ApproveCommand.self, UnapproveCommand.self, SecretCommand.self,
+                    RequestsCommand.self, ApproveCommand.self, DenyCommand.self, UnapproveCommand.self,
+                    SecretCommand.self,
                     AuditCommand.self, RemoteCommand.self, TeamCommand.self,
                 ]
             ),

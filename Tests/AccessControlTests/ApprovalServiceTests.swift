@@ -42,11 +42,11 @@ import Testing
         #expect(ApprovalPolicy.decision(on: Self.network(machine: nil), nil) == .approved)
 
         let advert = Self.endpoint(Self.network())
-        let refusal = try #require(ApprovalPolicy.refusal(of: advert, nil))
+        let refusal = try #require(ApprovalPolicy.refusal(of: advert, .none))
         #expect(refusal.hint == "patchbay approve shop-iphone --address 192.168.1.20")
         #expect(refusal.detail.contains("192.168.1.20:49213"))
         #expect(!refusal.detail.contains(refusal.hint), "the command is printed once, as the hint")
-        #expect(ApprovalPolicy.refusal(of: Self.endpoint(Self.usb(), Self.network()), nil) == nil)
+        #expect(ApprovalPolicy.refusal(of: Self.endpoint(Self.usb(), Self.network()), .none) == nil)
     }
 
     @Test func `a USB route does not approve the advertised routes of the same endpoint`() throws {
@@ -71,12 +71,12 @@ import Testing
                 Issue.record("\(fake) is dialled")
                 continue
             }
-            #expect(ApprovalPolicy.refusal(of: Self.endpoint(fake), approval) != nil)
+            #expect(ApprovalPolicy.refusal(of: Self.endpoint(fake), EndpointTrust(approval: approval)) != nil)
         }
         // An address that an attacker adds to the endpoint is not approved, and the real one stays approved.
         let joined = Self.endpoint(Self.network(), Self.network("192.168.1.66"))
         #expect(ApprovalPolicy.approvedRoutes(of: joined, approval) == [Self.network()])
-        #expect(ApprovalPolicy.approval(of: joined, approval) == .approved)
+        #expect(ApprovalPolicy.approval(of: joined, EndpointTrust(approval: approval)) == .approved)
     }
 
     @Test func `an approval requires a current address, and a named port below 1024`() async throws {
@@ -90,6 +90,81 @@ import Testing
         #expect(both.addresses.map(\.address) == ["192.168.1.21", "192.168.1.20"])
         #expect(ApprovalPolicy.approvedRoutes(of: endpoint, both).count == 2)
         await #expect(throws: AccessError.self) { try await store.approvals.approve(Self.endpoint(Self.usb())) }
+    }
+
+    @Test func `a denied address is remembered, does not ask, and is not dialled until it is approved`() async throws {
+        let clock = TestClock()
+        var store = try Fixture.store(in: scratch, clock: clock)
+        let (first, second, later) = (Self.network(), Self.network("192.168.1.21"), Self.network("192.168.1.22"))
+        let endpoint = Self.endpoint(first, second)
+        try await store.approvals.deny(endpoint)
+        try await store.close()
+        store = try Fixture.store(in: scratch, clock: clock)
+
+        var trust = store.approvals.trust(of: endpoint.id)
+        func decision(_ route: EndpointRoute) -> ApprovalPolicy.Decision {
+            ApprovalPolicy.decision(on: route, trust.approval, denial: trust.denial)
+        }
+        #expect([first, second, later].map(decision) == [.denied, .denied, .pending])
+        #expect(decision(Self.network(machine: "renamed.local", interface: "eth0", boot: "2")) == .denied)
+        #expect(ApprovalPolicy.approval(of: endpoint, trust) == .denied)
+        #expect(ApprovalPolicy.approval(of: Self.endpoint(first, later), trust) == .pending, "a new address asks")
+        #expect(ApprovalPolicy.approvedRoutes(of: endpoint, trust.approval).isEmpty)
+        #expect(ApprovalPolicy.refusal(of: endpoint, trust)?.detail.contains("denied") == true)
+        #expect(await store.namedEndpoints.contains(endpoint.id), "no other app gets the ID")
+
+        try await store.approvals.approve(endpoint, at: "192.168.1.20")
+        trust = store.approvals.trust(of: endpoint.id)
+        #expect([first, second].map(decision) == [.approved, .denied])
+        try await store.approvals.approve(endpoint, at: "192.168.1.21")
+        #expect(store.approvals.trust(of: endpoint.id).denial == nil)
+        #expect(try Fixture.audit(in: scratch).map(\.event.action).contains(.endpointDenied))
+    }
+
+    @Test func `denying an approved address revokes its approval and deletes the secret; another address does not`()
+        async throws
+    {
+        let store = try Fixture.store(in: scratch)
+        let endpoint = Self.endpoint(Self.network(), Self.network("192.168.1.21"))
+        try await store.approvals.approve(endpoint, at: "192.168.1.20")
+        try await store.secrets.set(EndpointSecret("abc"), of: endpoint)
+        try await store.approvals.deny(endpoint)
+        #expect(store.approvals.trust(of: endpoint.id).approval != nil)
+        #expect(store.secrets.isUsable(for: endpoint))
+
+        try await store.approvals.deny(endpoint, at: "192.168.1.20")
+        let trust = store.approvals.trust(of: endpoint.id)
+        #expect(!trust.isTrusted)
+        #expect(trust.denial?.addresses == ["192.168.1.21", "192.168.1.20"])
+        await #expect(throws: AccessError.self) { try await store.approvals.deny(endpoint, at: "192.168.1.99") }
+        await #expect(throws: AccessError.self) { try await store.approvals.deny(Self.endpoint(Self.usb())) }
+    }
+
+    @Test func `a denial outlives an unapproval, and ends when the endpoint is removed`() async throws {
+        let store = try Fixture.store(in: scratch)
+        let endpoint = Self.endpoint(Self.network())
+        try await store.approvals.deny(endpoint)
+        try await store.approvals.revoke(of: endpoint.id, by: Fixture.owner, from: Fixture.socket)
+        #expect(store.approvals.trust(of: endpoint.id).denial != nil)
+        try await store.approvals.revoke(of: endpoint.id, isRemoved: true, by: Fixture.owner, from: Fixture.socket)
+        #expect(store.approvals.trust(of: endpoint.id) == .none)
+    }
+
+    @Test func `a database without denials gets their table`() async throws {
+        let clock = TestClock()
+        let endpoint = Self.endpoint(Self.network())
+        var store = try Fixture.store(in: scratch, clock: clock)
+        try await store.approvals.approve(endpoint)
+        try await store.close()
+        let file = try SQLite(opening: scratch.file(AccessDatabase.name))
+        try file.execute("DROP TABLE denials; PRAGMA user_version = 0;")
+        try file.close()
+
+        store = try Fixture.store(in: scratch, clock: clock)
+        #expect(await store.findings.isEmpty)
+        #expect(store.approvals.trust(of: endpoint.id).approval != nil)
+        try await store.approvals.deny(endpoint, at: "192.168.1.20")
+        #expect(await store.approvals.denials.map(\.endpoint) == [endpoint.id])
     }
 
     @Test func `a secret is sent only over its route and to its launch`() async throws {

@@ -130,6 +130,10 @@ extension EndpointApprovalService {
     ) async throws -> Approval {
         try await approve(endpoint, at: address, port: port, by: Fixture.owner, from: Fixture.socket)
     }
+
+    func deny(_ endpoint: Endpoint, at address: String? = nil) async throws {
+        try await deny(endpoint, at: address, by: Fixture.owner, from: Fixture.socket)
+    }
 }
 
 extension EndpointSecretService {

@@ -33,13 +33,13 @@ enum OpenAPISchemas {
             "inbound":{"const":true,"description":"the app connected to Patchbay; absent for a route that is dialled"},
             "registration":{"type":"string","description":"the ID of the registration that named the route"},
             "app":{"type":"string"},"appIsBundleID":{"const":true},"launchID":{"type":"string"},
-            "approval":{"enum":["pending","approved","changed"]},"secretHeld":{"const":true},
+            "approval":{"enum":["pending","approved","changed","denied"]},"secretHeld":{"const":true},
             "mismatch":{"type":"string","description":"the app that answered instead of `app`"}}},
           {"type":"object","required":["via","udid","approval"],"oneOf":[{"required":["port"]},{"required":["abstractSocket"]}],"properties":{
             "via":{"const":"usb"},"udid":{"$ref":"#/components/schemas/UDID"},
             "port":{"$ref":"#/components/schemas/Port"},"abstractSocket":{"$ref":"#/components/schemas/AbstractSocketName"},
             "app":{"type":"string"},"appIsBundleID":{"const":true},"launchID":{"type":"string"},
-            "approval":{"enum":["pending","approved","changed"]},"secretHeld":{"const":true},
+            "approval":{"enum":["pending","approved","changed","denied"]},"secretHeld":{"const":true},
             "mismatch":{"type":"string","description":"the app that answered instead of `app`"}}}]},
         "Endpoint":{"type":"object",
           "required":["id","kind","app","name","location","state","approval","routes","txt","sources","firstSeenAt"],
@@ -51,7 +51,7 @@ enum OpenAPISchemas {
               "deviceName":{"type":"string","description":"the name that the phone reports over the cable"},
               "host":{"type":"string"}}},
             "state":{"enum":["online","suspect","offline","blocked"]},
-            "approval":{"enum":["pending","approved","changed"]},
+            "approval":{"enum":["pending","approved","changed","denied"]},
             "routes":{"type":"array","items":{"$ref":"#/components/schemas/EndpointRoute"}},
             "txt":{"$ref":"#/components/schemas/TXTRecord"},"txtTruncated":{"const":true},
             "formerIDs":{"type":"array","description":"IDs of endpoints that turned out to be this one; requests accept them",
@@ -359,6 +359,14 @@ extension OpenAPISchemas {
             "address":{"type":"string"},"interface":{"type":"string"}}}}}},
         "ApprovalList":{"type":"object","required":["schema","approvals"],"properties":{
           "schema":{"const":1},"approvals":{"type":"array","items":{"$ref":"#/components/schemas/Approval"}}}},
+        "DenialSpec":{"type":"object","additionalProperties":false,"properties":{
+          "address":{"type":"string","description":"a current address of the endpoint; default: all that are not approved"}}},
+        "Denial":{"type":"object","required":["endpoint","deniedBy","deniedAt","app","host","addresses"],"properties":{
+          "endpoint":{"$ref":"#/components/schemas/EndpointID"},
+          "deniedBy":{"$ref":"#/components/schemas/AuditActor"},"deniedAt":{"$ref":"#/components/schemas/Date"},
+          "app":{"type":"string"},"host":{"type":"string"},"addresses":{"type":"array","items":{"type":"string"}}}},
+        "DenialList":{"type":"object","required":["schema","denials"],"properties":{
+          "schema":{"const":1},"denials":{"type":"array","items":{"$ref":"#/components/schemas/Denial"}}}},
         "EndpointSecretSpec":{"type":"object","required":["secret"],"additionalProperties":false,"properties":{
           "secret":{"type":"string","maxLength":4096},"invite":{"$ref":"#/components/schemas/InviteToken"},
           "client":{"type":"string"},"name":{"type":"string"},

@@ -44,7 +44,7 @@ package struct ApprovalService: Service {
         for id in endpoint.possiblySameAs ?? [] {
             guard let other = try? await registry.endpoint(id) else { continue }
             let routes = other.routes.filter { $0.route.machine != nil && $0.route.address == address }
-            guard routes.isEmpty || accessStore.approvals.trust(of: other.id) == .none else {
+            guard routes.isEmpty || !accessStore.approvals.trust(of: other.id).isTrusted else {
                 throw Problem(
                     .conflict,
                     "\(address) is approved for \(other.id), and an approval never moves to another endpoint",
@@ -56,19 +56,51 @@ package struct ApprovalService: Service {
         return joined
     }
 
-    /// Revokes the approval of an endpoint's network addresses, and deletes its secret. When this function returns, no
-    /// more bytes are sent over a route that needed the approval.
+    /// Denies network addresses of an endpoint (`EndpointApprovalService.deny`). When this function returns, no more bytes
+    /// are sent to them.
+    ///
+    /// - Throws: `AccessError`. After `.notSaved`, the denial holds only until the broker stops.
+    func deny(_ endpoint: Endpoint, _ spec: DenialSpec, by actor: AuditActor, from source: RequestSource) async throws {
+        // A new approval has a new ID, so an approval with the same ID was not revoked meanwhile.
+        let approval = accessStore.approvals.trust(of: endpoint.id).approval?.id
+        try await end(endpoint.id, endpoint, unless: { approval == nil || $0.approval?.id == approval }) {
+            try await accessStore.approvals.deny(endpoint, at: spec.address, by: actor, from: source)
+        }
+    }
+
+    /// Revokes the approval of an endpoint's network addresses, and deletes its secret. With `isRemoved`, also forgets its
+    /// denial. When this function returns, no more bytes are sent over a route that needed the approval.
     ///
     /// - Throws: `AccessError.notSaved`. The approval is then revoked only until the broker stops.
-    func revokeApproval(of id: EndpointID, by actor: AuditActor, from source: RequestSource) async throws {
+    func revokeApproval(
+        of id: EndpointID,
+        isRemoved: Bool = false,
+        by actor: AuditActor,
+        from source: RequestSource
+    ) async throws {
         let endpoint = try? await registry.endpoint(id)
         let id = endpoint?.id ?? id
         guard accessStore.approvals.trust(of: id) != .none else { return }
+        try await end(id, endpoint, unless: { _ in false }) {
+            try await accessStore.approvals.revoke(of: id, isRemoved: isRemoved, by: actor, from: source)
+        }
+    }
+
+    /// Changes the approval of an endpoint, and closes its connections unless the approval holds after the change.
+    private func end(
+        _ id: EndpointID,
+        _ endpoint: Endpoint?,
+        unless holds: (EndpointTrust) -> Bool,
+        by change: () async throws -> Void
+    ) async throws {
         var failure: (any Error)?
-        do { try await accessStore.approvals.revoke(of: id, by: actor, from: source) } catch { failure = error }
+        do { try await change() } catch { failure = error }
+        let isEnded = !holds(accessStore.approvals.trust(of: id))
         await publishApproval(id)
         // A static endpoint needs no other approval.
-        if let endpoint, endpoint.sources != [.config] { await disconnector.disconnect(endpoint, over: .network) }
+        if isEnded, let endpoint, endpoint.sources != [.config] {
+            await disconnector.disconnect(endpoint, over: .network)
+        }
         if let failure { throw failure }
     }
 

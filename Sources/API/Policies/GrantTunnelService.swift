@@ -155,8 +155,7 @@ extension GrantTunnelService: TunnelProvider {
     /// Throws unless a route of the endpoint is approved. An endpoint without routes passes, and is checked again when
     /// a client connects.
     private func requireApproval(of endpoint: Endpoint) async throws {
-        guard let refusal = ApprovalPolicy.refusal(of: endpoint, accessStore.approvals.trust(of: endpoint.id).approval)
-        else {
+        guard let refusal = ApprovalPolicy.refusal(of: endpoint, accessStore.approvals.trust(of: endpoint.id)) else {
             return
         }
         throw Problem(.forbidden, refusal.detail, hint: refusal.hint)

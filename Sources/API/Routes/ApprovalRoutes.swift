@@ -5,10 +5,22 @@ import HummingbirdCore
 import Model
 import Registry
 
-/// `/v1/approvals`, and the approval and the secret of one endpoint.
+/// `/v1/approvals` and `/v1/denials`, and the approval, the denial and the secret of one endpoint.
 enum ApprovalRoutes {
     @Sendable static func list(_ request: APIRequest) async throws -> APIResponse {
         try .json(ListResponse(await request.services.accessStore.approvals.list))
+    }
+
+    @Sendable static func listDenials(_ request: APIRequest) async throws -> APIResponse {
+        try .json(ListResponse(await request.services.accessStore.approvals.denials))
+    }
+
+    @Sendable static func deny(_ request: APIRequest) async throws -> APIResponse {
+        let endpoint = try await request.endpoint()
+        let spec = try await request.body(DenialSpec.self)
+        let principal = request.principal
+        try await request.services.approvalService.deny(endpoint, spec, by: principal.actor, from: principal.source)
+        return try .json(try await request.endpoint())
     }
 
     @Sendable static func approve(_ request: APIRequest) async throws -> APIResponse {

@@ -67,6 +67,7 @@ enum EndpointRoutes {
         // An endpoint that appears again needs a new approval.
         try await services.approvalService.revokeApproval(
             of: endpoint.id,
+            isRemoved: true,
             by: request.principal.actor,
             from: request.principal.source
         )

@@ -182,8 +182,8 @@ extension APIRequest {
     /// Throws unless an owner has approved a route. Also for an owner: the use would approve any address that an
     /// advertisement announces at that moment. An endpoint without routes passes, and is checked again at a connection.
     func requireApproval(of endpoint: Endpoint) async throws {
-        let approval = services.accessStore.approvals.trust(of: endpoint.id).approval
-        guard let refusal = ApprovalPolicy.refusal(of: endpoint, approval) else { return }
+        let trust = services.accessStore.approvals.trust(of: endpoint.id)
+        guard let refusal = ApprovalPolicy.refusal(of: endpoint, trust) else { return }
         throw Problem(.forbidden, refusal.detail, hint: refusal.hint)
     }
 }

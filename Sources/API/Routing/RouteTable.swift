@@ -28,6 +28,8 @@ enum RouteTable {
             takes: "ApprovalSpec", returns: "Endpoint", ApprovalRoutes.approve).on(.refused),
         .delete("/v1/endpoints/{id}/approval", .owner, "Revoke the approval of an endpoint and delete its token",
             ApprovalRoutes.revoke).on(.refused),
+        .put("/v1/endpoints/{id}/denial", .owner, "Deny network addresses of an endpoint until one is approved",
+            takes: "DenialSpec", returns: "Endpoint", ApprovalRoutes.deny).on(.refused),
         .put("/v1/endpoints/{id}/secret", .owner, "Store an app's own token",
             takes: "EndpointSecretSpec", header: ApprovalRoutes.trialHeader, ApprovalRoutes.setSecret).on(.refused),
         .post("/v1/endpoints/{id}/secret", .public, "Store a token that the app sends with a grant or an invite",
@@ -40,6 +42,8 @@ enum RouteTable {
             returns: "WebPages", WebPageRoutes.show).on(.refused),
         .get("/v1/approvals", .owner, "List the approved network addresses",
             returns: "ApprovalList", ApprovalRoutes.list),
+        .get("/v1/denials", .owner, "List the denied network addresses",
+            returns: "DenialList", ApprovalRoutes.listDenials),
 
         .get("/v1/devices", .scope(.registryRead), "List the attached devices",
             returns: "DeviceList", DeviceRoutes.list),

@@ -14,6 +14,7 @@ package struct AuditEvent: Hashable, Sendable, Codable {
         case signedIn = "signed-in"
         case approved, denied
         case endpointApproved = "endpoint-approved"
+        case endpointDenied = "endpoint-denied"
         case approvalWithdrawn = "approval-withdrawn"
         case secretSet = "secret-set"
         case secretForgotten = "secret-forgotten"

@@ -1,7 +1,7 @@
 package import Model
 import Synchronization
 
-/// Approvals of endpoints' network addresses.
+/// Approvals and denials of endpoints' network addresses.
 package struct EndpointApprovalService: Sendable {
     let store: AccessStore
 
@@ -10,28 +10,33 @@ package struct EndpointApprovalService: Sendable {
         get async { await store.state.approvals.values.sorted { $0.endpoint < $1.endpoint } }
     }
 
-    /// Approval and secret bindings of every endpoint that has an approval or a secret.
+    /// Every denial, sorted by endpoint ID.
+    package var denials: [Denial] {
+        get async { await store.state.denials.values.sorted { $0.endpoint < $1.endpoint } }
+    }
+
+    /// Approval, denial and secret bindings of every endpoint that has one of them.
     package var trusts: [EndpointID: EndpointTrust] {
         get async {
             let state = await store.state
-            let ids = Set(state.approvals.keys).union(state.secrets.keys)
+            let ids = Set(state.approvals.keys).union(state.denials.keys).union(state.secrets.keys)
             return Dictionary(uniqueKeysWithValues: ids.map { ($0, state.trust(of: $0)) })
         }
     }
 
-    /// Returns the approval and the secret bindings of an endpoint.
+    /// Returns the approval, the denial and the secret bindings of an endpoint.
     package func trust(of endpoint: EndpointID) -> EndpointTrust {
         store.live.content.withLock { $0.state.trust(of: endpoint) }
     }
 
-    /// Subscribes to changes of approvals and secrets. A slow subscriber misses some changes, but always gets a later
+    /// Subscribes to changes of approvals, denials and secrets. A slow subscriber misses some changes, but always gets a later
     /// one.
     package func changes() -> AsyncStream<EndpointID> { store.approvalChangeSubscribers.subscribe() }
 
     /// Approves one network address of an endpoint. The API has verified that the caller is an owner.
     ///
     /// Earlier approved addresses stay approved while machine and app are the same. Otherwise the approval is new, and a
-    /// secret that was given only under the earlier approval is deleted. `address` is a current address of the
+    /// secret that was given only under the earlier approval is deleted. A denial of the address ends. `address` is a current address of the
     /// endpoint; nil selects its preferred network address. `port` is required for a port below 1024.
     /// - Throws: `AccessError.notFound` when the endpoint is not at that address now, `.outOfRange` when the port has
     ///   to be named.
@@ -65,6 +70,10 @@ package struct EndpointApprovalService: Sendable {
                 AuditEvent(.endpointApproved, by: caller, from: source, endpoint: endpoint.id, detail: detail)
             ])
             change.approvals = [approval]
+            if let denial = store.state.denials[endpoint.id] {
+                let rest = denial.without(candidate.address)
+                (change.denials, change.removedDenials) = rest.map { ([$0], []) } ?? ([], [endpoint.id])
+            }
             let bindings = store.state.secrets[endpoint.id]?.bindings ?? []
             if !stays, bindings.allSatisfy({ $0.origin.hasPrefix("approval ") }) {
                 change.removedSecrets = [endpoint.id]
@@ -107,23 +116,93 @@ package struct EndpointApprovalService: Sendable {
         return "\(endpoint.id) has no reachable address now; approve it when it is available"
     }
 
-    /// Revokes the approval of an endpoint's network addresses and deletes its secret.
+    /// Denies network addresses of an endpoint: `address`, or all that are not approved. They are remembered until one is
+    /// approved. An approval of one of them is revoked, and the secret is then deleted.
     ///
-    /// - Throws: `AccessError.notSaved`, after which the approval stays revoked until the broker stops.
-    package func revoke(of endpoint: EndpointID, by caller: AuditActor, from source: RequestSource) async throws {
+    /// - Throws: `AccessError.notFound` when the endpoint is not at that address now; `.notSaved`, after which the denial
+    ///   holds until the broker stops.
+    package func deny(
+        _ endpoint: Endpoint,
+        at address: String? = nil,
+        by caller: AuditActor,
+        from source: RequestSource
+    ) async throws {
         try await store.transaction { store in
-            guard store.state.trust(of: endpoint) != .none else { return }
-            var change = ChangeSet([AuditEvent(.approvalWithdrawn, by: caller, from: source, endpoint: endpoint)])
-            change.removedApprovals = [endpoint]
-            change.removedSecrets = [endpoint]
+            let approval = store.state.approvals[endpoint.id]
+            let announced = endpoint.routes.filter { $0.route.machine != nil }
+            let chosen = announced.filter { route in
+                address.map { $0 == route.route.address }
+                    ?? (ApprovalPolicy.decision(on: route, approval) != .approved)
+            }
+            guard let route = chosen.first, let machine = route.route.machine else {
+                let known = announced.compactMap(\.route.address)
+                let isApproved = address == nil && !known.isEmpty
+                throw AccessError.notFound(
+                    isApproved
+                        ? "every address of \(endpoint.id) is approved: patchbay unapprove \(endpoint.id)"
+                        : Self.nothingToApprove(endpoint, at: address, known: known)
+                )
+            }
+            let denied = chosen.compactMap(\.route.address)
+            let earlier = store.state.denials[endpoint.id]?.addresses ?? []
+            let addresses = denied.reduce(into: earlier) { if !$0.contains($1) { $0.append($1) } }
+            let detail = "\(route.app) on \(machine) at \(denied.joined(separator: ", "))"
+            var change = ChangeSet([
+                AuditEvent(.endpointDenied, by: caller, from: source, endpoint: endpoint.id, detail: detail)
+            ])
+            change.denials = [
+                Denial(
+                    endpoint: endpoint.id,
+                    deniedBy: caller,
+                    deniedAt: store.now().date,
+                    app: route.app,
+                    machine: machine,
+                    addresses: addresses
+                )
+            ]
+            if let approval, approval.addresses.contains(where: { denied.contains($0.address) }) {
+                change = change + Self.withdrawal(of: endpoint.id, by: caller, from: source)
+            }
             try await store.endAndCommit(change)
         }
+    }
+
+    /// Revokes the approval of an endpoint's network addresses and deletes its secret. With `isRemoved`, the endpoint leaves
+    /// the list, and its denial is forgotten too.
+    ///
+    /// - Throws: `AccessError.notSaved`, after which the approval stays revoked until the broker stops.
+    package func revoke(
+        of endpoint: EndpointID,
+        isRemoved: Bool = false,
+        by caller: AuditActor,
+        from source: RequestSource
+    ) async throws {
+        try await store.transaction { store in
+            let trust = store.state.trust(of: endpoint)
+            guard trust.isTrusted || isRemoved && trust.denial != nil else { return }
+            var change = Self.withdrawal(of: endpoint, by: caller, from: source)
+            if isRemoved { change.removedDenials = [endpoint] }
+            try await store.endAndCommit(change)
+        }
+    }
+
+    private static func withdrawal(of endpoint: EndpointID, by caller: AuditActor, from source: RequestSource)
+        -> ChangeSet
+    {
+        var change = ChangeSet([AuditEvent(.approvalWithdrawn, by: caller, from: source, endpoint: endpoint)])
+        change.removedApprovals = [endpoint]
+        change.removedSecrets = [endpoint]
+        return change
     }
 }
 
 extension AccessState {
-    /// Returns the approval and the secret bindings of an endpoint.
+    /// Returns the approval, the denial and the secret bindings of an endpoint.
     func trust(of endpoint: EndpointID) -> EndpointTrust {
-        EndpointTrust(approval: approvals[endpoint], secret: secrets[endpoint]?.bindings ?? [])
+        EndpointTrust(
+            approval: approvals[endpoint],
+            denial: denials[endpoint],
+            secret: secrets[endpoint]?.bindings ?? []
+        )
     }
 }

@@ -34,7 +34,7 @@ package struct EndpointSecretService: Sendable {
         try await store.transaction { [endpoint] store in
             let bindings = try Self.bindings(
                 of: endpoint,
-                store.state.approvals[endpoint.id],
+                store.state.trust(of: endpoint.id),
                 on: port,
                 isForUnseen: isForUnseen,
                 launches: store.launches
@@ -62,17 +62,17 @@ package struct EndpointSecretService: Sendable {
     /// Returns the routes and launches that a new secret is for.
     private static func bindings(
         of endpoint: Endpoint,
-        _ approval: Approval?,
+        _ trust: EndpointTrust,
         on port: UInt16?,
         isForUnseen: Bool,
         launches: ObservedLaunches?
     ) throws(AccessError) -> [EndpointTrust.SecretBinding] {
-        if let refusal = ApprovalPolicy.refusal(of: endpoint, approval) {
+        if let refusal = ApprovalPolicy.refusal(of: endpoint, trust) {
             throw .secretNotPresentable(endpoint: endpoint.id, why: "\(refusal.detail): \(refusal.hint)")
         }
         var bindings: [EndpointTrust.SecretBinding] = []
-        for route in ApprovalPolicy.approvedRoutes(of: endpoint, approval) {
-            guard let binding = ApprovalPolicy.secretBinding(for: route, approval) else { continue }
+        for route in ApprovalPolicy.approvedRoutes(of: endpoint, trust.approval) {
+            guard let binding = ApprovalPolicy.secretBinding(for: route, trust.approval) else { continue }
             bindings.append(binding)
             // An app logs its URL before it listens, so a URL with a port may be for a launch that is not observed yet.
             let isAwaited = launches.map { port != nil && $0[route.route] == nil } ?? false
@@ -81,7 +81,7 @@ package struct EndpointSecretService: Sendable {
                 bindings.append(.init(origin: binding.origin, launch: EndpointRoute.launch(atPort: port)))
             }
         }
-        if endpoint.routes.isEmpty, let approval, port != nil || isForUnseen {
+        if endpoint.routes.isEmpty, let approval = trust.approval, port != nil || isForUnseen {
             bindings = ApprovalPolicy.secretBindings(at: port, approval)
         }
         guard !bindings.isEmpty else {
@@ -156,7 +156,7 @@ package struct EndpointSecretService: Sendable {
         }
         switch ApprovalPolicy.decision(on: route, approval) {
         case .approved: break
-        case .pending:
+        case .pending, .denied:
             let command = ApprovalPolicy.command(toApprove: route, of: id)
             throw refusal("no owner approved \(route); first: \(command)")
         case .changed(let why):

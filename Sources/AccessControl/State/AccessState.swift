@@ -1,6 +1,6 @@
 import Model
 
-/// Every invite, grant, approval and sealed secret, and the transitions between states. Has no clock, disk or callers.
+/// Every invite, grant, approval, denial and sealed secret, and the transitions between states. Has no clock, disk or callers.
 ///
 /// An operation returns a `ChangeSet` and changes nothing. `AccessStore` commits the change and then applies the
 /// change, so the state never runs ahead of the disk. Exception: a change that ends something is applied before the
@@ -16,6 +16,7 @@ struct AccessState: Sendable {
     private(set) var invites: [String: InviteRecord] = [:]
     private(set) var grants: [String: GrantRecord] = [:]
     private(set) var approvals: [EndpointID: Approval] = [:]
+    private(set) var denials: [EndpointID: Denial] = [:]
     private(set) var secrets: [EndpointID: SecretRecord] = [:]
     private var grantIDsByInvite: [String: Set<String>] = [:]
     private var grantIDsByKey: [KeyPin: Set<String>] = [:]
@@ -25,6 +26,7 @@ struct AccessState: Sendable {
         change.invites = contents.invites
         change.grants = contents.grants
         change.approvals = contents.approvals
+        change.denials = contents.denials
         change.secrets = contents.secrets
         apply(change)
     }
@@ -39,8 +41,10 @@ struct AccessState: Sendable {
             if case .key(let key) = grant.binding { grantIDsByKey[key, default: []].insert(grant.id) }
         }
         for approval in change.approvals { approvals[approval.endpoint] = approval }
+        for denial in change.denials { denials[denial.endpoint] = denial }
         for secret in change.secrets { secrets[secret.endpoint] = secret }
         for endpoint in change.removedApprovals { approvals[endpoint] = nil }
+        for endpoint in change.removedDenials { denials[endpoint] = nil }
         for endpoint in change.removedSecrets { secrets[endpoint] = nil }
         for id in change.purged {
             invites[id] = nil
@@ -57,11 +61,11 @@ struct AccessState: Sendable {
     /// Records the use of a grant. `AccessStore` saves the time later.
     mutating func touch(_ grant: String, at now: MonotonicTime) { grants[grant]?.lastUsedAt = now }
 
-    /// The endpoints that a grant, an open invite, an approval or a secret names by ID.
+    /// The endpoints that a grant, an open invite, an approval, a denial or a secret names by ID.
     var namedEndpoints: Set<EndpointID> {
         let grants = grants.values.lazy.filter { $0.endReason == nil }.map(\.permissions.selector)
         let invites = invites.values.lazy.filter { $0.endReason == nil }.map(\.permissions.selector)
-        var ids = Set(approvals.keys).union(secrets.keys)
+        var ids = Set(approvals.keys).union(denials.keys).union(secrets.keys)
         for case .endpoints(let named) in [Array(grants), Array(invites)].joined() { ids.formUnion(named) }
         return ids
     }

@@ -7,9 +7,11 @@ struct ChangeSet: Sendable {
     var invites: [InviteRecord] = []
     var grants: [GrantRecord] = []
     var approvals: [Approval] = []
+    var denials: [Denial] = []
     var secrets: [SecretRecord] = []
-    /// Endpoints that lose their approval (`removedApprovals`) or their secret (`removedSecrets`).
+    /// Endpoints that lose their approval, their denial or their secret.
     var removedApprovals: [EndpointID] = []
+    var removedDenials: [EndpointID] = []
     var removedSecrets: [EndpointID] = []
     /// IDs of ended invites and grants to delete.
     var purged: [String] = []
@@ -23,25 +25,32 @@ struct ChangeSet: Sendable {
     /// IDs of the invites and grants that this change ends, sorted.
     var endedIDs: [String] { (invites.filter { $0.endReason != nil }.map(\.id) + endedGrants).sorted() }
 
-    /// Endpoints whose approval or secret this change sets or removes.
+    /// Endpoints whose approval, denial or secret this change sets or removes.
     var changedEndpoints: Set<EndpointID> {
-        Set(approvals.map(\.endpoint) + secrets.map(\.endpoint) + removedApprovals + removedSecrets)
+        Set(approvals.map(\.endpoint) + denials.map(\.endpoint) + secrets.map(\.endpoint))
+            .union(removedApprovals + removedDenials + removedSecrets)
     }
 
     /// True if the change may end a permission.
     var altersTrust: Bool { !(changedEndpoints.isEmpty && endedGrants.isEmpty) }
 
-    /// Combines two changes. An approval or a secret that `other` sets overrides its removal in `one`.
+    /// Combines two changes. What `other` sets overrides its removal in `one`.
     static func + (one: ChangeSet, other: ChangeSet) -> ChangeSet {
         var sum = one
         sum.spent = one.spent ?? other.spent
         sum.invites += other.invites
         sum.grants += other.grants
         sum.approvals += other.approvals
+        sum.denials += other.denials
         sum.secrets += other.secrets
-        let (approved, sealed) = (Set(other.approvals.map(\.endpoint)), Set(other.secrets.map(\.endpoint)))
-        sum.removedApprovals = one.removedApprovals.filter { !approved.contains($0) } + other.removedApprovals
-        sum.removedSecrets = one.removedSecrets.filter { !sealed.contains($0) } + other.removedSecrets
+        func removed(_ one: [EndpointID], besides set: [EndpointID]) -> [EndpointID] {
+            let set = Set(set)
+            return one.filter { !set.contains($0) }
+        }
+        sum.removedApprovals = removed(one.removedApprovals, besides: other.approvals.map(\.endpoint))
+        sum.removedApprovals += other.removedApprovals
+        sum.removedDenials = removed(one.removedDenials, besides: other.denials.map(\.endpoint)) + other.removedDenials
+        sum.removedSecrets = removed(one.removedSecrets, besides: other.secrets.map(\.endpoint)) + other.removedSecrets
         sum.purged += other.purged
         sum.events += other.events
         return sum

@@ -13,6 +13,10 @@ struct AccessDatabase {
     static let name = "access.sqlite"
     static let companions = ["-wal", "-shm", "-journal"]
 
+    /// The version of the tables, SQLite's `user_version`. Version 0 has no denials.
+    private static let version = 1
+    private static let row = "body BLOB NOT NULL, mac BLOB NOT NULL"
+
     /// The spent invite's row had changed; nothing was written.
     struct Conflict: Error {}
 
@@ -46,6 +50,7 @@ struct AccessDatabase {
                 """
             )
             try makeTables()
+            try migrate()
             let findings = try file.run("PRAGMA integrity_check(1)").compactMap(\.first?.text)
             guard findings == ["ok"] else { throw SQLiteError(SQLITE_CORRUPT, findings.joined(separator: " ")) }
             try checkKey()
@@ -136,7 +141,7 @@ struct AccessDatabase {
     /// Creates the tables in a new file. In an existing file, a missing table is damage.
     private func makeTables() throws {
         guard try file.run("SELECT count(*) FROM sqlite_master").first?.first == .integer(0) else { return }
-        let row = "body BLOB NOT NULL, mac BLOB NOT NULL"
+        let row = Self.row
         try file.transaction {
             try file.execute(
                 """
@@ -147,8 +152,23 @@ struct AccessDatabase {
                 ) STRICT, WITHOUT ROWID;
                 CREATE TABLE grants (id TEXT PRIMARY KEY NOT NULL, \(row)) STRICT, WITHOUT ROWID;
                 CREATE TABLE approvals (id TEXT PRIMARY KEY NOT NULL, \(row)) STRICT, WITHOUT ROWID;
+                CREATE TABLE denials (id TEXT PRIMARY KEY NOT NULL, \(row)) STRICT, WITHOUT ROWID;
                 CREATE TABLE secrets (id TEXT PRIMARY KEY NOT NULL, \(row)) STRICT, WITHOUT ROWID;
                 CREATE TABLE outbox (number INTEGER PRIMARY KEY NOT NULL, text BLOB NOT NULL) STRICT;
+                PRAGMA user_version = \(Self.version);
+                """
+            )
+        }
+    }
+
+    /// Adds the tables that a file of an earlier version lacks.
+    private func migrate() throws {
+        guard try file.run("PRAGMA user_version").first?.first == .integer(0) else { return }
+        try file.transaction {
+            try file.execute(
+                """
+                CREATE TABLE denials (id TEXT PRIMARY KEY NOT NULL, \(Self.row)) STRICT, WITHOUT ROWID;
+                PRAGMA user_version = \(Self.version);
                 """
             )
         }
@@ -204,11 +224,15 @@ struct AccessDatabase {
         }
         for grant in change.grants { try put(grant, into: "grants", id: grant.id) }
         for approval in change.approvals { try put(approval, into: "approvals", id: approval.endpoint.text) }
+        for denial in change.denials { try put(denial, into: "denials", id: denial.endpoint.text) }
         for secret in change.secrets { try put(secret, into: "secrets", id: secret.endpoint.text) }
-        for endpoint in change.removedApprovals {
-            try file.run("DELETE FROM approvals WHERE id = ?", .text(endpoint.text))
-        }
-        for endpoint in change.removedSecrets { try file.run("DELETE FROM secrets WHERE id = ?", .text(endpoint.text)) }
+        try delete(change.removedApprovals, from: "approvals")
+        try delete(change.removedDenials, from: "denials")
+        try delete(change.removedSecrets, from: "secrets")
+    }
+
+    private func delete(_ endpoints: [EndpointID], from table: String) throws {
+        for endpoint in endpoints { try file.run("DELETE FROM \(table) WHERE id = ?", .text(endpoint.text)) }
     }
 
     private func purge(_ ids: [String]) throws {
@@ -246,6 +270,7 @@ struct AccessDatabase {
         contents.invites = try rows(of: "invites", damaged: &contents.damaged)
         contents.grants = try rows(of: "grants", damaged: &contents.damaged)
         contents.approvals = try rows(of: "approvals", damaged: &contents.damaged)
+        contents.denials = try rows(of: "denials", damaged: &contents.damaged)
         contents.secrets = try rows(of: "secrets", damaged: &contents.damaged)
         contents.head = try get("head") ?? .none
         contents.highWater = try get("highWater")

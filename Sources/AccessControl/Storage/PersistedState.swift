@@ -6,6 +6,7 @@ struct PersistedState: Sendable {
     var invites: [InviteRecord] = []
     var grants: [GrantRecord] = []
     var approvals: [Approval] = []
+    var denials: [Denial] = []
     var secrets: [SecretRecord] = []
     /// Position of the audit log at the last commit, and the entries that its file may lack.
     var head = AuditEntry.Head.none

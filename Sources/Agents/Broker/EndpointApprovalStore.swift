@@ -25,12 +25,13 @@ extension AccessStore: EndpointApprovalStore {
             // The broker of the other host approves its endpoints.
             guard !endpoint.isOnOtherHost else { return endpoint }
             var endpoint = endpoint
-            let approval = approvals.trust(of: endpoint.id).approval
+            let trust = approvals.trust(of: endpoint.id)
             for index in endpoint.routes.indices {
+                let route = endpoint.routes[index]
                 endpoint.routes[index].approval =
-                    ApprovalPolicy.decision(on: endpoint.routes[index], approval).approval
+                    ApprovalPolicy.decision(on: route, trust.approval, denial: trust.denial).approval
             }
-            endpoint.approval = ApprovalPolicy.approval(of: endpoint, approval)
+            endpoint.approval = ApprovalPolicy.approval(of: endpoint, trust)
             return endpoint
         }
     }

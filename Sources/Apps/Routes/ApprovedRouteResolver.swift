@@ -37,18 +37,18 @@ package struct ApprovedRouteResolver: RouteResolver {
                 throw DialError(.noRoute, "\(refusal); `patchbay debug \(id)` shows its states")
             }
             // The requested ID may be an alias; approvals use the current ID.
-            let approval = accessStore.approvals.trust(of: endpoint.id).approval
+            let trust = accessStore.approvals.trust(of: endpoint.id)
             // An offline endpoint is refused too, so that its open connections are closed.
-            if let refusal = ApprovalPolicy.refusal(of: endpoint, approval) {
+            if let refusal = ApprovalPolicy.refusal(of: endpoint, trust) {
                 throw DialError(.forbidden, "\(refusal.detail): \(refusal.hint)")
             }
             guard !endpoint.routes.isEmpty, endpoint.state != .offline else {
                 throw DialError(.noRoute, "\(id) is offline; the tunnel works again as soon as it is back")
             }
-            let approved = ApprovalPolicy.approvedRoutes(of: endpoint, approval).map(\.route)
+            let approved = ApprovalPolicy.approvedRoutes(of: endpoint, trust.approval).map(\.route)
             let refused = endpoint.routes.map(\.route).filter { !approved.contains(where: $0.hasSameAddress) }
             return ResolvedTarget(approved, refused: refused) { [accessStore] in
-                accessStore.approvals.trust(of: endpoint.id).approval == approval
+                accessStore.approvals.trust(of: endpoint.id).approval == trust.approval
             }
         }
     }

@@ -49,8 +49,8 @@ package struct ProfileService: Sendable {
                     hint: "start its server, and see `patchbay show \(endpoint.id)`"
                 )
             }
-            let approval = resolver.accessStore.approvals.trust(of: endpoint.id).approval
-            if let refusal = ApprovalPolicy.refusal(of: endpoint, approval) {
+            let trust = resolver.accessStore.approvals.trust(of: endpoint.id)
+            if let refusal = ApprovalPolicy.refusal(of: endpoint, trust) {
                 throw Problem(.forbidden, "the profile was not tried: \(refusal.detail)", hint: refusal.hint)
             }
         }

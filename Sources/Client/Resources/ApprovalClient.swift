@@ -1,7 +1,7 @@
 package import Model
 import NIOHTTP1
 
-/// The approvals of endpoints.
+/// The approvals and denials of endpoints.
 package struct ApprovalClient: Sendable {
     let client: PatchbayClient
 
@@ -11,6 +11,15 @@ package struct ApprovalClient: Sendable {
     package func approve(_ id: EndpointID, _ spec: ApprovalSpec) async throws -> Endpoint {
         try await client.response(
             to: OutgoingRequest(method: .PUT, path: ["endpoints", id.text, "approval"], body: try client.body(spec))
+        )
+    }
+
+    package func denials() async throws -> [Denial] { try await client.items(at: "denials") }
+
+    /// Denies network addresses of an endpoint.
+    package func deny(_ id: EndpointID, _ spec: DenialSpec) async throws -> Endpoint {
+        try await client.response(
+            to: OutgoingRequest(method: .PUT, path: ["endpoints", id.text, "denial"], body: try client.body(spec))
         )
     }
 

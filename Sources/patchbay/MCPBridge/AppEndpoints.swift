@@ -18,7 +18,7 @@ struct AppEndpoints {
         switch EndpointMatch(endpoints.filter { $0.isApp(name) }) {
         case .one(let endpoint): (candidates, mayChoose) = ([endpoint], true)
         case .several(let all):
-            let found = all.filter { $0.approval != .pending }
+            let found = all.filter { $0.approval.wasApproved }
             guard !found.isEmpty else {
                 throw CLIError.notPermitted(
                     "the app \(shown) is known only from endpoints that no owner has approved",

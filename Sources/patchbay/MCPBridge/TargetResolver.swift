@@ -55,7 +55,7 @@ actor TargetResolver {
     /// Returns the endpoints that a client may choose; empty if there is no choice to make.
     func alternatives(_ client: PatchbayClient) async -> [Endpoint] {
         guard case .app(let name) = subject, let endpoints = try? await client.endpoints().endpoints else { return [] }
-        let found = endpoints.filter { $0.isApp(name) && $0.approval != .pending }
+        let found = endpoints.filter { $0.isApp(name) && $0.approval.wasApproved }
         let isGone = choice.map { Self.endpoint($0, in: endpoints) == nil } ?? false
         return found.count > 1 || isGone ? found.sorted { $0.id < $1.id } : []
     }

@@ -129,6 +129,33 @@ struct RouteTrustTests {
         #expect(!Self.requests(cabled).contains { $0.hasPrefix("call:") }, "\(cabled.program.log)")
     }
 
+    @Test func `a denied app gets no connection and does not ask again, also after a restart, until it is approved`()
+        async throws
+    {
+        let scene = try await Scene(probing: 9_876, in: scratch)
+        let shop = try await SampleApp(on: scene.wifi, in: scratch)
+        _ = try await shop.advertise(through: scene.wifi)
+        let seen = try await scene.list.first("the app is online") { $0.state == .online }
+        let id = seen.endpoint.id
+        func asks() async throws -> Bool {
+            try await scene.broker.ask("doctor").joined(separator: "\n").contains("no owner has approved an address")
+        }
+        #expect(try await asks())
+
+        _ = try await scene.broker.ask("deny", id.text)
+        try await scene.broker.restart()
+        try await eventually("it is listed as denied") {
+            try await scene.broker.endpoints().contains { $0.id == id && $0.state == .online && $0.approval == .denied }
+        }
+        #expect(try await !asks())
+        #expect(try await scene.broker.ask("show", id.text).contains { $0.contains("denied      by user 0") })
+        #expect(try await scene.call(id, "launch_context", "--wait", "0s").contains("an owner has denied"))
+        #expect(Self.requests(shop).isEmpty, "\(shop.program.log)")
+
+        _ = try await scene.broker.ask("approve", id.text)
+        #expect(try await scene.call(id).contains("com.example.shop"))
+    }
+
     @Test func `another app at an approved address gets no call, and its endpoint becomes changed`() async throws {
         let scene = try await Scene(probing: 9_876, in: scratch)
         let shop = try await SampleApp(on: scene.wifi, in: scratch)

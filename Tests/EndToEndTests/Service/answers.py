@@ -269,7 +269,7 @@ invite = expect(201, "POST", "/v1/invites", {"permissions": permissions, "maxUse
 issued = expect(201, "POST", "/v1/invites/redeem", {"token": invite["token"], "client": key, "name": "answers"})
 bearer = {"Authorization": "Bearer " + issued["token"]}
 grant = issued["grant"]["id"]
-for target in ("/v1/invites", "/v1/grants", f"/v1/grants/{grant}", "/v1/access-requests", "/v1/approvals",
+for target in ("/v1/invites", "/v1/grants", f"/v1/grants/{grant}", "/v1/access-requests", "/v1/approvals", "/v1/denials",
                "/v1/audit?after=0&limit=5", "/v1/audit", "/v1/audit/verify", "/v1/configuration", "/metrics"):
     expect(200, "GET", target)
 expect(200, "GET", "/v1/grants/self", more=bearer)
@@ -310,6 +310,7 @@ expect(200, "GET", "/metrics", more=bearer)
 expect(415, "PUT", f"/v1/endpoints/{lab}/approval")
 expect(200, "PUT", f"/v1/endpoints/{lab}/approval", {})
 expect(404, "PUT", f"/v1/endpoints/{lab}/approval", {"address": "192.0.2.7"})
+expect(404, "PUT", f"/v1/endpoints/{lab}/denial", {})
 expect(204, "PUT", f"/v1/endpoints/{lab}/secret", {"secret": "s3cret"})
 expect(204, "POST", f"/v1/endpoints/{lab}/secret", {"secret": "s3cret"}, more=bearer)
 expect(204, "POST", f"/v1/endpoints/{lab}/secret", {"secret": "s3cret", "invite": invite["token"], "client": key[::-1]})

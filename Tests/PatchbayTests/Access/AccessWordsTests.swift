@@ -243,9 +243,30 @@ import Testing
             addresses: [Approval.Address(NetworkRoute(address: "192.168.1.20", port: 1, interface: "wlan0"))]
         )
         #expect(
-            ShowCommand.text(endpoint, approval, now: SampleEndpoints.date, isColoured: false).contains(
-                "approved by user 1000, /usr/bin/patchbay (process 42) 2 h ago, on iphone.local at 192.168.1.20 (wlan0)"
-            )
+            ShowCommand.text(endpoint, EndpointTrust(approval: approval), now: SampleEndpoints.date, isColoured: false)
+                .contains(
+                    "approved by user 1000, /usr/bin/patchbay (process 42) 2 h ago, on iphone.local at 192.168.1.20 (wlan0)"
+                )
+        )
+
+        endpoint.approval = .denied
+        let denial = Denial(
+            endpoint: endpoint.id,
+            deniedBy: approval.approvedBy,
+            deniedAt: approval.approvedAt,
+            app: approval.app,
+            machine: approval.machine,
+            addresses: ["192.168.1.20"]
+        )
+        let denied = ShowCommand.text(
+            endpoint,
+            EndpointTrust(denial: denial, secret: []),
+            now: SampleEndpoints.date,
+            isColoured: false
+        )
+        #expect(denied.contains("approval    denied: never connected; if you change your mind: `\(command)`"))
+        #expect(
+            denied.contains("denied      by user 1000, /usr/bin/patchbay (process 42) 2 h ago, at 192.168.1.20")
         )
     }
 

@@ -71,6 +71,46 @@ struct ApproveCommand: AsyncParsableCommand {
     }
 }
 
+struct DenyCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "deny",
+        abstract: "Deny network addresses of an endpoint.",
+        discussion: """
+            Denies every network address of the endpoint that is not approved, or the address in --address, and prints \
+            them. Patchbay remembers a denied address, never connects to it, and does not ask for it again. An approval \
+            of the address ends, with its secret and its connections. To undo it, approve the address.
+
+              patchbay deny shop-test-iphone
+              patchbay deny shop-test-iphone --address 192.168.1.20
+            """
+    )
+
+    @Argument(
+        help: ArgumentHelp("Deny addresses of this endpoint.", valueName: "endpoint"),
+        completion: .objects(.endpoints)
+    )
+    var selector: String
+    @Option(help: ArgumentHelp("Deny this network address of the endpoint.", valueName: "ip"))
+    var address: String?
+    @OptionGroup var format: JSONOption
+    @OptionGroup var options: GlobalOptions
+
+    func run() async throws {
+        let client = try options.client
+        let output = options.output
+        let endpoint = try ApprovalTarget.endpoint(
+            selector,
+            command: "patchbay deny",
+            requestCommand: "patchbay requests deny",
+            among: try await client.endpoints().endpoints
+        )
+        let denied = try await client.approvals.deny(endpoint.id, DenialSpec(address: address))
+        if format.json { return try output.document(denied) }
+        let addresses = Set(denied.routes.filter { $0.approval == .denied }.compactMap(\.route.address)).sorted()
+        try output.line("Denied \(denied.id) at \(addresses.joined(separator: ", ")). It does not ask again.")
+    }
+}
+
 struct UnapproveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "unapprove",
@@ -115,15 +155,15 @@ struct UnapproveCommand: AsyncParsableCommand {
                 + " It stays approved: USB and configured routes need no approval."
         }
         switch (endpoint.approval, hadSecret) {
-        case (.pending, true): return "Deleted the secret of \(id). It was not approved."
-        case (.pending, false): return "\(id) was not approved, and it has no secret."
+        case (.pending, true), (.denied, true): return "Deleted the secret of \(id). It was not approved."
+        case (.pending, false), (.denied, false): return "\(id) was not approved, and it has no secret."
         case (_, true): return "Revoked the approval of \(id) and deleted its secret."
         case (_, false): return "Revoked the approval of \(id). It had no secret."
         }
     }
 }
 
-/// The endpoint that `approve` and `unapprove` name.
+/// The endpoint that `approve`, `deny` and `unapprove` name.
 enum ApprovalTarget {
     /// Finds the endpoint.
     ///

@@ -160,6 +160,7 @@ extension Endpoint.Approval {
     var style: ANSIStyle {
         switch self {
         case .approved: .plain
+        case .denied: .dim
         case .pending: .yellow
         case .changed: .red
         }

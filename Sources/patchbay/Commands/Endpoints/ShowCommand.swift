@@ -40,11 +40,16 @@ struct ShowCommand: AsyncParsableCommand {
         }
         // Only owners may read the approvals, so an error is ignored.
         let approvals = try? await client.approvals.list()
-        let approval = approvals?.first { $0.endpoint == endpoint.id }
+        let denials = endpoint.routes.contains { $0.approval == .denied } ? try? await client.approvals.denials() : nil
+        let trust = EndpointTrust(
+            approval: approvals?.first { $0.endpoint == endpoint.id },
+            denial: denials?.first { $0.endpoint == endpoint.id },
+            secret: []
+        )
         try output.line(
             Self.text(
                 endpoint,
-                approval,
+                trust,
                 device: try await Self.device(of: endpoint, client),
                 urls: VMServiceText.facts(urls) + WebPagesText.facts(pages),
                 isColoured: output.isColoured
@@ -60,7 +65,7 @@ struct ShowCommand: AsyncParsableCommand {
 
     static func text(
         _ endpoint: Endpoint,
-        _ approval: Approval? = nil,
+        _ trust: EndpointTrust = .none,
         device: Device? = nil,
         urls: [(String, String?)] = [],
         now: Date = Date(),
@@ -77,7 +82,8 @@ struct ShowCommand: AsyncParsableCommand {
             ("label", device?.label?.text), ("note", device?.note?.text),
             ("host", endpoint.location.machine?.text),
             ("team host", endpoint.host.map { TeamText.host($0, now: now) }),
-            ("approval", Self.approval(of: endpoint, approval, now: now)),
+            ("approval", Self.approval(of: endpoint, trust, now: now)),
+            ("denied", Self.denial(of: endpoint, trust.denial, now: now)),
         ]
         facts.append(("lease", endpoint.lease.map(Self.lease)))
         facts += endpoint.shownRoutes.isEmpty ? [("routes", "none")] : Self.routes(of: endpoint)
@@ -124,19 +130,28 @@ struct ShowCommand: AsyncParsableCommand {
     }
 
     /// Describes the approval: `approved by user 1000, … 3 h ago, on iphone.local at 192.168.1.20`.
-    private static func approval(of endpoint: Endpoint, _ approval: Approval?, now: Date) -> String {
-        let details = approval.map {
+    private static func approval(of endpoint: Endpoint, _ trust: EndpointTrust, now: Date) -> String {
+        let details = trust.approval.map {
             "by \(Formatting.caller($0.approvedBy)) \(Formatting.ago($0.approvedAt, now: now)), \(Formatting.place($0))"
         }
         let command =
             endpoint.id.host.map { "patchbay approve \(endpoint.id.onItsHost)` on the host `\($0)" }
             ?? ApprovalPolicy.command(toApprove: endpoint)
         return switch endpoint.approval {
+        case .denied: "denied: never connected; if you change your mind: `\(command)`"
         case .approved: details.map { "approved \($0)" } ?? "approved"
         case .pending:
             endpoint.state == .blocked ? "blocked: cannot be approved" : "pending: not connected until `\(command)`"
         case .changed:
             "changed: approved \(details ?? "for another host or app"); to approve again: `\(command)`"
+        }
+    }
+
+    /// Describes the denial: `by user 1000 3 h ago, at 192.168.1.20`. Nil without a denied route.
+    private static func denial(of endpoint: Endpoint, _ denial: Denial?, now: Date) -> String? {
+        denial.map {
+            "by \(Formatting.caller($0.deniedBy)) \(Formatting.ago($0.deniedAt, now: now)), at "
+                + $0.addresses.joined(separator: ", ")
         }
     }
 
