@@ -138,7 +138,9 @@ struct RouteTrustTests {
         let seen = try await scene.list.first("the app is online") { $0.state == .online }
         let id = seen.endpoint.id
         func asks() async throws -> Bool {
-            try await scene.broker.ask("doctor").joined(separator: "\n").contains("no owner has approved an address")
+            let socket = ["--unix-socket", scene.broker.socket]
+            let problems = try await scene.here.run("curl", ["-sS"] + socket + ["http://localhost/v1/problems"])
+            return problems.joined().contains("approval/pending")
         }
         #expect(try await asks())
 
