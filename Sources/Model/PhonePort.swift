@@ -8,7 +8,7 @@ package struct PhonePort: Hashable, Sendable {
     package let user: UInt32
     /// The name of the app's package; nil if the phone does not tell it, or if several packages share the user.
     package let app: SanitizedText?
-    /// What the app wrote to its log about this port; nil if it wrote nothing.
+    /// The URL of this port that the app wrote to its log; nil without one.
     package let announcement: AppAnnouncement?
 
     package init(

@@ -156,6 +156,8 @@ package struct ServerIdentity: Hashable, Sendable {
     package var launchID: SanitizedText?
     /// True if the server requires its session token with every request.
     package var wantsToken: Bool
+    /// The port on which the server itself says that it listens; nil if it names none.
+    package var port: UInt16?
     /// True if the app is unknown because a request had no response. The same server may identify itself later.
     package var isPartial = false
 
@@ -175,7 +177,8 @@ package struct ServerIdentity: Hashable, Sendable {
         version: SanitizedText? = nil,
         device: SanitizedText? = nil,
         launchID: SanitizedText? = nil,
-        wantsToken: Bool = false
+        wantsToken: Bool = false,
+        port: UInt16? = nil
     ) {
         self.kind = kind
         self.app = app
@@ -184,5 +187,6 @@ package struct ServerIdentity: Hashable, Sendable {
         self.device = device
         self.launchID = launchID
         self.wantsToken = wantsToken
+        self.port = port
     }
 }

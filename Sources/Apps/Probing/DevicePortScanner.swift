@@ -20,6 +20,10 @@ package final class DevicePortScanner: Service {
         var devices: Set<UDID> = []
         var extraPorts: Set<UInt16> = []
         var found: [USBRoute: FoundServer] = [:]
+        /// The ports of apps that phones report themselves.
+        var reported: [USBRoute: PhonePort] = [:]
+        /// The reported ports whose announced server has answered since it was announced.
+        var verified: [USBRoute: PhonePort] = [:]
         var schedule = PortSchedule()
 
         func shouldDetect(_ key: USBRoute, at now: ContinuousClock.Instant) -> Bool {
@@ -33,9 +37,11 @@ package final class DevicePortScanner: Service {
             isWatched: Bool,
             at now: ContinuousClock.Instant
         ) -> [[USBRoute]] {
-            let ports = ports.union(extraPorts).sorted()
+            let known = Set(found.keys).union(reported.keys)
             return devices.map { udid in
-                ports.map { USBRoute(udid: udid, port: $0) }.filter { key in
+                let own = known.filter { $0.udid == udid }.map(\.port)
+                return ports.union(extraPorts).union(own).sorted().map { USBRoute(udid: udid, port: $0) }.filter {
+                    key in
                     let server = found[key]
                     let isUrgent = isWatched || server.map { $0.failures > 0 || $0.hasEnded } ?? false
                     return schedule.markTriedIfDue(key, isUrgent: isUrgent, isFound: server != nil, at: now)
@@ -91,6 +97,8 @@ package final class DevicePortScanner: Service {
     private let continuation: AsyncStream<SightingEvent>.Continuation
     /// A value for each change of the devices. The scanner sleeps until then while no device is connected.
     private let deviceChanges = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    /// The reported ports to try at once.
+    private let changedPorts = AsyncStream.makeStream(of: USBRoute.self)
 
     /// - Parameters:
     ///   - ports: The probe ports, and the profiles for them.
@@ -138,15 +146,42 @@ package final class DevicePortScanner: Service {
         state.withLock { $0.extraPorts = Set(ports.sorted().prefix(Self.extraPortLimit)) }
     }
 
+    /// Sets the ports that a phone reports. New and changed ones are identified at once, and those that are gone are
+    /// tried again.
+    package func set(_ ports: [PhonePort], of udid: UDID) {
+        let new = Dictionary(ports.map { (USBRoute(udid: udid, port: $0.port), $0) }) { $1 }
+        let keys = state.withLock { state in
+            let old = state.reported.filter { $0.key.udid == udid }
+            let changed = Set(old.keys).union(new.keys).filter { old[$0] != new[$0] }
+            for key in changed {
+                state.reported[key] = new[key]
+                state.verified[key] = nil
+                state.found[key]?.hasEnded = true
+            }
+            return state.devices.contains(udid) ? changed.filter { new[$0] != nil || state.found[$0] != nil } : []
+        }
+        for key in keys { changedPorts.continuation.yield(key) }
+    }
+
+    /// Returns a reported port whose announced server has answered, once; nil otherwise.
+    package func takeVerified(_ key: USBRoute) -> PhonePort? { state.withLock { $0.verified.removeValue(forKey: key) } }
+
     /// Tries the ports that are due every second while a device is connected, until graceful shutdown or cancellation.
     package func run() async throws {
         defer { continuation.finish() }
-        try? await cancelWhenGracefulShutdown { [self] in
-            for await _ in deviceChanges.stream {
-                while state.withLock({ !$0.devices.isEmpty }) {
-                    await scan()
-                    try await clock.sleep(for: PortSchedule.urgent)
-                }
+        await cancelWhenGracefulShutdown { [self] in
+            await withDiscardingTaskGroup { group in
+                group.addTask { [self] in try? await scanRepeatedly() }
+                for await key in changedPorts.stream { group.addTask { [self] in await probe(key) } }
+            }
+        }
+    }
+
+    private func scanRepeatedly() async throws {
+        for await _ in deviceChanges.stream {
+            while state.withLock({ !$0.devices.isEmpty }) {
+                await scan()
+                try await clock.sleep(for: PortSchedule.urgent)
             }
         }
     }
@@ -173,7 +208,7 @@ package final class DevicePortScanner: Service {
         guard !isInUse(route) else { return stillOpen(key) }
         do {
             if state.withLock({ $0.shouldDetect(key, at: clock.now) }) {
-                let service = try await detector.detect(route)
+                let service = try await detect(key, by: detector)
                 await verifyFormerPorts(of: service, foundAt: key)
                 opened(key, as: service)
             } else if launches[route] != nil {
@@ -224,7 +259,23 @@ package final class DevicePortScanner: Service {
 
     /// Detects the server on a port where an app was found.
     private func detect(_ key: USBRoute, like sighting: Sighting) async throws -> ServerIdentity {
-        try await (sighting.kind.acceptsManyClients ? unrestrictedDetector : detector).detect(.usb(key))
+        try await detect(key, by: sighting.kind.acceptsManyClients ? unrestrictedDetector : detector)
+    }
+
+    /// Detects the server on a port. The package of a phone's app is its name, unless the server names another one.
+    private func detect(_ key: USBRoute, by detector: ServiceDetector) async throws -> ServerIdentity {
+        let reported = state.withLock { $0.reported[key] }
+        var service: ServerIdentity
+        if reported?.announcement?.kind == .dartVM {
+            // A Dart VM service gets no requests of a probe. The phone says that the app listens.
+            let connection = try await dialer.dial(.usb(key))
+            _ = consume connection
+            service = ServerIdentity(kind: .dartVM)
+        } else {
+            service = try await detector.detect(.usb(key))
+        }
+        if service.kind != .tcp { service.app = service.app ?? reported?.app }
+        return service
     }
 
     /// Reports the server on a port as lost if another app answers there.
@@ -267,6 +318,11 @@ package final class DevicePortScanner: Service {
                 if service.isComplete { server.identification = nil }
             }
             state.found[key] = server
+            if let reported = state.reported[key], let announcement = reported.announcement,
+                announcement.kind == service.kind, (service.port ?? key.port) == key.port
+            {
+                state.verified[key] = reported
+            }
             return old?.sighting != server.sighting
         }
         guard isNews else { return stillOpen(key) }
@@ -276,6 +332,15 @@ package final class DevicePortScanner: Service {
                 "udid": "\(key.udid)", "port": "\(key.port)", "kind": "\(service.kind)", "app": "\(sighting.name)",
             ]
         )
+        report(sighting)
+    }
+
+    /// Reports a server, unless it is an unknown one on a port that only the phone named. An app may have many ports.
+    private func report(_ sighting: Sighting) {
+        guard
+            sighting.kind != .tcp || ports.contains(sighting.port)
+                || state.withLock({ $0.extraPorts.contains(sighting.port) })
+        else { return }
         continuation.yield(.seen(sighting))
     }
 
@@ -285,7 +350,7 @@ package final class DevicePortScanner: Service {
             state.found[key]?.failures = 0
             return state.found[key]?.sighting
         }
-        if let sighting { continuation.yield(.seen(sighting)) }
+        if let sighting { report(sighting) }
     }
 
     private static func sighting(of key: USBRoute, as service: ServerIdentity) -> Sighting {

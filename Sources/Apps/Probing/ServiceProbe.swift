@@ -43,7 +43,8 @@ enum ServiceProbe {
             kind: .appreveal,
             app: health["bundleId"]?.string.map { SanitizedText($0, limit: appLimit) },
             launchID: health["boot"]?.string.map { SanitizedText($0) },
-            wantsToken: health["auth"] == "session-token"
+            wantsToken: health["auth"] == "session-token",
+            port: health["port"]?.int.flatMap { UInt16(exactly: $0) }
         )
     }
 

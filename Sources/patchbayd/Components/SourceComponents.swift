@@ -107,7 +107,7 @@ struct SourceComponents: Sendable {
     func services(_ startup: Startup, state: StateComponents) throws -> [any Service] {
         let (registry, logger) = (state.registry, startup.logger)
         return [teamDevices].compactMap { $0 } + bonjourServices(startup, state: state)
-            + deviceServices(startup, registry: registry) + (debugLink?.services ?? []) + [
+            + deviceServices(startup, state: state) + (debugLink?.services ?? []) + [
                 tunnels,
                 TunnelTargetRefresher(list: state.endpoints, registry: registry, tunnels: tunnels, ports: ports),
                 prober, openAgents, launchWatcher, EndpointLogger(of: registry, logger: logger),
@@ -134,9 +134,9 @@ struct SourceComponents: Sendable {
         ]
     }
 
-    private func deviceServices(_ startup: Startup, registry: EndpointRegistry) -> [any Service] {
+    private func deviceServices(_ startup: Startup, state: StateComponents) -> [any Service] {
         guard let devices = discovery.devices, let ports else { return [] }
-        let logger = startup.logger
+        let (registry, logger) = (state.registry, startup.logger)
         let lockdownDialer = RelayDialer(devices.planner, relay: connections.relay)
         let directory = DeviceDirectory(of: devices, dialer: lockdownDialer, logger: logger)
         return [discovery.adb].compactMap { $0 } + [
@@ -150,7 +150,30 @@ struct SourceComponents: Sendable {
                 logger: logger
             ),
             ports,
-            SightingConsumer(registry, of: ports.events, logger: logger),
+        ] + phoneAppServices(startup, state: state, ports: ports)
+    }
+
+    /// Applies the servers that the scanner finds, and stores the secrets that apps on Android phones log.
+    private func phoneAppServices(
+        _ startup: Startup,
+        state: StateComponents,
+        ports: DevicePortScanner
+    ) -> [any Service] {
+        let (registry, logger) = (state.registry, startup.logger)
+        guard let adb = discovery.adb, startup.configuration.devices.readLogs else {
+            return [SightingConsumer(registry, of: ports.events, logger: logger)]
+        }
+        let apps = PhoneAppMonitor(of: adb, logger: logger) { ports.set($0, of: $1) }
+        let secrets = LoggedSecretStore(
+            registry: registry,
+            accessStore: state.accessStore,
+            scanner: ports,
+            isOwner: apps.isOwner,
+            logger: logger
+        )
+        return [
+            apps, secrets,
+            SightingConsumer(registry, of: ports.events, logger: logger) { await secrets.observe($0) },
         ]
     }
 

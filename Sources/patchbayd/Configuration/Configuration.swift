@@ -66,6 +66,7 @@ struct Configuration: Equatable, Sendable {
         var serveUsbmuxd: String?
         var adb = ADBSetting.auto
         var adbStart = false
+        var readLogs = true
         var probePorts: [UInt16] = [9_876, 8_765]
         var maxStreams = NativeUsbmuxClient.streamLimit
     }

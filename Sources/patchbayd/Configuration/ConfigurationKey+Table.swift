@@ -183,6 +183,11 @@ extension ConfigurationKey {
             Start a server on this machine where none runs (`adb start-server`). Otherwise it is used only while another
             program, such as Android Studio, has started it.
             """),
+        .init("devices.read_logs", \.devices.readLogs, .flag, """
+            Read the log of each Android phone, and the list of its debuggable apps. So an app is found on any port, and the
+            session token that AppReveal logs and the code of a Dart VM service need no person. A line counts only for a
+            port of the app that wrote it.
+            """),
         .init("devices.probe_ports", \.devices.probePorts, .list(of: .port), """
             Ports on each phone's loopback interface that are probed for debug servers: AppReveal, MCP over HTTP (at /mcp or
             /) or in lines over TCP, and the server of every profile. The ports of the profiles are probed too, each for its

@@ -19,7 +19,8 @@ struct AppPortTable: Sendable {
     /// The package of each user; nil if the user has none, or several.
     private var packages: [UInt32: SanitizedText?] = [:]
     private var owners: [UInt16: UInt32] = [:]
-    private var attempt = 0
+    /// Without news, the sockets are read once.
+    private var attempt = attempts - 1
     private var hasNews = false
 
     /// The ports of apps, sorted.
@@ -94,11 +95,11 @@ struct AppPortTable: Sendable {
     }
 
     /// Counts an attempt to read the sockets that failed.
-    mutating func skip() { attempt += 1 }
+    mutating func skip() { (attempt, hasNews) = (attempt + 1, false) }
 
     /// The pause before the sockets are read again; nil if there is no reason until the next news.
     var pause: Duration? {
-        guard attempt < Self.attempts else { return nil }
+        guard hasNews || attempt < Self.attempts else { return nil }
         return attempt < 4 ? .milliseconds(250) : .seconds(1)
     }
 

@@ -23,6 +23,7 @@ final class PhoneAppFollower: Sendable {
     private let clock: any Clock<Duration>
     private let logger: Logger
     private let table = Mutex(AppPortTable())
+    private let reported = Mutex<[PhonePort]?>(nil)
     private let news = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
     /// - Parameters:
@@ -30,7 +31,7 @@ final class PhoneAppFollower: Sendable {
     ///   - timeout: The maximum time for a command of the phone's shell.
     ///   - clock: The clock of pauses and time limits.
     ///   - logger: The logger.
-    ///   - report: Called by one task with all ports, after each change.
+    ///   - report: Called by one task with all ports, first and after each change.
     init(
         open: @escaping Opener,
         timeout: Duration = .seconds(5),
@@ -43,6 +44,7 @@ final class PhoneAppFollower: Sendable {
 
     /// Follows the phone until cancelled.
     func run() async {
+        news.continuation.yield()
         await withDiscardingTaskGroup { group in
             group.addTask { [self] in await repeatedly("log", readLog) }
             group.addTask { [self] in await repeatedly("processes", readProcesses) }
@@ -99,7 +101,7 @@ final class PhoneAppFollower: Sendable {
     /// Reads the sockets until there is no reason to read them again.
     private func readSockets() async {
         while !Task.isCancelled {
-            let (wanted, before) = table.withLock { ($0.wantedProcesses, $0.ports) }
+            let wanted = table.withLock { $0.wantedProcesses }
             do {
                 let sockets = PhoneSockets(try await output(of: PhoneSockets.command(processes: wanted.sorted())))
                 table.withLock { $0.apply(sockets, wanted: wanted) }
@@ -113,7 +115,12 @@ final class PhoneAppFollower: Sendable {
                 table.withLock { $0.set(package: package, of: user) }
             }
             let (ports, pause) = table.withLock { ($0.ports, $0.pause) }
-            if ports != before { report(ports) }
+            if reported.withLock({ reported in
+                defer { reported = ports }
+                return reported != ports
+            }) {
+                report(ports)
+            }
             guard let pause, (try? await clock.sleep(for: pause)) != nil else { return }
         }
     }
