@@ -20,7 +20,6 @@ SKIPPED = {
     r"^make |^sudo make ": "compiles or changes the machine; DocumentedCommandTests runs the installation of README",
     r"^sudo ": "changes the machine; make e2e-systemd boots one for it",
     r"ssh://|^patchbay watch @ssh": "needs an ssh server; SSHTests has one",
-    r"\badb ": "needs an Android phone",
     r"^flutter ": "needs Flutter and an app built with it",
     r"^podman ": "needs an image; GrantSocketTests mounts such a socket into a container",
     r"^etcd ": "a server of another project; TeamSetupTests starts it",
