@@ -81,6 +81,21 @@ extension SourceStatus {
     }
 }
 
+extension Device {
+    /// The obstacle to apps on the phone, with the next step of a person; nil if they can be reached.
+    package var problem: BrokerProblem? {
+        guard let obstacle = state.obstacle else { return nil }
+        let needsPerson = state == .unauthorized || state == .noPermissions
+        return BrokerProblem(
+            "phone/\(udid)/\(transport.rawValue)",
+            needsPerson ? .warning : .information,
+            subject: "phone",
+            text: "\([name?.text, udid.text].compactMap { $0 }.joined(separator: ", ")) \(obstacle)",
+            hint: state.hint
+        )
+    }
+}
+
 extension RemoteStatus {
     /// The problem of a listener that waits for its address.
     package var brokerProblem: BrokerProblem? {

@@ -60,6 +60,18 @@ package struct Device: Hashable, Sendable {
 }
 
 extension Device.State {
+    /// The reason why apps on the phone cannot be reached, in words that follow its name; nil if they can.
+    package var obstacle: String? {
+        switch self {
+        case .ready: nil
+        case .unauthorized: "has not allowed USB debugging from this machine"
+        case .connecting: "is being connected"
+        case .offline: "does not answer"
+        case .noPermissions: "may not be opened by the adb server"
+        case .unavailable: "runs no apps now"
+        }
+    }
+
     /// The action of a person after which apps on the phone can be reached; nil if none is needed.
     package var hint: String? {
         switch self {
@@ -68,7 +80,7 @@ extension Device.State {
             "unlock the phone and tap Allow in the dialog \"Allow USB debugging?\"; without a dialog, turn USB debugging off "
                 + "and on in its developer options"
         case .connecting: "wait a moment; if it stays so, unlock the phone and plug it in again"
-        case .offline: "unlock the phone and plug it in again; over Wi-Fi, run `adb connect` with its address"
+        case .offline: "unlock the phone and plug it in again; over Wi-Fi, connect adb to its address again"
         case .noPermissions:
             "`sudo apt install android-sdk-platform-tools-common`, which has the udev rules, and plug the phone in again"
         case .unavailable: "start the phone's system: `adb reboot`"

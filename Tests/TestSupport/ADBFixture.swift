@@ -151,9 +151,16 @@ package actor ADBFixture {
         case .tcp:
             // The server tries again only every 10 s by itself.
             _ = try? await request("host:disconnect:127.0.0.1:\(port)")
-            try await request("host:connect:127.0.0.1:\(port)")
+            try await connect(to: port)
         }
         try await waitForState(of: listed) { $0 == state }
+    }
+
+    private nonisolated func connect(to port: UInt16) async throws {
+        // The answer is "already connected" until the server has removed the old transport.
+        try await eventually("adb connects to port \(port)") {
+            try await request("host:connect:127.0.0.1:\(port)").hasPrefix("connected")
+        }
     }
 
     private nonisolated func waitForAnswer(of server: Program) async throws {

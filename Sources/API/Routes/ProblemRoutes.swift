@@ -18,6 +18,7 @@ enum ProblemRoutes {
         let requests = request.services.accessStore.requests
         var problems = status.problems + endpoints.approvalProblems
         problems += await requests.pending.map(\.problem)
+        problems += await request.services.devices.devices().compactMap(\.problem)
         if await requests.areClosed {
             problems.append(
                 BrokerProblem(

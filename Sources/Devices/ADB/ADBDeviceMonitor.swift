@@ -143,10 +143,12 @@ package actor ADBDeviceMonitor: Service {
     }
 
     private nonisolated func readLists(of instance: ADBServerInstance) async throws {
+        var budget = ADBListBudget()
         try await withThrowingDiscardingTaskGroup { group in
             while true {
                 let list = try await instance.nextList()
                 for id in await apply(list, of: instance) { group.addTask { await self.ask(id, of: instance) } }
+                if let pause = budget.pause(at: clock.now) { try await clock.sleep(for: pause) }
             }
         }
     }
@@ -296,8 +298,10 @@ extension ADBDeviceMonitor: ADBTransportSource {
         guard let device = table.snapshot.devices.first(where: { $0.udid == udid }), !device.isReady else {
             return .absent(udid)
         }
-        let hint = device.state.hint.map { ": \($0)" } ?? ""
-        return DialError(.deviceAbsent, "phone \(udid) is \(device.state.rawValue)\(hint)")
+        return DialError(
+            .deviceAbsent,
+            "phone \(udid) \(device.state.obstacle ?? "cannot be reached"): \(device.state.hint ?? "try again")"
+        )
     }
 
     private func waitForAnswer(of udid: UDID) async {

@@ -8,7 +8,7 @@ package import Model
 struct ADBDeviceTable: Sendable {
     typealias Attachment = ADBServerInstance.Attachment
 
-    /// What to ask a phone next.
+    /// A question to a phone.
     enum Question: Hashable, Sendable {
         case values(Attachment)
         case name(Attachment)
@@ -77,7 +77,7 @@ struct ADBDeviceTable: Sendable {
         return hasChanged
     }
 
-    /// Returns what to ask the phone on a transport; nil for nothing.
+    /// Returns the next question to the phone on a transport; nil for nothing.
     func question(of id: ADBTransportID) -> Question? {
         guard let entry = entries[id], let attachment = entry.attachment else { return nil }
         switch entry.progress {

@@ -1,7 +1,7 @@
 import Model
 import SystemIO
 
-/// What is known about the adb server, for its status.
+/// The state of the adb server and of its phones, for the status of the source.
 struct ADBServerHealth: Sendable {
     /// Servers of two versions that replace each other change this often in `period`.
     private static let versionChanges = 3
@@ -60,9 +60,6 @@ struct ADBServerHealth: Sendable {
         } else if let serial = sharedSerials.first?.serial {
             status.detail += "; two of them have the serial \(serial), so only the first one is used"
             status.hint = "unplug one of the two phones"
-        } else if let phone = phones.first(where: { $0.state == .noPermissions }) {
-            status.detail += "; adb may not open \(phone.udid.serial)"
-            status.hint = phone.state.hint
         }
         return status
     }

@@ -18,3 +18,21 @@ struct ADBServerPauses {
         return backoff.total < Self.watchfulTime ? backoff.next() : Self.longestPause
     }
 }
+
+/// Limits the lists that are read from a server which sends one after the other.
+struct ADBListBudget {
+    /// The lists of a second that are read at once. Plugging cables causes fewer.
+    private static let limit = 50
+    private static let period = Duration.seconds(1)
+    private static let pause = Duration.milliseconds(100)
+
+    private var begin = ContinuousClock.now
+    private var count = 0
+
+    /// Counts a list. Returns the pause before the next one; nil for none.
+    mutating func pause(at now: ContinuousClock.Instant) -> Duration? {
+        if begin.duration(to: now) > Self.period { (begin, count) = (now, 0) }
+        count += 1
+        return count > Self.limit ? Self.pause : nil
+    }
+}

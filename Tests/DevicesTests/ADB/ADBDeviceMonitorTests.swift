@@ -62,7 +62,7 @@ import Testing
             try await rig.kill()
             _ = try await snapshot(of: monitor, "the server is gone") { $0.isEmpty }
             await #expect(throws: DialError.self) { try await monitor.transport(of: udid(pixel)) }
-            #expect(await monitor.status().state == .off)
+            try await eventually("the absence is noticed") { await monitor.status().state == .off }
             try await rig.start()
             _ = try await snapshot(of: monitor, "both are back") { $0.count == 2 && $0.allSatisfy(\.isReady) }
         }
@@ -76,7 +76,7 @@ import Testing
             try await rig.detach(galaxy.serial)
             _ = try await snapshot(of: monitor, "it is offline") { $0.first?.state == .offline }
             let failure = await #expect(throws: DialError.self) { try await monitor.transport(of: udid(galaxy)) }
-            #expect(failure?.description.contains("is offline") == true)
+            #expect(failure?.description.contains("does not answer: unlock the phone") == true)
             try await rig.attach(galaxy)
             _ = try await snapshot(of: monitor, "it is back") { $0.first?.isReady == true }
         }
@@ -97,8 +97,7 @@ import Testing
         pixel.isAuthorized = false
         let rig = try await ADBFixture([pixel], in: scratch)
         try await withMonitor(at: .unix(path: rig.socketPath)) { monitor in
-            let devices = try await snapshot(of: monitor, "it is listed") { $0.count == 1 }
-            #expect(devices.first?.state == .unauthorized)
+            let devices = try await snapshot(of: monitor, "it is listed") { $0.first?.state == .unauthorized }
             let listed = try #require(devices.first?.udid)
             let failure = await #expect(throws: DialError.self) { try await monitor.transport(of: listed) }
             #expect(failure?.reason == .deviceAbsent && failure?.description.contains("tap Allow") == true)

@@ -43,16 +43,15 @@ import Testing
         #expect(health.status(of: address, isRequired: false).hint == nil)
     }
 
-    @Test func `a phone that adb may not open is named with the package that has the rules`() throws {
+    @Test func `two phones with one serial are named`() throws {
         var health = ADBServerHealth()
         health.begin(version: 41, at: .now)
-        var device = Device(udid: try #require(UDID(androidSerial: "S1")), transport: .usb, attachedAt: Date())
+        let device = Device(udid: try #require(UDID(androidSerial: "S1")), transport: .usb, attachedAt: Date())
         health.phones = [device]
         #expect(health.status(of: address, isRequired: false).detail.contains("1 phone"))
-        device.state = .noPermissions
-        health.phones = [device]
+        health.sharedSerials = [device.udid]
         let status = health.status(of: address, isRequired: false)
-        #expect(status.isDegraded && status.hint?.contains("android-sdk-platform-tools-common") == true)
+        #expect(status.isDegraded && status.detail.contains("serial S1"))
     }
 
     @Test func `pauses are short for a minute, then 10 s, and short again after a run of a server`() {

@@ -116,7 +116,9 @@ import Tunnels
             try await rig.detach(phone.serial)
 
             await #expect(throws: SocketStream.Failure(code: ECONNRESET)) { _ = try await client.receiveToEnd() }
-            #expect(await table.list().first?.statistics.failures == ["linkLost": 1])
+            try await eventually("the reason is counted") {
+                await table.list().first?.statistics.failures == ["linkLost": 1]
+            }
         }
     }
 

@@ -23,7 +23,7 @@ import Testing
         #expect(shown.map(\.udid.text) == ["android-R58M12ABCDE", "android-RZ8N90XYZ12"])
         #expect(shown.allSatisfy { $0.isReady && $0.productType?.text == "Pixel 8" && $0.productVersion?.text == "15" })
         let table = try await broker.ask("devices")
-        #expect(table.contains { $0.contains("android-R58M12ABCDE") && $0.contains("Android  Pixel 8 15") }, "\(table)")
+        #expect(table.contains { $0.contains("R58M12ABCDE") && $0.contains("Android   Pixel 8 15") }, "\(table)")
         let status = try await broker.ask("status", "--json").joined()
         #expect(status.contains("\"adb\"") && status.contains("2 phones"), "\(status)")
     }

@@ -47,6 +47,22 @@ import Testing
         #expect(Set(status.problems.map(\.id)).count == 3)
     }
 
+    @Test func `a phone whose apps cannot be reached is a problem that names what to do`() throws {
+        var device = Device(
+            udid: try #require(UDID(androidSerial: "R58M12ABCDE")),
+            transport: .usb,
+            attachedAt: Date(timeIntervalSince1970: 0)
+        )
+        #expect(device.problem == nil)
+        device.state = .unauthorized
+        #expect(device.problem?.severity == .warning && device.problem?.hint?.contains("tap Allow") == true)
+        #expect(device.problem?.text == "android-R58M12ABCDE has not allowed USB debugging from this machine")
+        device.state = .noPermissions
+        #expect(device.problem?.command == "sudo apt install android-sdk-platform-tools-common")
+        device.state = .offline
+        #expect(device.problem?.severity == .information && device.problem?.command == nil)
+    }
+
     @Test func `a hint in words is no command`() {
         #expect(BrokerProblem("x", .warning, subject: "x", text: "x", hint: "unplug it").command == nil)
         #expect(BrokerProblem("x", .warning, subject: "x", text: "x", hint: "patchbay list").command == "patchbay list")

@@ -71,6 +71,11 @@ struct BrokerReading {
         return [socket, LibusbmuxdCheck(devices: Set(onCable.map(\.udid.text))).run()]
     }
 
+    /// The phones whose apps cannot be reached.
+    var deviceChecks: [Check] {
+        devices.compactMap(\.problem).map { .warn($0.subject, $0.text, try: $0.hint) }
+    }
+
     private var descriptors: [Check] {
         guard let process = status?.pid, let connections = settings["tunnels.max_connections"]?.int,
             let streams = settings["devices.max_streams"]?.int

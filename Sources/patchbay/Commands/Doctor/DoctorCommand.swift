@@ -58,7 +58,7 @@ struct DoctorCommand: AsyncParsableCommand {
             let version = VersionCheck(broker: broker.status?.version, isRunning: broker.isRunning)
             let environment = ProcessInfo.processInfo.environment
             return DoctorReport(
-                broker: [await version.run()] + broker.checks,
+                broker: [await version.run()] + broker.checks + reading.deviceChecks,
                 sources: broker.status?.sources,
                 usbmuxd: reading.usbmuxdChecks,
                 network: reading.networkChecks,
