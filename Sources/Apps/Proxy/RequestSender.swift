@@ -73,7 +73,12 @@ struct RequestSender: Sendable {
         let request = annotations.originalName.map { request.with(request.params.with("name", .string($0))) } ?? request
         // The timeout of the request covers everything; without one, the wait for the app has its own limit.
         let limit = request.timeout ?? wait + context.timeouts.response.total
-        var policy = RetryPolicy(for: min(wait, limit), mayRepeat: annotations.mayRepeat(request))
+        let phone = try? await pool.endpoint(id).location.udid
+        var policy = RetryPolicy(
+            for: min(wait, limit),
+            mayRepeat: annotations.mayRepeat(request),
+            isTokenLogged: phone?.platform == .android
+        )
         var wakeups: AsyncStream<Void>?
         var held = Duration.zero
         defer { CallMetrics.held(held) }

@@ -22,12 +22,15 @@ struct RetryPolicy: Sendable {
 
     private let limit: Duration
     private let mayRepeat: Bool
+    private let isTokenLogged: Bool
     private var hasRepeated = false
 
-    /// Creates a policy that retries until `limit`. `mayRepeat` permits a second delivery.
-    init(for limit: Duration, mayRepeat: Bool) {
+    /// Creates a policy that retries until `limit`. `mayRepeat` permits a second delivery. `isTokenLogged` is true if the
+    /// broker reads the tokens that the app logs.
+    init(for limit: Duration, mayRepeat: Bool, isTokenLogged: Bool = false) {
         self.limit = limit
         self.mayRepeat = mayRepeat
+        self.isTokenLogged = isTokenLogged
     }
 
     /// Returns the decision after a failed attempt, `elapsed` after the request was received.
@@ -36,8 +39,8 @@ struct RetryPolicy: Sendable {
     mutating func decision(after failure: AppError, at elapsed: Duration, sinceArrival: Duration?) -> Decision {
         switch failure {
         case .unreachable(let failure): return wait(Self.shouldPoll(failure) ? Self.pollInterval : limit, at: elapsed)
-        case .tokenRequired(.outdated):
-            // The program that gave the token of the last launch usually gives the next one shortly after the launch.
+        case .tokenRequired(let problem) where problem == .outdated || problem == .missing && isTokenLogged:
+            // The source of the token of the last launch usually gives the next one shortly after the launch.
             guard let sinceArrival, sinceArrival < Self.tokenPeriod else { return .giveUp }
             return wait(Self.tokenPeriod - sinceArrival, at: elapsed)
         case .responseLost:
@@ -47,7 +50,7 @@ struct RetryPolicy: Sendable {
         // The next attempt looks the permissions up again.
         case .permissionChanged: return .tryAgain
         // Waiting brings no token to an app that never had one, or that rejected it.
-        case .tokenRequired(.missing), .tokenRequired(.rejected), .notApproved, .mismatch, .forbidden, .toolNotAllowed,
+        case .tokenRequired, .notApproved, .mismatch, .forbidden, .toolNotAllowed,
             .invalidArguments, .notMCP, .busy, .noHandshake,
             .timedOut, .invalidResponse, .leased, .leaseRefused, .refused, .accessEnded:
             return .giveUp

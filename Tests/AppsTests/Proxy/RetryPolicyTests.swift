@@ -76,6 +76,17 @@ import Testing
         #expect(decision(&policy, after: .tokenRequired(.outdated), at: .zero, sinceArrival: nil) == .giveUp)
     }
 
+    @Test func `a call waits for the first token of an app that logs it`() {
+        var policy = RetryPolicy(for: .seconds(10), mayRepeat: false, isTokenLogged: true)
+
+        #expect(
+            decision(&policy, after: .tokenRequired(.missing), at: .zero, sinceArrival: .seconds(2))
+                == .wait(atMost: .seconds(3))
+        )
+        #expect(decision(&policy, after: .tokenRequired(.missing), at: .zero, sinceArrival: .seconds(6)) == .giveUp)
+        #expect(decision(&policy, after: .tokenRequired(.rejected), at: .zero, sinceArrival: .seconds(1)) == .giveUp)
+    }
+
     @Test func `a missing or rejected token is reported at once`() {
         var policy = policy()
 

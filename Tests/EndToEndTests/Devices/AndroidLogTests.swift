@@ -53,6 +53,7 @@ import Testing
 
         let begin = ContinuousClock.now
         try await android.attach(phone.phone)
+        try await eventually("the app is listed") { try await broker.endpoints().contains { $0.state == .online } }
         let shot = try await call("screenshot", of: "shop-pixel-8", number: 1, by: agent)
         #expect(shot.contains(#""type":"image""#), "\(shot)\n\(broker.daemon.log)")
         print("from plug to screenshot: \(begin.duration(to: .now))")
