@@ -1,3 +1,4 @@
+import Glibc
 import Model
 
 /// A line of `logcat -v threadtime -v uid`: `11-26 10:00:00.000 10234  1234  1234 I AppReveal: text`.
@@ -8,87 +9,120 @@ struct LogLine: Hashable, Sendable {
     /// The user of the app. System users with a short name, such as root, have no number, and their lines are ignored.
     let user: UInt32
     let processID: UInt32
-    let tag: ArraySlice<UInt8>
-    let text: ArraySlice<UInt8>
+    private let line: [UInt8]
+    private let tagRange: Range<Int>
+    private let textRange: Range<Int>
+
+    var tag: ArraySlice<UInt8> { line[tagRange] }
+    var text: ArraySlice<UInt8> { line[textRange] }
 
     /// Returns nil for a line without these values, such as `--------- beginning of main`.
     init?(_ line: [UInt8]) {
-        var rest = line[...]
-        guard let date = rest.nextWord(), date.contains(UInt8(ascii: "-")),
-            let time = rest.nextWord(), time.contains(UInt8(ascii: ":")),
-            let user = rest.nextWord().flatMap(Self.number), let process = rest.nextWord().flatMap(Self.number),
-            rest.nextWord().flatMap(Self.number) != nil, rest.nextWord()?.count == 1
-        else { return nil }
-        let blank = UInt8(ascii: " ")
-        guard
-            let colon = rest.indices.dropLast().first(where: { rest[$0] == UInt8(ascii: ":") && rest[$0 + 1] == blank })
-        else { return nil }
-        (self.user, processID) = (user, process)
-        var name = rest[..<colon]
-        tag = name.nextWord() ?? []
-        text = rest[(colon + 2)...]
+        let values = line.withUnsafeBufferPointer { bytes -> (UInt32, UInt32, Range<Int>, Range<Int>)? in
+            var cursor = Cursor(bytes)
+            guard let date = cursor.word(), bytes[date].contains(UInt8(ascii: "-")),
+                let time = cursor.word(), bytes[time].contains(UInt8(ascii: ":")),
+                let user = cursor.word().flatMap(cursor.number), let process = cursor.word().flatMap(cursor.number),
+                cursor.word().flatMap(cursor.number) != nil, cursor.word()?.count == 1,
+                let tag = cursor.word(), let colon = cursor.find(Self.colon, from: tag.lowerBound)
+            else { return nil }
+            return (user, process, tag.clamped(to: 0..<colon), colon + Self.colon.count..<bytes.count)
+        }
+        guard let values else { return nil }
+        (user, processID, tagRange, textRange) = values
+        self.line = line
     }
 
     /// The URL with a secret in the line; nil if there is none.
     var announcement: AppAnnouncement? {
-        if tag.elementsEqual("AppReveal".utf8) { return session }
-        if tag.elementsEqual("flutter".utf8) { return vmService }
-        return nil
+        line.withUnsafeBufferPointer { bytes in
+            if bytes[tagRange].elementsEqual(Self.appReveal) { return session(in: Cursor(bytes)) }
+            if bytes[tagRange].elementsEqual(Self.flutter) { return vmService(in: Cursor(bytes)) }
+            return nil
+        }
     }
 
     /// The length of AppReveal's tokens: 32 bytes in hexadecimal.
     private static let tokenLength = 64
+    private static let colon = Array(": ".utf8)
+    private static let appReveal = Array("AppReveal".utf8)
+    private static let flutter = Array("flutter".utf8)
+    private static let scheme = Array("http://".utf8)
     private static let parameter = Array("/?appreveal_session_token=".utf8)
     private static let isListening = Array("The Dart VM service is listening on ".utf8)
     private static let hosts = ["127.0.0.1:", "localhost:", "[::1]:"].map { Array($0.utf8) }
 
     /// AppReveal logs `Session URL: http://127.0.0.1:PORT/?appreveal_session_token=HEX` at each launch.
-    private var session: AppAnnouncement? {
-        guard let (port, path) = url, path.starts(with: Self.parameter) else { return nil }
-        let token = path.dropFirst(Self.parameter.count)
+    private func session(in cursor: Cursor) -> AppAnnouncement? {
+        guard let (port, path) = url(in: cursor), cursor.has(Self.parameter, at: path.lowerBound) else { return nil }
+        let token = line[path].dropFirst(Self.parameter.count)
         guard token.count == Self.tokenLength, token.allSatisfy(\.isHexadecimalDigit) else { return nil }
         let secret = String(decoding: token, as: UTF8.self)
         return AppAnnouncement(kind: .appreveal, port: port, secret: secret, processID: processID)
     }
 
     /// Flutter logs `The Dart VM service is listening on http://127.0.0.1:PORT/CODE=/`.
-    private var vmService: AppAnnouncement? {
-        guard text.starts(with: Self.isListening), let (port, path) = url,
-            let code = DartAuthCode(String(decoding: path.dropFirst(), as: UTF8.self))
+    private func vmService(in cursor: Cursor) -> AppAnnouncement? {
+        guard cursor.has(Self.isListening, at: textRange.lowerBound), let (port, path) = url(in: cursor),
+            let code = DartAuthCode(String(decoding: line[path].dropFirst(), as: UTF8.self))
         else { return nil }
         return AppAnnouncement(kind: .dartVM, port: port, secret: code.reveal(), processID: processID)
     }
 
     /// The port of the first URL, if that is on the phone's loopback, and its path.
-    private var url: (port: UInt16, path: ArraySlice<UInt8>)? {
-        let scheme = "http://".utf8
-        guard let start = text.indices.first(where: { text[$0...].starts(with: scheme) }) else { return nil }
-        let rest = text[(start + scheme.count)...]
-        guard let host = Self.hosts.first(where: { rest.starts(with: $0) }) else { return nil }
-        let authority = rest.dropFirst(host.count)
-        guard let slash = authority.firstIndex(of: UInt8(ascii: "/")), let number = Self.number(authority[..<slash]),
-            let port = UInt16(exactly: number), port > 0
+    private func url(in cursor: Cursor) -> (port: UInt16, path: Range<Int>)? {
+        guard let start = cursor.find(Self.scheme, from: textRange.lowerBound).map({ $0 + Self.scheme.count }),
+            let host = Self.hosts.first(where: { cursor.has($0, at: start) }),
+            let slash = line[(start + host.count)...].firstIndex(of: UInt8(ascii: "/")),
+            let port = cursor.number(start + host.count..<slash).flatMap({ UInt16(exactly: $0) }), port > 0
         else { return nil }
-        return (port, authority[slash...].prefix { $0 > 0x20 && $0 < 0x7F })
-    }
-
-    private static func number(_ digits: ArraySlice<UInt8>) -> UInt32? {
-        guard (1...10).contains(digits.count) else { return nil }
-        var number: UInt64 = 0
-        for byte in digits {
-            guard (0x30...0x39).contains(byte) else { return nil }
-            number = number * 10 + UInt64(byte - 0x30)
-        }
-        return UInt32(exactly: number)
+        let end = line[slash...].firstIndex { $0 <= 0x20 || $0 >= 0x7F } ?? line.endIndex
+        return (port, slash..<end)
     }
 }
 
-extension ArraySlice<UInt8> {
-    /// Removes the next word and the spaces before it. Returns nil at the end.
-    fileprivate mutating func nextWord() -> ArraySlice<UInt8>? {
-        let word = drop { $0 == 0x20 }.prefix { $0 != 0x20 }
-        self = self[word.endIndex...]
-        return word.isEmpty ? nil : word
+/// Reads the bytes of a line. A phone may log ten thousand lines a second.
+private struct Cursor {
+    private let bytes: UnsafeBufferPointer<UInt8>
+    private var index = 0
+
+    init(_ bytes: UnsafeBufferPointer<UInt8>) { self.bytes = bytes }
+
+    /// Returns the next word, and nil at the end.
+    mutating func word() -> Range<Int>? {
+        while index < bytes.count, bytes[index] == 0x20 { index += 1 }
+        let start = index
+        while index < bytes.count, bytes[index] != 0x20 { index += 1 }
+        return start < index ? start..<index : nil
+    }
+
+    func number(_ digits: Range<Int>) -> UInt32? {
+        guard (1...10).contains(digits.count) else { return nil }
+        var number: UInt64 = 0
+        for index in digits {
+            guard (0x30...0x39).contains(bytes[index]) else { return nil }
+            number = number * 10 + UInt64(bytes[index] - 0x30)
+        }
+        return UInt32(exactly: number)
+    }
+
+    func has(_ text: [UInt8], at start: Int) -> Bool {
+        guard let own = bytes.baseAddress, start + text.count <= bytes.count else { return false }
+        return memcmp(own + start, text, text.count) == 0
+    }
+
+    /// Returns the place of the first occurrence of a text.
+    func find(_ text: [UInt8], from start: Int) -> Int? {
+        guard let own = bytes.baseAddress, let first = text.first else { return nil }
+        var start = start
+        while start + text.count <= bytes.count,
+            let found = memchr(own + start, CInt(first), bytes.count - start)
+        {
+            start = UnsafeRawPointer(found) - UnsafeRawPointer(own)
+            if has(text, at: start) { return start }
+            start += 1
+        }
+        return nil
     }
 }
 
@@ -109,15 +143,21 @@ struct LogLineDecoder: Sendable {
     /// Reads received bytes. Returns the lines that end in them, without their line breaks.
     mutating func read(_ bytes: [UInt8]) -> [[UInt8]] {
         var lines: [[UInt8]] = []
-        var rest = bytes[...]
-        while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
-            append(rest[..<end])
+        var start = 0
+        while let end = Self.lineEnd(in: bytes, from: start) {
+            append(bytes[start..<end])
             if !isTooLong { lines.append(line) }
-            (line, isTooLong) = ([], false)
-            rest = rest[(end + 1)...]
+            (line, isTooLong, start) = ([], false, end + 1)
         }
-        append(rest)
+        append(bytes[start...])
         return lines
+    }
+
+    private static func lineEnd(in bytes: [UInt8], from start: Int) -> Int? {
+        bytes.withUnsafeBytes { bytes in
+            guard let own = bytes.baseAddress, start < bytes.count else { return nil }
+            return memchr(own + start, 0x0A, bytes.count - start).map { UnsafeRawPointer($0) - own }
+        }
     }
 
     private mutating func append(_ part: ArraySlice<UInt8>) {
