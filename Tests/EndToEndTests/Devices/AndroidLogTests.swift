@@ -1,10 +1,12 @@
 import FoundationEssentials
+import Glibc
 import Model
+import Synchronization
 import TestSupport
 import Testing
 
 /// Apps of Android phones that are found by the phone's log, behind the real adb server.
-@Suite(.needs(.adb, .python), .timeLimit(.minutes(3)), .scratchFolder) struct AndroidLogTests {
+@Suite(.needs(.adb, .avahi, .python), .timeLimit(.minutes(3)), .scratchFolder) struct AndroidLogTests {
     private let scratch = ScratchFolder.current
     private static let configuration = "[api]\ntcp = false\n"
     private static let user: UInt32 = 10_234
@@ -138,7 +140,7 @@ import Testing
             try await broker.endpoints().contains { $0.routes.contains { $0.port == quiet.port && $0.isSecretHeld } }
         }
         print("token of the other phone: \(begin.duration(to: .now))")
-        #expect(begin.duration(to: .now) < .seconds(5))
+        #expect(begin.duration(to: .now) < .seconds(20))
         #expect(app.receivedTokens.isEmpty && evil.receivedTokens.isEmpty)
         let held = try await broker.endpoints().filter { $0.routes.contains(where: \.isSecretHeld) }
         #expect(held.map(\.location.udid?.text) == ["android-RZ8N90XYZ12"])
@@ -146,6 +148,60 @@ import Testing
         try phone.apps.log(AndroidApps.sessionURL(port: app.port, token: token), by: owner)
         try await expectToken(of: "shop-pixel-8", broker)
         #expect(Set(app.receivedTokens) == [token] && evil.receivedTokens.isEmpty)
+    }
+
+    @Test func `a Flutter app's VM service is an endpoint with its code, and gets no request`() async throws {
+        let phone = try Phone("R58M12ABCDE", in: scratch)
+        let requests = Mutex("")
+        let server = try LoopbackServer(address: phone.phone.address, in: scratch) { connection in
+            var buffer = [UInt8](repeating: 0, count: 4_096)
+            let count = max(0, recv(connection, &buffer, buffer.count, 0))
+            requests.withLock { $0 += String(decoding: buffer[..<count], as: UTF8.self) }
+        }
+        let entry = AndroidApps.App("com.example.flutter", processID: 4_711, user: Self.user, ports: [server.port])
+        let url = "http://127.0.0.1:\(server.port)/EMYU73JbR-A=/"
+        try phone.apps.log("The Dart VM service is listening on \(url)", tag: "flutter", by: entry)
+        try phone.apps.set([entry])
+        let android = try await ADBFixture([phone.phone], in: scratch)
+        let broker = try await RunningBroker(in: scratch, android: android, configuration: Self.configuration)
+
+        let endpoint = try await eventually("the VM service is listed with its code") {
+            try await broker.endpoints().first { $0.kind == .dartVM && $0.routes.contains(where: \.isSecretHeld) }
+        }
+        #expect(endpoint.id.text == "flutter-pixel-8" && endpoint.app.text == "com.example.flutter")
+        let port = try await broker.forward("-e", endpoint.id.text)
+        let shown = try await broker.ask("show", endpoint.id.text).joined(separator: "\n")
+        #expect(shown.contains("http://127.0.0.1:\(port)/EMYU73JbR-A=/"), "\(shown)")
+        #expect(requests.withLock { $0 } == "")
+    }
+
+    @Test func `an advert of the same launch on Wi-Fi and the app on the cable are one endpoint`() async throws {
+        let network = try await MDNSNetwork(["here", "pixel"], in: scratch)
+        let phone = try Phone("R58M12ABCDE", in: scratch)
+        let app = try await SampleApp(mode: .android, boot: "7f3a", address: phone.phone.address, in: scratch)
+        let entry = AndroidApps.App(app.bundle, processID: 4_711, user: Self.user, ports: [app.port])
+        try phone.apps.set([entry])
+        try phone.apps.log(AndroidApps.sessionURL(port: app.port, token: try #require(app.token)), by: entry)
+        let android = try await ADBFixture([phone.phone], in: scratch)
+        let broker = try await RunningBroker(
+            in: scratch,
+            android: android,
+            host: network.hosts[0],
+            namespace: network.hosts[0].namespace,
+            configuration: Self.configuration
+        )
+        _ = try await app.advertise(through: network.hosts[1])
+
+        let endpoint = try await eventually("both routes are one endpoint") {
+            let endpoints = try await broker.endpoints()
+            return endpoints.count == 1 ? endpoints.first { $0.sources.count == 2 } : nil
+        }
+        #expect(endpoint.id.text == "shop-pixel-8" && Set(endpoint.sources) == [.bonjour, .usbmuxd])
+        #expect(
+            endpoint.routes.filter(\.isSecretHeld).map(\.route.isNetwork) == [false],
+            "the token is for the cable alone"
+        )
+        try await expectToken(of: "shop-pixel-8", broker)
     }
 
     @Test func `without read_logs a phone's log gives nothing`() async throws {
