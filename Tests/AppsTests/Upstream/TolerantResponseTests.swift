@@ -33,7 +33,7 @@ import Testing
         let app = ScriptedApp { _ in .bytes(headers, body) }
         let clock = PollerClock()
         let request = RPCMessage.request(RPCRequest(id: .number(JSONNumber(1)), method: "x")).json
-        let exchange = HTTPExchange(
+        var exchange = HTTPExchange(
             AppHTTPRequest("POST", "/", accept: "application/json, text/event-stream", body: request.bytes),
             over: AppConnection(over: route, try await app.dial(route)),
             limits: ResponseLimits(bytes: limit),
@@ -41,12 +41,8 @@ import Testing
         )
         let found = Mutex<[ServerDeviation.Kind]>([])
         let record: @Sendable (ServerDeviation.Kind) -> Void = { kind in found.withLock { $0.append(kind) } }
-        var roundTrip = UpstreamRoundTrip(
-            exchange,
-            awaiting: .number(JSONNumber(1)),
-            decoder: ServerMessageDecoder(redactor: TokenRedactor([]), record: record)
-        ) { _ in }
-        let response = try await roundTrip.run()
+        let decoder = ServerMessageDecoder(redactor: TokenRedactor([]), record: record)
+        let response = try await exchange.response(to: .number(JSONNumber(1)), decoder: decoder) { _ in }
         return (try response.outcome?.get(), found.withLock { $0 })
     }
 

@@ -21,7 +21,7 @@ struct HTTPTransport: UpstreamTransport {
             // The connection may lead to another launch than the one that was looked up.
             guard await route.leadsToLaunch() else { throw AppError.permissionChanged }
             limits.total = end - pool.watch.elapsed
-            let exchange = HTTPExchange(
+            var exchange = HTTPExchange(
                 message.request(to: path, secret: route.secret),
                 over: connection,
                 limits: limits,
@@ -31,14 +31,14 @@ struct HTTPTransport: UpstreamTransport {
                 reserve: { [pool] in try await pool.reserve($0, for: $1, over: $2, within: $3) },
                 opened: message.opened
             )
-            var roundTrip = UpstreamRoundTrip(
-                exchange,
-                awaiting: message.id,
-                decoder: ServerMessageDecoder(redactor: handler.redactor, record: { [pool] in pool.record($0) })
-            ) { handler.handle($0) }
             do {
-                var response = try await roundTrip.run(by: message.admission)
-                await pool.add(PooledConnection(connection, rest: roundTrip.rest, since: pool.watch.elapsed))
+                var response = try await exchange.response(
+                    to: message.id,
+                    by: message.admission?.permission,
+                    decoder: ServerMessageDecoder(redactor: handler.redactor, record: { [pool] in pool.record($0) }),
+                    onMessage: handler.handle
+                )
+                await pool.add(PooledConnection(connection, rest: exchange.parser, since: pool.watch.elapsed))
                 response.redirect = RedirectTarget(
                     status: response.status,
                     location: response.location,

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Apps
 
-@Suite struct UpstreamRoundTripTests {
+@Suite struct MessageExchangeTests {
     private static let route = Route.network(NetworkRoute(address: "127.0.0.1", port: 1))
     private static let request = RPCRequest(id: .number(JSONNumber(1)), method: "x")
 
@@ -25,7 +25,7 @@ import Testing
             tasks: BackgroundTasks(),
             largeResponses: budget
         )
-        let exchange = HTTPExchange(
+        var exchange = HTTPExchange(
             AppHTTPRequest(
                 "POST",
                 "/",
@@ -37,8 +37,8 @@ import Testing
             clock: clock,
             reserve: { try await pool.reserve($0, for: $1, over: $2, within: $3) }
         )
-        var roundTrip = UpstreamRoundTrip(exchange, awaiting: id) { _ in }
-        return try await roundTrip.run()
+        let decoder = ServerMessageDecoder(redactor: TokenRedactor([]), record: { _ in })
+        return try await exchange.response(to: id, decoder: decoder) { _ in }
     }
 
     @Test(arguments: [
