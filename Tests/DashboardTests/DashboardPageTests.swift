@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    /// The limits of docs/dashboard.md.
+    /// The second limit is in docs/dashboard.md.
     @Test func `all files together have at most 305 kB, and a browser loads at most 108 kB`() {
         #expect(DashboardPage.embedded.values.reduce(0) { $0 + $1.count } <= 305_000)
         #expect(DashboardPage.shared.compressedSize <= 108_000)
