@@ -22,18 +22,9 @@ package struct PatchbayClient: APIClient {
     /// Idle timeout of event streams. The broker sends a comment every 15 s, so three are missing.
     static let streamTimeout = Duration.seconds(45)
 
-    /// Creates a client for a unix socket.
-    ///
-    /// - Parameters:
-    ///   - socketPath: Absolute path; `BrokerSocketPath.find` locates the broker's socket.
-    ///   - timeout: Idle timeout of ordinary calls. Probes and waiting calls add their own time.
-    package init(socketPath: String, timeout: Duration = .seconds(10)) {
-        self.init(address: .unix(path: socketPath), timeout: timeout)
-    }
-
     /// - Parameters:
     ///   - address: The broker.
-    ///   - timeout: Idle timeout of ordinary calls.
+    ///   - timeout: Idle timeout of ordinary calls. Probes and waiting calls add their own time.
     ///   - connectTimeout: The time for connect(2) to one address; nil for the idle timeout.
     ///   - security: TLS; required for a remote address.
     ///   - headers: Headers of every request, in addition to those of the call.

@@ -20,8 +20,6 @@ package struct DashboardCode: Hashable, Sendable, Codable {
 /// The exchange of a code for a session: the body of `POST /v1/dashboard/sessions`.
 package struct DashboardSessionSpec: Hashable, Sendable, Codable {
     package let code: String
-
-    package init(code: String) { self.code = code }
 }
 
 /// The session of an owner's browser: the response to `POST /v1/dashboard/sessions`. No other response has the token.

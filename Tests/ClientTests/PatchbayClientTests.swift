@@ -153,7 +153,7 @@ import Testing
     }
 
     @Test func `a missing socket means that no broker is running`() async throws {
-        let missing = PatchbayClient(socketPath: "/nonexistent/patchbay.sock")
+        let missing = PatchbayClient(address: .unix(path: "/nonexistent/patchbay.sock"))
 
         await #expect(throws: ClientError.brokerNotRunning(path: "/nonexistent/patchbay.sock")) {
             try await missing.status()
@@ -163,13 +163,15 @@ import Testing
     @Test(arguments: [("/dev/null", "it is a file"), ("/tmp", "it is a folder")])
     func `a path that is not a socket is reported with its kind`(path: String, reason: String) async throws {
         await #expect(throws: ClientError.unusablePath(path: path, reason: reason)) {
-            try await PatchbayClient(socketPath: path).status()
+            try await PatchbayClient(address: .unix(path: path)).status()
         }
     }
 
     @Test(arguments: ["relative.sock", "/" + String(repeating: "x", count: 107)])
     func `an invalid socket path is rejected before connecting`(path: String) async throws {
-        let error = await #expect(throws: ClientError.self) { try await PatchbayClient(socketPath: path).status() }
+        let error = await #expect(throws: ClientError.self) {
+            try await PatchbayClient(address: .unix(path: path)).status()
+        }
 
         guard case .unusablePath = error else {
             Issue.record("unusable path was expected, not \(String(describing: error))")

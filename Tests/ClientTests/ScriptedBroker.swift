@@ -50,7 +50,7 @@ struct ScriptedBroker {
         do {
             try await body(
                 ScriptedBroker(path: path, received: received),
-                PatchbayClient(socketPath: path, timeout: timeout)
+                PatchbayClient(address: .unix(path: path), timeout: timeout)
             )
         } catch {
             try await server.close()

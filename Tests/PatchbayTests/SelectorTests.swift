@@ -87,7 +87,7 @@ import Testing
         }
         let selector = EndpointSelector(text: text, command: "patchbay call")
         do {
-            _ = try await selector.choose(PatchbayClient(socketPath: path))
+            _ = try await selector.choose(PatchbayClient(address: .unix(path: path)))
             Issue.record("an endpoint was chosen")
         } catch { #expect(CLIError(describing: error, command: "patchbay call").hint == hint) }
         #expect(connections.load(ordering: .relaxed) == (isListed ? 1 : 2))

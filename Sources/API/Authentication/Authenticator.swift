@@ -196,11 +196,6 @@ package struct OwnerPolicy: Sendable {
     /// The ID of the owners' group; nil if the group does not exist.
     package let group: UInt32?
 
-    package init(user: UInt32, group: UInt32?) {
-        self.user = user
-        self.group = group
-    }
-
     /// Looks up the owners' group. Blocks, so the broker calls this only at startup.
     package static func current() -> OwnerPolicy {
         // Group 0 is never used, because unfilled entries of SO_PEERGROUPS are 0 and would match.

@@ -49,8 +49,6 @@ package struct MonotonicWallClock: Sendable {
 package struct MonotonicTime: Hashable, Sendable, Comparable {
     package let milliseconds: Int64
 
-    package init(milliseconds: Int64) { self.milliseconds = milliseconds }
-
     package static func < (one: MonotonicTime, other: MonotonicTime) -> Bool { one.milliseconds < other.milliseconds }
 
     static func + (time: MonotonicTime, seconds: Int) -> MonotonicTime {
@@ -82,11 +80,6 @@ package struct ClockReading: Hashable, Sendable {
     package var wall: Int64
     /// Milliseconds since boot, including suspend (CLOCK_BOOTTIME). Cannot be set.
     package var boot: Int64
-
-    package init(wall: Int64, boot: Int64) {
-        self.wall = wall
-        self.boot = boot
-    }
 
     package static func now() -> ClockReading {
         ClockReading(

@@ -26,8 +26,6 @@ struct DashboardCodes: Sendable {
     /// The codes by their digests.
     private var entries: [Data: Entry] = [:]
 
-    var count: Int { entries.count }
-
     /// Adds a code.
     ///
     /// - Returns: The time at which it expires.

@@ -40,11 +40,6 @@ extension GrantService {
 package struct SocketGrant: Hashable, Sendable {
     package let id: String
     package let path: String
-
-    package init(id: String, path: String) {
-        self.id = id
-        self.path = path
-    }
 }
 
 extension AccessState {

@@ -53,12 +53,6 @@ package struct AppResponse: Hashable, Sendable {
     package let contentType: String?
     package let body: [UInt8]
 
-    package init(status: Int, contentType: String?, body: [UInt8]) {
-        self.status = status
-        self.contentType = contentType
-        self.body = body
-    }
-
     var isSuccess: Bool { (200..<300).contains(status) }
 
     package var json: JSON? { try? RepairedJSON(body).json }

@@ -99,8 +99,6 @@ package enum ScreenInput: Hashable, Sendable {
     package struct Point: Hashable, Sendable, Codable {
         package let x: Double
         package let y: Double
-
-        package init(x: Double, y: Double) { (self.x, self.y) = (x, y) }
     }
 
     case tap(Point)

@@ -47,8 +47,6 @@ struct AdvertisementStateMachine: Sendable {
         self.alternative = alternative
     }
 
-    var spec: AdvertisementSpec { wanted }
-
     /// True if the daemon has the current TXT record, or the advertisement failed.
     var isStable: Bool {
         switch phase {

@@ -16,12 +16,6 @@ package final class AsyncSemaphore: Sendable {
         state = Mutex(State(free: permits))
     }
 
-    /// The number of free permits.
-    package var available: Int { state.withLock { $0.free } }
-
-    /// The number of waiting tasks.
-    package var waiting: Int { state.withLock { $0.queue.count } }
-
     /// Returns a permit if one is free.
     package func tryAcquire() -> Permit? {
         let isFree = state.withLock { state in

@@ -90,12 +90,6 @@ struct RemoteEndpointTable: Sendable {
         }
     }
 
-    /// Removes the endpoints of every host.
-    mutating func removeAll() -> [EndpointTable.Change] {
-        defer { (entries, refused) = ([], [:]) }
-        return entries.map { .removed($0.endpoint) }
-    }
-
     private mutating func put(_ endpoint: Endpoint, of host: HostName) -> EndpointTable.Change? {
         let place = insertionIndex(of: endpoint.id)
         if place < entries.count, entries[place].endpoint.id == endpoint.id {

@@ -54,21 +54,11 @@ package struct SessionLease: Hashable, Sendable {
 package struct TeamStoreEntry: Hashable, Sendable {
     package let key: String
     package let value: [UInt8]
-
-    package init(key: String, value: [UInt8]) {
-        self.key = key
-        self.value = value
-    }
 }
 
 package struct TeamStoreList: Hashable, Sendable {
     package let entries: [TeamStoreEntry]
     package let revision: Int64
-
-    package init(entries: [TeamStoreEntry], revision: Int64) {
-        self.entries = entries
-        self.revision = revision
-    }
 }
 
 /// The changes of one revision.
@@ -80,11 +70,6 @@ package struct TeamStoreChanges: Hashable, Sendable {
 
     package let changes: [Change]
     package let revision: Int64
-
-    package init(changes: [Change], revision: Int64) {
-        self.changes = changes
-        self.revision = revision
-    }
 }
 
 package enum TeamStoreWrite: Hashable, Sendable {

@@ -50,7 +50,7 @@ final class BridgeFixture: Sendable {
         }
         let fixture = BridgeFixture(server: server, feed: feed, lines: lines)
         let bridge = MCPStdioBridge(
-            resolver: TargetResolver(subject) { PatchbayClient(socketPath: server.path) },
+            resolver: TargetResolver(subject) { PatchbayClient(address: .unix(path: server.path)) },
             output: LineWriter(output),
             log: { text in fixture.logged.withLock { $0.append(text) } }
         )

@@ -125,7 +125,7 @@ import Testing
         try #require(pipe(&input) == 0 && pipe(&output) == 0)
         let reader = LineInput(input[0])
         let bridge = MCPStdioBridge(
-            resolver: TargetResolver(.broker) { PatchbayClient(socketPath: server.path) },
+            resolver: TargetResolver(.broker) { PatchbayClient(address: .unix(path: server.path)) },
             output: LineWriter(output[1]),
             log: { _ in }
         )
