@@ -8,7 +8,6 @@ import Testing
 /// The statements of docs/security.md about guessing and the audit log, calculated from the constants of the code.
 @Suite(.scratchFolder) struct GuessBoundTests {
     private let scratch = ScratchFolder.current
-    private static let bearer = Permissions([.registryRead], on: .all)
     /// Far more than one broker can answer.
     private static let guessesPerSecond = 1_000_000
     private static let letters = Double(Base62.letters.count)

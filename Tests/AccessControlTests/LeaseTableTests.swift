@@ -303,8 +303,6 @@ private final class LeaseTableReference {
         guard let index = calls.firstIndex(where: { $0.target == target && $0.key == holder.key }) else { return }
         table.endCall(calls.remove(at: index).number, at: now)
     }
-    func link(_ phones: [EndpointID: UDID]) { table.link(phones) }
-    func leases(on target: LeaseTarget) -> [LeaseEntry] { table.leases(on: target) }
     func expire(at now: Duration) { table.expire(at: now) }
     func takeEffects() -> LeaseTable.Effects { table.takeEffects() }
 }

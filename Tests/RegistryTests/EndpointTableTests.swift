@@ -7,7 +7,6 @@ import Testing
 
 @Suite struct EndpointTableTests {
     private let phone = UDID.sample
-    private let otherPhone: UDID = "0123456789abcdef0123456789abcdef01234567"
 
     @Test func `an app on two interfaces and two IP versions is one endpoint with all routes`() {
         let table = EndpointTable(

@@ -20,18 +20,4 @@ extension Principal {
         let grant = Grant.sample(id, name: "test", Permissions(scopes, on: selector, tools: tools))
         return Principal(.grant(grant), source: .tcp(address: "127.0.0.1"), actor: .grant(id))
     }
-
-    /// A client of another host of the team, at the remote listener of this host.
-    package static func member(
-        _ caller: TeamCaller,
-        of host: HostName = "lab1",
-        at ownHost: HostName? = "lab3"
-    ) -> Principal {
-        Principal(
-            .member(MemberClient(host: host, caller: caller)),
-            source: .remote(address: "10.0.0.1"),
-            actor: .member(host: host, client: caller.name),
-            host: ownHost
-        )
-    }
 }

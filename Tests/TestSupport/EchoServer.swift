@@ -21,7 +21,6 @@ package final class EchoServer: Sendable {
 
     package var port: UInt16 { server.port }
     package var route: Route { .network(NetworkRoute(address: address, port: port)) }
-    package var openConnections: Int { server.openConnections }
 
     package func stop() { server.stop() }
 }

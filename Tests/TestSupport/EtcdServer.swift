@@ -50,8 +50,6 @@ package final class EtcdServer: Sendable {
     /// Returns when the server has found a leader and accepts clients.
     package func waitUntilReady() async throws { try await running.waitForLine("serving client traffic securely") }
 
-    package var processID: Int32 { get throws { try running.processID } }
-
     /// Kills the server. Its data stays.
     package func kill() async throws {
         let program = try running

@@ -60,6 +60,4 @@ package final class PatternServer: Sendable {
     }
 
     package var port: UInt16 { server.port }
-
-    package func stop() { server.stop() }
 }

@@ -46,7 +46,6 @@ final class ScriptedHandler: MCPRequestHandler {
     func changedLists(for principal: Principal) async -> Set<ServerChange> { changed }
 
     var requests: [MCPRequest] { received.withLock { $0 } }
-    var listenerCount: Int { listeners.withLock { $0.count } }
 
     func description(for principal: Principal) async -> HandlerDescription {
         HandlerDescription(
@@ -74,7 +73,6 @@ final class ScriptedHandler: MCPRequestHandler {
 final class ResponseRecorder: MCPResponseBodyWriter, Sendable {
     private struct State {
         var reply: MCPHTTPResponse?
-        var isStream = false
         var hasEnded = false
         var text = ""
     }
@@ -83,7 +81,6 @@ final class ResponseRecorder: MCPResponseBodyWriter, Sendable {
     private let events = AsyncStream.makeStream(of: String.self)
 
     var reply: MCPHTTPResponse? { state.withLock { $0.reply } }
-    var isStream: Bool { state.withLock { $0.isStream } }
     var hasEnded: Bool { state.withLock { $0.hasEnded } }
     var text: String { state.withLock { $0.text } }
     /// The messages of the stream so far, without comments.
@@ -94,7 +91,7 @@ final class ResponseRecorder: MCPResponseBodyWriter, Sendable {
     }
 
     func write(_ reply: MCPHTTPResponse) async throws { state.withLock { $0.reply = reply } }
-    func begin(_ headers: [MCPHTTPResponse.Header]) async throws { state.withLock { $0.isStream = true } }
+    func begin(_ headers: [MCPHTTPResponse.Header]) async throws {}
     func send(_ bytes: [UInt8]) async throws {
         let text = String(decoding: bytes, as: UTF8.self)
         state.withLock { $0.text += text }

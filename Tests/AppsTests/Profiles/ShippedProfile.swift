@@ -1,4 +1,4 @@
-import Apps
+@testable import Apps
 import FoundationEssentials
 import Model
 import TestSupport

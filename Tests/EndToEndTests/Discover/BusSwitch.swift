@@ -22,6 +22,4 @@ enum BusSwitch {
         unlink(path)
         symlink(String(socket), path)
     }
-
-    static func pointNowhere() { unlink(path) }
 }

@@ -33,11 +33,7 @@ enum RawAnnouncement {
     }
 
     /// Announces a Dart VM service as Flutter's tool does, with the loopback addresses, on the interface of `address`.
-    static func flutterTool(port: UInt16, code: String, from address: String, on host: AvahiHost) async throws {
-        try await host.run("python3", ["-c", flutterTool(port, code, ipv4Sockets(address))])
-    }
-
-    /// The same over IPv4, with a responder that answers questions about the service until the program ends.
+    /// Answers questions about the service until the program ends.
     static func flutterToolResponder(
         port: UInt16,
         code: String,

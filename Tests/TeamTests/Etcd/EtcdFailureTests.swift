@@ -1,4 +1,4 @@
-import Team
+@testable import Team
 import TestSupport
 import Testing
 

@@ -22,7 +22,6 @@ final class PlainServer: Dialer {
     private struct State {
         /// Receives the request line and the whole request.
         var answer: @Sendable (String, String) -> Reply
-        var isUp = true
         var requests: [String] = []
     }
 
@@ -40,8 +39,6 @@ final class PlainServer: Dialer {
             .map { ($0, $1) }
     }
 
-    func set(isUp: Bool) { state.withLock { $0.isUp = isUp } }
-
     /// Answers like another server from now on.
     func relaunch(as other: PlainServer) {
         let answer = other.state.withLock { $0.answer }
@@ -49,7 +46,6 @@ final class PlainServer: Dialer {
     }
 
     func dial(_ route: Route) async throws -> Connection {
-        guard state.withLock({ $0.isUp }) else { throw DialError(.refused, "nothing listens on \(route)") }
         var numbers: [CInt] = [-1, -1]
         guard socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &numbers) == 0 else {
             throw TestSupportError(call: "socketpair")
