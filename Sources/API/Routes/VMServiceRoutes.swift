@@ -4,8 +4,8 @@ import Model
 
 /// `/v1/endpoints/{id}/vm-service`.
 enum VMServiceRoutes {
-    /// Shows the URLs of a Dart VM service for its preferred approved network route. The broker does not connect to the
-    /// service: the Dart Development Service must be its only client.
+    /// Shows the URLs of a Dart VM service for its preferred approved network route, or on a cable for the caller's tunnel.
+    /// The broker does not connect to the service: the Dart Development Service must be its only client.
     @Sendable static func show(_ request: APIRequest) async throws -> APIResponse {
         let endpoint = try await request.endpoint()
         guard endpoint.kind == .dartVM else {
@@ -25,8 +25,20 @@ enum VMServiceRoutes {
             by: principal.actor,
             from: principal.source
         )
-        let services = access.routes.lazy.compactMap { DartVMService(at: $0.route, authCode: $0.secret?.reveal()) }
+        let tunnel = await request.tunnels().first { $0.spec.target == .endpoint(endpoint.id) && $0.authority != nil }
+        let services = access.routes.compactMap { route in
+            let code = route.secret?.reveal()
+            return DartVMService(at: route.route, authCode: code)
+                ?? tunnel?.authority.map { DartVMService(at: $0, authCode: code) }
+        }
         guard let service = services.first else {
+            guard access.routes.isEmpty else {
+                throw Problem(
+                    .unavailable,
+                    "\(endpoint.id) is on a cable; its VM service has the address of a tunnel",
+                    hint: "patchbay forward --endpoint \(endpoint.id)"
+                )
+            }
             throw Problem(.unavailable, "\(endpoint.id) is offline; its VM service has an address when the app is back")
         }
         return try .json(service)
