@@ -17,7 +17,7 @@ struct Browser {
             ],
             in: scratch
         )
-        let line = try await program.waitForLine("DevTools listening on ws://127.0.0.1:", within: .seconds(30))
+        let line = try await program.waitForLine("DevTools listening on ws://127.0.0.1:")
         let digits = line.split(separator: ":").last?.prefix { $0.isNumber }
         self.port = try #require(digits.flatMap { UInt16($0) })
     }
