@@ -31,7 +31,10 @@ package enum EndpointMatch: Hashable, Sendable {
         let approved = all.filter { $0.approval.wasApproved }
         // A registered app chose its name, and no owner has compared it with the others.
         let isOwnersChoice = approved.contains { $0.registered != true }
-        let found = isOwnersChoice ? approved : all
+        let matching = isOwnersChoice ? approved : all
+        // The pages of an app have the name of the app, and are meant only if it has no other server.
+        let apps = matching.filter { $0.kind != .web }
+        let found = apps.isEmpty ? matching : apps
         self =
             switch (found.first, found.count) {
             case (let only?, 1): approved.isEmpty ? .unapproved(only) : .one(only)

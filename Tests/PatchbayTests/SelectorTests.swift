@@ -93,6 +93,16 @@ import Testing
         #expect(connections.load(ordering: .relaxed) == (isListed ? 1 : 2))
     }
 
+    @Test func `a name means an app and not its pages, which are meant if there is nothing else`() throws {
+        var pages = SampleEndpoints.endpoint("com.example.till", on: "web", phone: SampleEndpoints.otherPhone)
+        pages.kind = .web
+        let selector = EndpointSelector(text: "com.example.till", command: "patchbay show")
+
+        #expect(try selector.choose(among: [pages, till]) == till)
+        #expect(try selector.choose(among: [pages, shop]) == pages)
+        #expect(throws: CLIError.self) { try selector.choose(among: [pages, till, till]) }
+    }
+
     @Test func `an ambiguous name lists the candidates and a command`() {
         let error = #expect(throws: CLIError.self) { try choose("com.example.shop") }
 
