@@ -124,6 +124,11 @@ extension Sighting {
     /// True if every route is a loopback address. Discovery accepts such an address only in adverts of this host.
     package var isOnThisHost: Bool { !routes.isEmpty && routes.allSatisfy(\.isLoopback) }
 
+    /// The socket of the server on a phone: that of the first route, else the port.
+    package var deviceSocket: DeviceSocket {
+        if case .usb(let route)? = routes.first { route.socket } else { .port(port) }
+    }
+
     /// Returns the role of a server that did not report a name.
     ///
     /// The port distinguishes two such servers on one phone and stays the same after a relaunch.

@@ -133,7 +133,7 @@ enum ServerKey: Hashable, Sendable {
     /// Kind, app, exact SRV target and port. An advertisement that claims another app's machine and port keeps a key of
     /// its own.
     case network(kind: EndpointKind, app: SanitizedText, machine: String, port: UInt16)
-    case usb(kind: EndpointKind, udid: UDID, port: UInt16)
+    case usb(kind: EndpointKind, udid: UDID, socket: DeviceSocket)
     /// A Dart VM service on this host. The app and Flutter's tool announce it under different names.
     case localDartVM(port: UInt16, authCode: DartAuthCode?)
     /// A line of the configuration or an endpoint added with `patchbay add`.
@@ -145,7 +145,7 @@ enum ServerKey: Hashable, Sendable {
         switch (sighting.id.source, sighting.device) {
         case (.config, _): self = .config(name: sighting.id.key)
         case (.registration, _): self = .registered(kind: sighting.kind, key: sighting.id.key, port: sighting.port)
-        case (.usbmuxd, let udid?): self = .usb(kind: sighting.kind, udid: udid, port: sighting.port)
+        case (.usbmuxd, let udid?): self = .usb(kind: sighting.kind, udid: udid, socket: sighting.deviceSocket)
         case (.bonjour, _) where sighting.kind == .dartVM && sighting.isOnThisHost:
             self = .localDartVM(port: sighting.port, authCode: sighting.authCode)
         case (.bonjour, _), (.debuglink, _), (.usbmuxd, nil):
@@ -157,9 +157,10 @@ enum ServerKey: Hashable, Sendable {
     /// The key that this server shares with other reports of the same app's server.
     var portKey: PortKey? {
         switch self {
-        case .network(let kind, _, _, let port), .usb(let kind, _, let port), .registered(let kind, _, let port):
+        case .network(let kind, _, _, let port), .usb(let kind, _, .port(let port)),
+            .registered(let kind, _, let port):
             PortKey(kind: kind, port: port)
-        case .config, .localDartVM: nil
+        case .usb(_, _, .abstract), .config, .localDartVM: nil
         }
     }
 

@@ -16,7 +16,10 @@ struct NewEndpointID {
             (app, location) = (sighting.name, "")
             return
         }
-        app = EndpointID.slug(ofApp: sighting.app).isEmpty ? SanitizedText(sighting.kind.text) : sighting.app
+        let name = EndpointID.slug(ofApp: sighting.app)
+        // The pages of an app are another endpoint beside its debug server, which has the short name.
+        let isPages = sighting.id.source == .usbmuxd && sighting.kind == .web && !name.isEmpty
+        app = isPages ? SanitizedText("web-\(name)") : name.isEmpty ? SanitizedText(sighting.kind.text) : sighting.app
         location = Self.locations(of: sighting, deviceName).first { !EndpointID.slug($0).isEmpty } ?? "host"
     }
 

@@ -96,3 +96,36 @@ import Testing
         #expect(table.endpoints.first?.routes.map(\.port) == [8_765])
     }
 }
+
+/// Servers on the abstract sockets of Android phones.
+@Suite struct AbstractSocketTests {
+    private static let udid = UDID(androidSerial: "R58M12ABCDE") ?? .sample
+
+    private func pages(_ app: String, _ socket: String) throws -> Sighting {
+        let name = try #require(AbstractSocketName(socket))
+        return Sighting(
+            id: Sighting.ID(source: .usbmuxd, key: "\(Self.udid)/devtools/\(app)/"),
+            kind: .web,
+            app: SanitizedText(app),
+            appIsBundleID: true,
+            name: SanitizedText(app),
+            device: Self.udid,
+            routes: [.usb(USBRoute(udid: Self.udid, socket: .abstract(name)))]
+        )
+    }
+
+    @Test func `the pages of two apps are two endpoints, and keep their IDs over a relaunch`() throws {
+        var table = EndpointTable()
+        _ = table.apply(.seen(try pages("com.example.shop", "webview_devtools_remote_1")), at: now)
+        _ = table.apply(.seen(try pages("com.example.bank", "webview_devtools_remote_2")), at: now)
+        let ids = table.endpoints.map(\.id.text).sorted()
+        #expect(ids == ["web-bank-phone-2abcde", "web-shop-phone-2abcde"])
+
+        _ = table.apply(.seen(try pages("com.example.shop", "webview_devtools_remote_3")), at: now)
+
+        #expect(table.endpoints.map(\.id.text).sorted() == ids)
+        let shop = table.endpoints.first { $0.app.text == "com.example.shop" }
+        #expect(shop?.routes.map(\.description).joined().contains("webview_devtools_remote_3") == true)
+        #expect(shop?.state == .online && shop?.routes.count == 1)
+    }
+}
