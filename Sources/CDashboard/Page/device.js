@@ -50,7 +50,7 @@ export function render(root, {udid}, ctx) {
       note.show(device);
     }
     if (!connect.firstChild && (known || endpoints.length)) {
-      connect.append(connectCard({device, port: endpoints.flatMap(routesOf).find(({via}) => via === 'usb')?.port}));
+      connect.append(connectCard({device, port: endpoints.flatMap(routesOf).find(({via, port}) => via === 'usb' && port)?.port}));
     }
     list(apps, endpoints, ({id}) => id, (endpoint) => {
       const row = endpointRow(endpoint, false);
@@ -60,7 +60,7 @@ export function render(root, {udid}, ctx) {
     for (const row of rows.values()) updateExtras(row);
     noApps.hidden = endpoints.length > 0;
     const shown = [...tunnelsOf(`d:${udid}`), ...endpoints.flatMap(({id}) => tunnelsOf(`e:${id}`))];
-    list(tunnels, shown, ({id}) => id, (tunnel) => h('li', tunnelChip(tunnel), h('small.mono', tunnel.spec.target.endpoint ?? `port ${tunnel.spec.target.device.port}`)),
+    list(tunnels, shown, ({id}) => id, (tunnel) => h('li', tunnelChip(tunnel), h('small.mono', tunnel.spec.target.endpoint ?? tunnel.spec.target.device.abstractSocket ?? `port ${tunnel.spec.target.device.port}`)),
       (element, tunnel) => updateTunnelChip(element.firstChild, tunnel));
     noTunnels.hidden = shown.length > 0;
     showLease(endpoints);

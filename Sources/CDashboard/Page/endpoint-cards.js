@@ -7,7 +7,7 @@ import {act, actButton, appLink, dangerButton, table} from './parts.js';
 /** The address with its interface, as the command line prints it. Approvals name it so. */
 export const addressOf = route => route.interface ? `${route.address}%${route.interface}` : route.address;
 export function routeText(route) {
-  if (route.via === 'usb') return `port ${route.port}`;
+  if (route.via === 'usb') return route.abstractSocket ?? `port ${route.port}`;
   return route.address.includes(':') ? `[${addressOf(route)}]:${route.port}` : `${addressOf(route)}:${route.port}`;
 }
 /** The network addresses of an app that an owner may approve, each once: those that wait, or those that were denied. */

@@ -10,13 +10,13 @@ export const deviceLink = (udid) => `#/d/${encodeURIComponent(udid)}`;
 export const routesOf = (endpoint) =>
   [...(endpoint.hostRoutes ?? endpoint.routes ?? []), ...(endpoint.combinedWith ?? []).flatMap((other) => other.hostRoutes ?? other.routes ?? [])];
 /** Returns the address of a route as text. */
-export const routeText = (route) => (route.via === 'usb' ? `:${route.port}`
+export const routeText = (route) => (route.via === 'usb' ? route.abstractSocket ?? `:${route.port}`
   : `${route.address.includes(':') ? `[${route.address}]` : route.address}:${route.port}`);
 
 const approvalTexts = {approved: 'approved', pending: 'waits for an approval', changed: 'another app answers: approve again', denied: 'denied'};
 /** Returns a sentence about a route, for a tooltip and a screen reader. */
 function routeTitle(route, isPreferred) {
-  const way = route.via === 'usb' ? 'Cable, port' : `Network${route.interface ? ` (${printable(route.interface, 20)})` : ''}`;
+  const way = route.via === 'usb' ? `Cable, ${route.abstractSocket ? 'socket' : 'port'}` : `Network${route.interface ? ` (${printable(route.interface, 20)})` : ''}`;
   return `${way} ${printable(routeText(route).replace(/^:/, ''), 80)}, ${approvalTexts[route.approval] ?? route.approval}${isPreferred ? ', preferred' : ''}`;
 }
 
@@ -107,7 +107,7 @@ export function updateRow(row, endpoint) {
   setText(parts.kind, printable(endpoint.kind, 40));
   if (row.isAlone) setForeign(parts.place, where(endpoint), 80);
   const routes = routesOf(endpoint);
-  const key = routes.map((route) => `${route.via}${route.address ?? route.udid}${route.port}${route.approval}`).join();
+  const key = routes.map((route) => `${route.via}${route.address ?? route.udid}${route.port ?? route.abstractSocket}${route.approval}`).join();
   if (row.routesKey !== key) {
     row.routesKey = key;
     showRoutes(row, routes);

@@ -53,7 +53,7 @@ function row(tunnel) {
   const element = h('tr', {dataset: {row: '', id: tunnel.id}, tabindex: '-1'},
     h('th', {scope: 'row'}, h('span.v-row', h('code.v-address', foreign(addresses[0])), copyButton(addresses[0], `Copy ${addresses[0]}`)),
       h('span.v-sub', tunnel.id, addresses.length > 1 && ` · also ${addresses.slice(1).join(', ')}`, !tunnel.spec.persistent && ' · ends with its command', tunnel.spec.allowAnyUser && ' · any user', tunnel.spec.allowBrowsers && ' · browsers')),
-    h('td', endpoint ? appLink(endpoint) : phoneLink(device, h('span.v-sub', `port ${device.port}`))),
+    h('td', endpoint ? appLink(endpoint) : phoneLink(device, h('span.v-sub', device.abstractSocket ?? `port ${device.port}`))),
     h('td', stateBadge(tunnel.state.name), h('span.v-sub.v-tunnel-reason')),
     h('td', svg('svg', {class: 'v-graph', viewBox: `0 0 ${SAMPLES - 1} 24`, preserveAspectRatio: 'none', 'aria-hidden': 'true'}, svg('polyline', {class: 'v-graph-down'}), svg('polyline', {class: 'v-graph-up'})), h('span.v-sub.v-rate')),
     h('td', h('span.v-total'), h('span.v-sub.v-connections')),

@@ -13,6 +13,7 @@ struct DeviceListUpdater: Service {
     let registry: EndpointRegistry
     let attachedDevices: AttachedDevices
     let ports: DevicePortScanner
+    let devToolsSockets: DevToolsSocketMonitor?
     let tunnels: TunnelTable
     let logger: Logger
 
@@ -45,7 +46,9 @@ struct DeviceListUpdater: Service {
             await registry.setDeviceNames(attached.compactMapValues(\.name))
             await attachedDevices.set(devices)
             // The ID of an endpoint contains the name of the device, so the ports are probed after the answer.
-            ports.set(devices: Set(devices.filter(\.isReady).map(\.udid)).subtracting(unanswered))
+            let answered = Set(devices.filter(\.isReady).map(\.udid)).subtracting(unanswered)
+            ports.set(devices: answered)
+            devToolsSockets?.set(devices: answered)
             await tunnels.refreshTargets()
         }
     }

@@ -139,6 +139,7 @@ struct SourceComponents: Sendable {
         let (registry, logger) = (state.registry, startup.logger)
         let lockdownDialer = RelayDialer(devices.planner, relay: connections.relay)
         let directory = DeviceDirectory(of: devices, dialer: lockdownDialer, logger: logger)
+        let sockets = discovery.adb.map { DevToolsSocketMonitor(of: $0, logger: logger) }
         return [discovery.adb].compactMap { $0 } + [
             devices, directory,
             DeviceListUpdater(
@@ -146,11 +147,13 @@ struct SourceComponents: Sendable {
                 registry: registry,
                 attachedDevices: attachedDevices,
                 ports: ports,
+                devToolsSockets: sockets,
                 tunnels: tunnels,
                 logger: logger
             ),
             ports,
         ] + phoneAppServices(startup, state: state, ports: ports)
+            + (sockets.map { [$0, SightingConsumer(registry, of: $0.events, logger: logger)] } ?? [])
     }
 
     /// Applies the servers that the scanner finds, and stores the secrets that apps on Android phones log.

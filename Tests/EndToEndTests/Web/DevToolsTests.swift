@@ -72,6 +72,48 @@ import Testing
         #expect(try await status(guarded) == "101")
     }
 
+    @Test(.needs(.adb, .browser))
+    func `Playwright drives a page of an Android app, whose ID and tunnel survive a relaunch`() async throws {
+        let apps = scratch.file("apps")
+        func run(_ process: Int, _ browser: Browser) throws {
+            let shop = "\(process) 10234 com.example.shop webview_devtools_remote_\(process)=\(browser.port)"
+            try Data(shop.utf8).write(to: URL(filePath: apps))
+        }
+        let first = try await Browser(in: scratch)
+        try run(4_711, first)
+        var phone = AndroidPhone("R58M12ABCDE")
+        (phone.apps, phone.abstractSockets) = (apps, ["chrome_devtools_remote": first.port])
+        let android = try await ADBFixture([phone], in: scratch)
+        let api = try FreePorts.take()[0]
+        let broker = try await RunningBroker(
+            in: scratch,
+            android: android,
+            configuration: "[api]\nport = \(api)\n[devices]\nprobe_ports = []\n"
+        )
+        try await eventually("both are listed") {
+            try await broker.endpoints().map(\.id.text).sorted() == ["web-chrome-pixel-8", "web-shop-pixel-8"]
+        }
+        let id = "web-shop-pixel-8"
+        let forward = try await broker.ask("forward", "tcp:0", "--endpoint", id, "--detach")
+        let url = try #require(forward.last?.split(separator: " ").last.map(String.init))
+        #expect(try await Browser.drive(url, title: "Shop", in: scratch) == "Shop")
+        let shown = try #require(try await Self.pages(of: id, by: broker))
+        #expect(shown.http == url && shown.pages.contains { $0.title.text == "Shop" }, "\(shown)")
+        let agent = try await GrantClient(["registry.read", "tunnel.open"], of: broker, port: api, in: scratch)
+        let spec = #"{"local":"tcp:0","target":{"endpoint":"\#(id)"},"noRebind":true,"persistent":false}"#
+        #expect(try await agent.post("/v1/tunnels", spec).status == 201)
+
+        try run(4_712, try await Browser(named: "relaunch", in: scratch))
+        try await eventually("the new launch is known") {
+            try await broker.ask("show", id).joined().contains("localabstract:webview_devtools_remote_4712")
+        }
+        #expect(try await Browser.drive(url, title: "Again", in: scratch) == "Again")
+        try Data().write(to: URL(filePath: apps))
+        try await eventually("the app is gone") {
+            try await broker.endpoints().first { $0.id.text == id }?.state == .offline
+        }
+    }
+
     @Test func `a tunnel needs the scope shell, and the list of pages endpoint.call`() async throws {
         let server = try LoopbackServer(in: scratch, http: { $0 == "/json/list" ? "[]" : nil })
         let api = try FreePorts.take()[0]

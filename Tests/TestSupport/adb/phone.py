@@ -6,13 +6,14 @@
 
 The real adb server connects with `adb connect 127.0.0.1:PORT`, or with `host:emulator:PORT`. Services of the phone:
   tcp:N                 connects to ADDRESS:N, which plays the phone's loopback
-  localabstract:NAME    connects to ADDRESS:PORT of `--forward NAME=PORT`
+  localabstract:NAME    connects to ADDRESS:PORT of `--forward NAME=PORT`, or of NAME=PORT in the file of `--apps`
   shell:getprop KEY, shell:settings get global device_name, shell:cat /proc/net/tcp, shell:stat -c FORMAT /proc/PID,
-  shell:cmd package list packages
+  shell:cmd package list packages, shell:grep -a TEXT /proc/net/unix, shell:cat /proc/PID/cmdline
                         canned answers; with shell,v2 in its packets. Commands with `;` between them are answered in order.
   shell:logcat …        the file of `--logcat` as it is, and what is added to it later; with -d only the former
   track-app             the processes of `--apps`, again at each change of the file; refused without the option
-Each line of the file of `--apps` is an app that runs: PID UID PACKAGE PORT… The ports are those on which it listens.
+Each line of the file of `--apps` is an app that runs: PID UID PACKAGE PORT… The ports are those on which it listens, and
+NAME=PORT is an abstract socket.
 One WRTE of a stream is in flight until its OKAY, as the protocol demands. SIGTERM ends the phone, which is an unplug.
 """
 import argparse, asyncio, os, struct, sys
@@ -95,6 +96,11 @@ class Phone:
             text = open(self.o.logcat).read() if self.o.logcat else ""
         elif "/proc/net/tcp" in rest:
             text = self.sockets()
+        elif rest.startswith("grep -a") and rest.endswith("/proc/net/unix"):
+            rows = [f"0000000000000000: 00000002 00000000 00010000 0001 01 12345 @{name}" for name in self.abstract()]
+            text = "\n".join(row for row in rows if rest.split()[2] in row)
+        elif rest.startswith("cat /proc/") and rest.endswith("/cmdline"):
+            text = next((f"{package}\0\0" for pid, _, package, *_ in self.apps() if pid == rest.split("/")[2]), "")
         elif rest.startswith("stat -c"):
             users = {f"/proc/{pid}": uid for pid, uid, *_ in self.apps()}
             text = "\n".join(f"process {users[name]} {name}" for name in rest.split() if name in users)
@@ -111,10 +117,15 @@ class Phone:
         mine = "".join(f"{int(b):02X}" for b in reversed(self.o.address.split(".")))
         head, *lines = open("/proc/net/tcp").read().splitlines()
         rows = [line.replace(mine, "0100007F").split() for line in lines if line.split()[1].startswith(mine)]
-        owners = {int(port): uid for _, uid, _, *ports in self.apps() for port in ports}
+        owners = {int(port): uid for _, uid, _, *ports in self.apps() for port in ports if port.isdigit()}
         for row in rows:
             row[7] = str(owners.get(int(row[1].split(":")[1], 16), self.o.uid))
         return "\n".join([head] + ["  ".join(row) for row in rows])
+
+    def abstract(self):
+        """The ports behind abstract sockets, by name."""
+        words = self.o.forward + [word for _, _, _, *words in self.apps() for word in words if "=" in word]
+        return dict(word.split("=") for word in words)
 
     def apps(self):
         lines = open(self.o.apps).read().splitlines() if self.o.apps else []
@@ -149,7 +160,7 @@ class Stream:
         if kind == "tcp":
             self.reader, self.writer = await asyncio.open_connection(self.phone.o.address, int(rest))
         elif kind == "localabstract":
-            ports = dict(f.split("=") for f in self.phone.o.forward)
+            ports = self.phone.abstract()
             if rest not in ports:
                 raise OSError("no such name")
             self.reader, self.writer = await asyncio.open_connection(self.phone.o.address, int(ports[rest]))
