@@ -54,6 +54,11 @@ struct EndpointDirectory: Sendable {
             guard found.state != .blocked else {
                 throw ToolError("no endpoint matches \"\(shown)\" that can be used, only \(found.id), which is blocked")
             }
+            guard found.approval != .denied else {
+                throw ToolError(
+                    "no approved endpoint matches \"\(shown)\", only \(found.id), which an owner has denied"
+                )
+            }
             let command = ApprovalPolicy.command(toApprove: found)
             throw ToolError(
                 """

@@ -75,6 +75,7 @@ final class FakeAppCaller: AppCaller {
 final class FakeEndpointApprovals: EndpointApprovalStore {
     struct State {
         var unapproved: Set<EndpointID> = []
+        var denied: Set<EndpointID> = []
         var held: [EndpointID: String] = [:]
         var ports: [EndpointID: UInt16] = [:]
         /// The endpoints with a token for a launch that was not seen.
@@ -87,7 +88,10 @@ final class FakeEndpointApprovals: EndpointApprovalStore {
     func evaluated(_ endpoints: [Endpoint]) async -> [Endpoint] {
         endpoints.map { endpoint in
             var endpoint = endpoint
-            endpoint.approval = state.withLock { $0.unapproved.contains(endpoint.id) ? .pending : .approved }
+            endpoint.approval = state.withLock { state in
+                state.denied.contains(endpoint.id)
+                    ? .denied : state.unapproved.contains(endpoint.id) ? .pending : .approved
+            }
             for index in endpoint.routes.indices { endpoint.routes[index].approval = endpoint.approval }
             return endpoint
         }

@@ -34,6 +34,21 @@ import Testing
         #expect(try await state() == "paired")
     }
 
+    @Test func `an agent does not ask again for an app that an owner denied`() async throws {
+        let fixture = BrokerFixture()
+        let id = try await fixture.addEndpoint()
+        fixture.approvals.state.withLock { $0.denied = [id] }
+
+        let pairing = try await fixture.call("endpoint_pair", ["endpoint": "shop"])
+        #expect(
+            pairing.structure?["state"] == "denied" && !pairing.text.contains("patchbay approve"),
+            "\(pairing.text)"
+        )
+        let call = try await fixture.call("endpoint_call", ["endpoint": "shop", "name": "tap"])
+        #expect(call.isError && call.text.hasSuffix("which an owner has denied"), "\(call.text)")
+        #expect(fixture.apps.calls.isEmpty)
+    }
+
     @Test func `a token that the app rejects does not replace the stored one`() async throws {
         let fixture = BrokerFixture()
         let id = try await fixture.addEndpoint()

@@ -14,7 +14,7 @@ struct EndpointPairTool: BrokerTool {
         case needsCode
         /// A person has to approve the endpoint.
         case needsApproval
-        /// The principal has no permission.
+        /// The principal has no permission, or an owner has denied the endpoint.
         case denied
     }
 
@@ -103,6 +103,9 @@ struct EndpointPairTool: BrokerTool {
         guard endpoint.state != .blocked else {
             let reason = endpoint.reason ?? "no address that may be dialled"
             return Self.result(.denied, for: endpoint, next: "it is blocked and cannot be approved: \(reason)")
+        }
+        guard endpoint.approval != .denied else {
+            return Self.result(.denied, for: endpoint, next: "an owner has denied its address")
         }
         guard endpoint.approval == .approved else {
             let place = endpoint.location.device.map { "if \($0) is the right device, " } ?? ""
