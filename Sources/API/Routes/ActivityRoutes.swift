@@ -78,7 +78,7 @@ enum ActivityRoutes {
         let id = try UInt64(request.parameter("id"))
         let reader = request.services.mcp.activity
         guard let reader, let id, let record = reader.log.record(id, for: request.principal),
-            let file = try await reader.file(of: record, width: width)
+            let file = try await reader.file(of: record, width: width, for: request.principal)
         else {
             throw Problem(
                 .notFound,

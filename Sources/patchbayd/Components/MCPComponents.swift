@@ -63,7 +63,7 @@ struct MCPComponents: Sendable {
             sessions: sessions,
             keepAliveTimer: keepAliveTimer,
             artifacts: teamProxy.map { TeamArtifacts(artifacts, proxy: $0) } ?? artifacts,
-            activity: activity.map { ActivityReader($0, images: images) },
+            activity: activity.map { ActivityReader($0, images: images, artifacts: artifacts) },
             screens: ScreenService(proxy, images: images)
         )
         let sameLaunches = SameLaunchVerifier(registry: registry, accessStore: state.accessStore, probe: probe)

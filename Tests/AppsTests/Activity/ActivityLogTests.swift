@@ -168,7 +168,7 @@ import Testing
             agent: SanitizedText("probe 1")
         )
         log.end(running, Self.image(Data(SampleImages.header(width: 120, height: 80)).base64EncodedString()))
-        let reader = ActivityReader(log, images: ImageResizer())
+        let reader = ActivityReader(log, images: ImageResizer(), artifacts: StoredImages())
         let entry = try #require(reader.described(await log.entries(for: Self.owner).entries).first)
 
         #expect(ActivityEntry(entry.json)?.json == entry.json)
@@ -176,6 +176,36 @@ import Testing
         #expect(entry.call?.client.agent?.text == "probe 1")
         let page = ActivityPage(limit: 3, oldest: 1, newest: 1, revision: 2, entries: [entry])
         #expect(ActivityPage(page.json)?.json == page.json)
+    }
+
+    @Test func `an image that a result only links has its thumbnail, for clients that may read it`() async throws {
+        let screen = try #require(PNG.file(of: SampleImages.screen(width: 300, height: 600), limit: 1_000_000))
+        let artifacts = StoredImages(images: ["feed": screen, "beef": Array(repeating: 7, count: 9)], reader: "g1")
+        let log = Self.log(limit: 4)
+        func link(_ sha: String, _ type: String) -> Result<JSONObject, any Error> {
+            let size = JSON.number(JSONNumber(artifacts.images[sha]?.count ?? 1))
+            let uri = JSON.string("patchbay://artifact/\(sha)")
+            return .success([
+                "content": [["type": "resource_link", "uri": uri, "mimeType": .string(type), "size": size]]
+            ])
+        }
+        let holder = Principal.holder(of: "g1", [.endpointCall])
+        for (sha, type) in [
+            ("feed", "image/png"), ("beef", "image/png"), ("gone", "image/png"), ("feed", "text/plain"),
+        ] {
+            Self.call(log, sha, of: holder, link(sha, type))
+        }
+        let reader = ActivityReader(log, images: ImageResizer(), artifacts: artifacts)
+        let records = await log.entries(for: holder).entries
+        #expect(records.map { $0.picture != nil } == [true, true, true, false])
+        let record = try #require(records.first)
+        #expect(reader.described([record]).first?.call?.picture?.bytes == screen.count)
+        let thumbnail = try #require(try await reader.file(of: record, width: 96, for: holder))
+        #expect(try ImageFile(reading: thumbnail.bytes, within: ImageLimits()).width == 120)
+        #expect(try await reader.file(of: record, width: nil, for: holder)?.bytes == screen)
+        let stranger = Principal.holder(of: "g2", [.endpointCall])
+        #expect(try await reader.file(of: record, width: nil, for: stranger) == nil)
+        for other in records[1...] { #expect(try await reader.file(of: other, width: 96, for: holder) == nil) }
     }
 
     @Test func `a call that waits for a lease is listed from its beginning to its end`() async throws {
@@ -223,6 +253,16 @@ import Testing
 
         #expect(calls.map(\.outcome) == [.ok, .ok, .refused])
         #expect(calls.first?.arguments == ["token": "[removed]"] && calls.first?.result?.text == "done")
+    }
+}
+
+/// Artifacts that the holder of one grant may read.
+private struct StoredImages: ArtifactReader {
+    var images: [String: [UInt8]] = [:]
+    var reader = ""
+
+    func artifact(_ sha: String, for principal: Principal) -> Artifact? {
+        principal.grant?.id == reader ? images[sha].map { Artifact(bytes: $0, mimeType: "image/png") } : nil
     }
 }
 
