@@ -35,8 +35,8 @@ enum ActivitySchemas {
             "at":{"$ref":"#/components/schemas/Date"},"calls":{"type":"integer"},"failures":{"type":"integer"}}}}}},
         "Screen":{"type":"object","required":["schema","input","limits"],"properties":{
           "schema":{"const":1},"tool":{"type":"string","description":"the tool of the picture; absent without one"},
-          "input":{"type":"array","items":{"enum":["tap","type","swipe","keys"]},
-            "description":"with keys, the characters backspace and tab of a text press these keys"},
+          "input":{"type":"array","items":{"enum":["tap","type","swipe","keys","delete","arrows"]},
+            "description":"characters of a text that press a key: with keys, backspace and tab; with delete, U+007F; with arrows, U+F700 (up), U+F701 (down), U+F702 (left), U+F703 (right)"},
           "limits":{"type":"array","items":{"type":"string"},"description":"what is not possible, and why"}}},
         "ScreenPoint":{"type":"object","required":["x","y"],"additionalProperties":false,
           "description":"fractions of the picture","properties":{

@@ -103,6 +103,6 @@ package enum ScreenInput: Hashable, Sendable {
 
     case tap(Point)
     case swipe(from: Point, to: Point, milliseconds: Int)
-    /// A text. The characters backspace (U+0008) and tab are keys, where `ScreenTools.pressesKeys` says so.
+    /// A text. The characters of `ScreenTools.keys` press these keys.
     case type(String)
 }

@@ -32,7 +32,7 @@ package final class ScreenService: Sendable {
     package struct Description: Sendable {
         /// The tool that takes the picture; nil without one.
         package let tool: String?
-        /// The possible kinds of input: `tap`, `type` and `swipe`. With `keys`, the characters backspace and tab press these keys.
+        /// The possible kinds of input: `tap`, `type` and `swipe`. With `type`, the keys of `ScreenTools.Key`.
         package let input: [String]
         package let limits: [String]
     }
@@ -59,7 +59,7 @@ package final class ScreenService: Sendable {
         where await isAllowed(tool) {
             input.append(name)
         }
-        if tools.pressesKeys, input.contains("type") { input.append("keys") }
+        if input.contains("type") { input += tools.keys.map(\.rawValue) }
         return Description(tool: hasPicture ? tools.screenshot?.name : nil, input: input, limits: limits)
     }
 

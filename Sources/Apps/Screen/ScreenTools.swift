@@ -21,6 +21,33 @@ struct ScreenTools: Sendable {
         case pixels
     }
 
+    /// Keys without a printable character, in the order in which people read them.
+    enum Key: String, CaseIterable {
+        /// Backspace (U+0008) and Tab.
+        case editing = "keys"
+        /// Delete forward (U+007F), as in `FBMapIfSpecialCharacter` of WebDriverAgent.
+        case delete
+        /// The arrows (U+F700 to U+F703), as AppKit and XCTest name these keys.
+        case arrows
+
+        /// The word in the description of the tool.
+        fileprivate var word: String {
+            switch self {
+            case .editing: "backspace"
+            case .delete: "delete"
+            case .arrows: "arrows"
+            }
+        }
+
+        fileprivate var name: String {
+            switch self {
+            case .editing: "Backspace and Tab"
+            case .delete: "Delete"
+            case .arrows: "the arrow keys"
+            }
+        }
+    }
+
     struct Tool: Hashable, Sendable {
         let name: String
         /// Nil if the declaration names no unit.
@@ -34,8 +61,8 @@ struct ScreenTools: Sendable {
     private(set) var tap: Tool?
     private(set) var swipe: (tool: Tool, arguments: SwipeArguments, duration: (name: String, isSeconds: Bool)?)?
     private(set) var type: Tool?
-    /// True if the tool that types presses the keys Backspace and Tab for these characters, as its description says.
-    private(set) var pressesKeys = false
+    /// The keys that the tool that types presses for their characters, as its description says.
+    private(set) var keys: [Key] = []
     /// The tools that report the size of the screen, in the unit of the coordinates.
     private(set) var windowSize: Tool?
     private(set) var deviceInfo: Tool?
@@ -81,7 +108,8 @@ struct ScreenTools: Sendable {
         }
         let typing = first(Self.types) { $0.isText("text") && $0.required.isSubset(of: ["text"]) }
         type = typing?.tool([])
-        pressesKeys = typing?.mentions("backspace") ?? false
+        // Other tools mention them for other reasons, such as the deletion of a text.
+        if let typing, typing.mentions(Key.editing.word) { keys = Key.allCases.filter { typing.mentions($0.word) } }
         windowSize = first(["window_size"]) { $0.required.isEmpty }?.tool([])
         deviceInfo = first(["device_info"]) { $0.required.isEmpty }?.tool([])
         launchContext = first(["launch_context"]) { $0.required.isEmpty }?.tool([])
@@ -100,9 +128,17 @@ struct ScreenTools: Sendable {
                     + (named.map { "; \($0.name) needs the identifier of an element" } ?? "")
             )
         }
-        if let type, !pressesKeys {
-            limits.append("no keys: \(type.name) inserts text, so Backspace and Tab do nothing")
-        } else if type == nil {
+        if let type {
+            func names(_ keys: [Key]) -> String { keys.map(\.name).joined(separator: " and ") }
+            let missing = Key.allCases.filter { !keys.contains($0) }
+            if keys.isEmpty {
+                limits.append(
+                    "no keys: \(type.name) inserts text, so Backspace, Tab, Delete and the arrow keys do nothing"
+                )
+            } else if !missing.isEmpty {
+                limits.append("not all keys: \(type.name) does not press \(names(missing))")
+            }
+        } else {
             let named = other(Self.types)
             limits.append(
                 "no typing: "

@@ -8,8 +8,9 @@ import {fraction, gesture} from './gesture.js';
 const FASTEST = 500;
 const SLOWEST = 4000;
 const LEASE_SECONDS = 120;
-// The keys beside letters, and the characters for which an app's tool presses them.
-const KEYS = [['Backspace', '\b', '⌫'], ['Tab', '\t', '⇥'], ['Enter', '\n', '⏎']];
+// The keys beside letters, the characters for which an app's tool presses them, and the ability that it needs.
+const KEYS = [['Backspace', '\b', '⌫', 'keys'], ['Tab', '\t', '⇥', 'keys'], ['Enter', '\n', '⏎', 'type'], ['Delete', '\x7f', '⌦', 'delete'],
+  ['ArrowLeft', '\uf702', '←', 'arrows'], ['ArrowUp', '\uf700', '↑', 'arrows'], ['ArrowDown', '\uf701', '↓', 'arrows'], ['ArrowRight', '\uf703', '→', 'arrows']];
 
 /** Shows the screen of an app, refreshed while it is visible. Returns the cleanup. */
 export function mountScreen(root, id) {
@@ -30,7 +31,7 @@ export function mountScreen(root, id) {
   const image = h('img.v-screen-picture', {alt: 'Screen of the app', draggable: 'false'});
   const marks = h('div.v-marks', {'aria-hidden': 'true'});
   const surface = h('div.v-surface', {tabindex: '0', dataset: {keys: ''}}, image, marks);
-  const status = h('span.v-hint', {role: 'status'});
+  const status = h('span.v-hint.cut', {role: 'status'});
   const pause = h('button.v-quiet', {'aria-pressed': 'false', onclick: () => {
     isPaused = !isPaused;
     pause.setAttribute('aria-pressed', String(isPaused));
@@ -43,7 +44,7 @@ export function mountScreen(root, id) {
     const text = typing.firstChild.value;
     if (text) send({type: {text}}).then(isSent => { if (isSent) typing.firstChild.value = ''; });
   }}, h('input', {type: 'text', 'aria-label': 'Text to type into the app', placeholder: 'Type into the app', autocomplete: 'off', autocapitalize: 'off', spellcheck: 'false'}), h('button', {type: 'submit'}, 'Type'),
-  KEYS.map(([key, , sign]) => h('button.icon-button', {title: key, 'aria-label': key, onclick: () => press(key)}, sign)));
+  KEYS.map(([key, , sign, need]) => h('button.icon-button', {title: key, 'aria-label': key, dataset: {need}, onclick: () => press(key)}, sign)));
   const limits = h('ul.v-limits');
   const bar = h('div.v-row.v-screen-bar', status, pause);
   const canSend = kind => details?.input?.includes(kind) && may('endpoint.call');
@@ -167,9 +168,9 @@ export function mountScreen(root, id) {
 
   /** Types a letter, or presses a key of `KEYS`. Every app gets Enter as the end of a line. */
   function press(key) {
-    const text = key.length === 1 ? key : KEYS.find(([name]) => name === key)?.[1];
+    const [, text, , need] = KEYS.find(([name]) => name === key) ?? [key, key, key, 'type'];
     if (!canSend('type')) return notice(why('typing'));
-    if (!text || text < '\n' && !canSend('keys')) return notice(text ? why('keys') : `The live screen has no key ${key}.`);
+    if (!canSend(need)) return notice(why('keys'));
     buffer += text;
     clearTimeout(bufferTimer);
     bufferTimer = setTimeout(flushText, 300);
@@ -236,6 +237,7 @@ export function mountScreen(root, id) {
     fill(limits, (details.limits ?? []).map(text => h('li', foreign(text))));
     if (!details.tool) return fill(root, h('p.v-hint.v-no-screen', 'This app has no tool that shows its screen.'), limits);
     typing.hidden = !canSend('type');
+    for (const button of typing.querySelectorAll('[data-need]')) button.hidden = ['delete', 'arrows'].includes(button.dataset.need) && !canSend(button.dataset.need);
     surface.classList.add('is-empty');
     surface.classList.toggle('is-passive', !canSend('tap') && !canSend('swipe'));
     surface.setAttribute('role', 'application');

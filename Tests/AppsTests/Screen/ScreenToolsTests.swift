@@ -38,7 +38,7 @@ import Testing
         #expect(tools.type?.name == "type_text" && tools.swipe == nil)
         #expect(
             tools.limits == [
-                "no keys: type_text inserts text, so Backspace and Tab do nothing",
+                "no keys: type_text inserts text, so Backspace, Tab, Delete and the arrow keys do nothing",
                 "no swipes: the app has no tool to swipe between points; scroll has directions only",
             ]
         )
@@ -62,14 +62,18 @@ import Testing
 
     @Test func `the tools of the shipped profiles are found`() throws {
         let bridge = try Self.shipped("debugbridge")
-        #expect(bridge.limits == ["no keys: type inserts text, so Backspace and Tab do nothing"])
+        #expect(
+            bridge.limits == ["no keys: type inserts text, so Backspace, Tab, Delete and the arrow keys do nothing"]
+        )
         #expect(bridge.swipe?.arguments.from.x == "from_x")
         let kit = try Self.shipped("devicekit")
-        #expect(kit.limits.isEmpty && kit.pressesKeys)
+        #expect(kit.keys == [.editing])
+        #expect(kit.limits == ["not all keys: type does not press Delete and the arrow keys"])
         #expect(kit.swipe?.arguments.to.y == "y2" && kit.swipe?.tool.isWhole == true)
         let driver = try Self.shipped("webdriveragent")
         #expect(driver.tap?.name == "tap" && driver.swipe?.tool.name == "drag" && driver.windowSize != nil)
-        #expect(driver.limits.isEmpty && driver.type?.name == "type_text" && driver.pressesKeys)
+        #expect(driver.type?.name == "type_text" && driver.keys == [.editing, .delete])
+        #expect(driver.limits == ["not all keys: type_text does not press the arrow keys"])
         let debug = try Self.shipped("app-debug")
         #expect(debug.screenshot != nil && debug.tap == nil && debug.limits.count == 3)
         #expect(debug.limits[0].contains("activate needs the identifier"))

@@ -65,7 +65,7 @@ def tools():
     ends = {name: {"type": "number"} for name in ("from_x", "from_y", "to_x", "to_y")}
     found = [tool("screenshot", {}, "Takes a picture", annotations={"readOnlyHint": True}),
              tool("tap", NUMBERS, "Taps a point, in pixels"), tool("swipe", ends, "Swipes between points, in pixels"),
-             tool("type_text", {"text": {"type": "string"}}, "Types a text; backspace is a key"),
+             tool("type_text", {"text": {"type": "string"}}, "Types a text; backspace, delete and arrows are keys"),
              tool("cart", {"count": {"type": "integer", "description": "How many"}, "note": {"type": "string"}}, "Fills the cart")]
     if is_hostile:
         for one in found:
