@@ -36,6 +36,20 @@ import Testing
         )
     }
 
+    @Test func `the report names the hosts that record the calls of their apps`() throws {
+        let hosts = Set(["lab3", "lab2"].compactMap { HostName($0) })
+        let note =
+            "Calls of apps of other hosts are recorded there, also those of these clients: <bdi>lab2</bdi>, <bdi>lab3</bdi>"
+        #expect(ActivityReport(entries: [Self.entry(1, "tap")], otherHosts: hosts).html.contains(note))
+        #expect(ActivityReport(entries: [], otherHosts: hosts).html.contains(note))
+        #expect(!ActivityReport(entries: []).html.contains("other hosts"))
+
+        let id: EndpointID = "shop-iphone.lab2"
+        let error = ActivityCommand.isElsewhere(id, try #require(id.host))
+        #expect(error.message == "the calls of shop-iphone.lab2 are recorded at the host lab2")
+        #expect(error.hint == "on that host, patchbay activity --endpoint shop-iphone")
+    }
+
     @Test func `hostile names stay text, and the page can load nothing`() throws {
         var report = ActivityReport(entries: [Self.entry(1, Self.hostile), Self.entry(2, "tap")])
         report.add([1, 2, 3], type: "image/png\" onload=\"x", of: 2)

@@ -57,6 +57,7 @@ struct ActivityCommand: AsyncParsableCommand {
             let chosen = try await EndpointSelector(text: endpoint, command: "patchbay activity --endpoint").choose(
                 client
             )
+            if let host = chosen.id.host { throw Self.isElsewhere(chosen.id, host) }
             query.endpoint = chosen.id.text
         }
         query.limit = 1_000
@@ -77,6 +78,15 @@ struct ActivityCommand: AsyncParsableCommand {
         try printer.show(entries, isWhole: !follow)
         guard follow else { return }
         try await self.follow(from: page.revision, query, client, printer)
+    }
+
+    /// The broker of a host keeps the calls of its apps, also those of clients of other hosts.
+    static func isElsewhere(_ id: EndpointID, _ host: HostName) -> CLIError {
+        CLIError(
+            status: .notFound,
+            message: "the calls of \(id) are recorded at the host \(host)",
+            hint: "on that host, patchbay activity --endpoint \(id.onItsHost)"
+        )
     }
 
     private static func document(_ page: ActivityPage, _ entries: [ActivityEntry]) -> JSONObject {
@@ -121,7 +131,8 @@ struct ActivityCommand: AsyncParsableCommand {
     ) async throws {
         let file = OutputFile(path: path)
         try file.check()
-        var report = ActivityReport(entries: entries)
+        let listed = try? await client.endpoints().endpoints
+        var report = ActivityReport(entries: entries, otherHosts: Set((listed ?? []).compactMap(\.id.host)))
         for entry in entries where entry.call?.picture != nil {
             if let picture = try await client.activity.picture(of: entry, width: ActivityReport.pictureWidth) {
                 report.add(picture.bytes, type: picture.type, of: entry.id)

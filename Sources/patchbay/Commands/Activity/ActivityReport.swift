@@ -17,7 +17,12 @@ struct ActivityReport {
     private let entries: [ActivityEntry]
     private var pictures: [UInt64: Picture] = [:]
 
-    init(entries: [ActivityEntry]) { self.entries = entries }
+    /// The hosts with apps whose calls are recorded there.
+    private let otherHosts: Set<HostName>
+
+    init(entries: [ActivityEntry], otherHosts: Set<HostName> = []) {
+        (self.entries, self.otherHosts) = (entries, otherHosts)
+    }
 
     /// Adds the picture of an entry.
     mutating func add(_ bytes: [UInt8], type: String, of entry: UInt64) {
@@ -73,7 +78,7 @@ struct ActivityReport {
     private var calls: [ActivityEntry.Call] { entries.compactMap(\.call) }
 
     private var header: String {
-        guard let first = entries.first, let last = entries.last else { return "<p>No calls.</p>" }
+        guard let first = entries.first, let last = entries.last else { return "<p>No calls.</p>" + elsewhere }
         let failures = calls.count { $0.outcome.isFailure }
         let counts =
             "\(Formatting.count(calls.count, "call")), \(failures) without success, "
@@ -85,7 +90,15 @@ struct ActivityReport {
             ("Clients", clients.map(Self.isolated).joined(separator: ", ")),
             ("Apps", apps.map(Self.isolated).joined(separator: ", ")),
         ]
-        return "<dl>" + rows.map { "<dt>\($0.0)</dt><dd>\($0.1)</dd>" }.joined() + "</dl>"
+        return "<dl>" + rows.map { "<dt>\($0.0)</dt><dd>\($0.1)</dd>" }.joined() + "</dl>" + elsewhere
+    }
+
+    /// The note about calls that went to apps of other hosts.
+    private var elsewhere: String {
+        guard !otherHosts.isEmpty else { return "" }
+        let names = otherHosts.map(\.text).sorted().map(Self.isolated).joined(separator: ", ")
+        return
+            "<p class=\"note\">Calls of apps of other hosts are recorded there, also those of these clients: \(names)</p>"
     }
 
     private var rows: String {
