@@ -164,6 +164,25 @@ extension Selector {
     }
 }
 
+/// Phones that wait for a person.
+extension Sequence<Device> {
+    /// The phones of this host whose apps cannot be reached, as one problem each.
+    ///
+    /// A phone is connecting for a moment only. The status of adb has the phones that adb may not open.
+    package var problems: [BrokerProblem] {
+        filter { ![.ready, .connecting, .noPermissions].contains($0.state) }.map { device in
+            BrokerProblem(
+                "device/\(device.udid)",
+                .warning,
+                subject: "devices",
+                text: (device.name.map { "\($0) (\(device.udid))" } ?? device.udid.text)
+                    + " is \(device.state.rawValue)",
+                hint: device.state.hint
+            )
+        }
+    }
+}
+
 /// Endpoints that wait for an owner.
 extension Sequence<Endpoint> {
     /// The maximum number of endpoints that a problem names. Any machine on the network can announce thousands.

@@ -14,6 +14,8 @@ package struct Device: Hashable, Sendable {
     /// The state of a phone: its apps can be reached only if it is ready.
     package enum State: String, Hashable, Sendable, Codable, CaseIterable {
         case ready
+        /// The iPhone was not unlocked since its start, so it runs no apps. Its other ports are reached.
+        case locked
         /// The phone has not allowed this machine.
         case unauthorized
         /// The phone is being asked, or the connection is being made.
@@ -55,8 +57,8 @@ package struct Device: Hashable, Sendable {
     }
 
     package var platform: Platform { udid.platform }
-    /// True if apps on the phone can be reached.
-    package var isReady: Bool { state == .ready }
+    /// True if ports of the phone can be reached.
+    package var isReady: Bool { state == .ready || state == .locked }
 }
 
 extension Device.State {
@@ -76,6 +78,7 @@ extension Device.State {
     package var hint: String? {
         switch self {
         case .ready: nil
+        case .locked: "unlock the phone; after its start it runs no app before"
         case .unauthorized:
             "unlock the phone and tap Allow in the dialog \"Allow USB debugging?\"; without a dialog, turn USB debugging off "
                 + "and on in its developer options"
@@ -111,13 +114,13 @@ extension Device: Codable {
         routes = try container.decodeIfPresent([DeviceRoute].self, forKey: .routes)
     }
 
-    /// Encodes the platform, which the UDID implies, and of a phone that is not ready its state and what to do.
+    /// Encodes the platform, which the UDID implies, and of a phone with another state than ready the state and what to do.
     package func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: Keys.self)
         try container.encode(udid, forKey: .udid)
         try container.encode(platform, forKey: .platform)
         try container.encode(transport, forKey: .transport)
-        if !isReady { try container.encode(state, forKey: .state) }
+        if state != .ready { try container.encode(state, forKey: .state) }
         try container.encodeIfPresent(state.hint, forKey: .hint)
         try container.encodeIfPresent(productID, forKey: .productID)
         try container.encodeIfPresent(locationID, forKey: .locationID)

@@ -92,12 +92,13 @@ import Testing
         }
     }
 
-    @Test func `a locked phone is asked again`() async throws {
+    @Test func `a locked phone says so until it is unlocked, and is asked again`() async throws {
         let clock = ManualClock()
         let dialer = FakeDialer.connected()
         try await withDirectory(dialer, clock: clock) { snapshots, _ in
             try await Self.answer(dialer, error: "PasswordProtected")
-            _ = try await snapshots.first { !$0.devices.isEmpty && $0.unanswered.isEmpty }
+            let locked = try await snapshots.first { $0.devices.first?.state == .locked }
+            #expect(locked.unanswered.isEmpty && locked.devices.first?.isReady == true)
             #expect(dialer.routes.count == 1)
             // Less than the timeout of the next request, which may begin between two steps.
             try await eventually("the phone is asked again") {
@@ -107,7 +108,8 @@ import Testing
 
             try await Self.answer(dialer, name: "Anna’s iPhone")
 
-            _ = try await snapshots.first { $0.devices.first?.name?.text == "Anna’s iPhone" }
+            let unlocked = try await snapshots.first { $0.devices.first?.name?.text == "Anna’s iPhone" }
+            #expect(unlocked.devices.first?.state == .ready)
         }
     }
 

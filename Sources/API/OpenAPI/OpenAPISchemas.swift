@@ -133,7 +133,7 @@ enum OpenAPISchemas {
         "Device":{"type":"object","required":["udid","platform","transport","attachedAt"],"properties":{
           "udid":{"$ref":"#/components/schemas/UDID"},"platform":{"enum":["ios","android"]},
           "transport":{"enum":["usb","network"]},
-          "state":{"enum":["unauthorized","connecting","offline","no-permissions","unavailable"],
+          "state":{"enum":["locked","unauthorized","connecting","offline","no-permissions","unavailable"],
             "description":"why apps on the phone cannot be reached; absent if they can"},
           "hint":{"type":"string","description":"what a person does about the state"},
           "productID":{"type":"integer"},"locationID":{"type":"integer"},

@@ -39,14 +39,14 @@ export function render(root, {udid}, ctx) {
     const key = JSON.stringify([device, Boolean(known)]);
     if (head.key !== key) {
       head.key = key;
-      fill(head, icon('phone', {class: 'icon large'}), h('h1.cut', foreign(deviceName(device), 80)), stateBadge(known ? 'online' : 'offline', {text: known ? 'attached' : 'not attached'}),
-        device.label && device.name ? foreign(device.name, 60, 'dim') : null);
+      fill(head, icon('phone', {class: 'icon large'}), h('h1.cut', foreign(deviceName(device), 80)), stateBadge(device.state ?? (known ? 'online' : 'offline'), {text: device.state ?? (known ? 'attached' : 'not attached')}),
+        device.label && device.name && foreign(device.name, 60, 'dim'));
       fill(facts, [['UDID', h('span.mono', device.udid.slice(0, 80), copyButton(device.udid, 'Copy the UDID'))], ['Model', device.productType], ['System', device.productVersion],
-        ['Attached', device.attachedAt ? time(device.attachedAt, {relative: true}) : null]].filter(([, value]) => value)
+        ['To do', device.hint], ['Attached', device.attachedAt ? time(device.attachedAt, {relative: true}) : null]].filter(([, value]) => value)
         .map(([name, value]) => [h('dt', name), h('dd', value instanceof Node ? value : foreign(value, 80))]));
       const ways = device.routes?.length ? device.routes : known ? [{transport: device.transport}] : [];
       fill(routes, ways.map((route, at) => h('li', h('span.wire', {class: [route.transport === 'network' ? 'wire-wifi' : 'wire-cable', at === 0 && 'preferred']}), icon(route.transport === 'network' ? 'wifi' : 'cable'),
-        route.transport === 'network' ? 'Wi-Fi' : 'Cable', route.host ? [' at ', h('strong', foreign(route.host.name))] : null, at === 0 && ways.length > 1 ? h('small', ' preferred') : null)));
+        route.transport === 'network' ? 'Wi-Fi' : 'Cable', route.host ? [' at ', h('strong', foreign(route.host.name))] : null, at === 0 && ways.length > 1 && h('small', ' preferred'))));
       note.show(device);
     }
     if (!connect.firstChild && (known || endpoints.length)) {
@@ -77,7 +77,7 @@ export function render(root, {udid}, ctx) {
     if (lease.key === key) return;
     lease.key = key;
     if (held) {
-      fill(lease, h('p', leaseChip(held)), held.note ? h('p.dim', foreign(held.note)) : null, (held.own || who?.isOwner) && endLeaseButton(held, 'Release'));
+      fill(lease, h('p', leaseChip(held)), held.note && h('p.dim', foreign(held.note)), (held.own || who?.isOwner) && endLeaseButton(held, 'Release'));
     } else {
       fill(lease, h('p.dim', 'Free. A lease gives one client exclusive use of the phone and all its apps.'), may('endpoint.call') && target && actButton('Take for 30 minutes', async () => {
         await api('POST', '/v1/leases', {endpoint: target.id, seconds: 1800});

@@ -34,6 +34,8 @@ package actor DeviceDirectory: Service {
     private var devices: [Device] = []
     private var values: [UDID: LockdownValues] = [:]
     private var unanswered: Set<UDID> = []
+    /// The devices that were not unlocked since their start.
+    private var locked: Set<UDID> = []
 
     /// - Parameters:
     ///   - monitor: The source of the devices. The directory consumes its events.
@@ -75,6 +77,7 @@ package actor DeviceDirectory: Service {
         devices = await monitor.devices()
         let new = askable.filter { !known.contains($0.id) }
         unanswered.formIntersection(devices.map(\.udid))
+        locked.formIntersection(devices.map(\.udid))
         unanswered.formUnion(new.map(\.udid).filter { values[$0] == nil })
         publish()
         return new
@@ -88,6 +91,7 @@ package actor DeviceDirectory: Service {
     private func publish() {
         let described = devices.map { device in
             var device = device
+            if locked.contains(device.udid) { device.state = .locked }
             let values = values[device.udid]
             device.name = values?.name
             device.productType = values?.productType
@@ -105,7 +109,7 @@ package actor DeviceDirectory: Service {
                 return await record(try await client.values(of: device.udid), of: device)
             } catch {
                 logger.debug("no name of a phone", metadata: ["udid": "\(device.udid)", "reason": "\(error)"])
-                await markAnswered(device.udid)
+                await markAnswered(device.udid, isLocked: error as? LockdownError == .locked)
                 if let error = error as? LockdownError, !error.isTransient { return }
             }
             do { try await backoff.wait(clock: clock) } catch { return }
@@ -118,15 +122,18 @@ package actor DeviceDirectory: Service {
     }
 
     private func isAttached(_ device: Device) -> Bool { devices.contains { $0.id == device.id } }
+    private func isAttached(_ udid: UDID) -> Bool { devices.contains { $0.udid == udid } }
 
     private func record(_ values: LockdownValues, of device: Device) {
         let isUnanswered = unanswered.remove(device.udid) != nil
-        guard isUnanswered || self.values[device.udid] != values else { return }
+        let wasLocked = locked.remove(device.udid) != nil
+        guard isUnanswered || wasLocked || self.values[device.udid] != values else { return }
         self.values[device.udid] = values
         publish()
     }
 
-    private func markAnswered(_ udid: UDID) {
-        if unanswered.remove(udid) != nil { publish() }
+    private func markAnswered(_ udid: UDID, isLocked: Bool = false) {
+        let isNew = isLocked && isAttached(udid) && locked.insert(udid).inserted
+        if unanswered.remove(udid) != nil || isNew { publish() }
     }
 }

@@ -3,6 +3,8 @@ import Model
 import Samples
 import Testing
 
+@testable import patchbay
+
 @Suite struct BrokerProblemTests {
     private func status() -> BrokerStatus {
         BrokerStatus(
@@ -66,6 +68,26 @@ import Testing
     @Test func `a hint in words is no command`() {
         #expect(BrokerProblem("x", .warning, subject: "x", text: "x", hint: "unplug it").command == nil)
         #expect(BrokerProblem("x", .warning, subject: "x", text: "x", hint: "patchbay list").command == "patchbay list")
+    }
+
+    @Test func `a phone that a person has to unlock or to allow is a problem, also of the doctor`() {
+        func phone(_ udid: UDID, _ state: Device.State, name: String? = nil) -> Device {
+            var device = Device(udid: udid, transport: .usb, attachedAt: .distantPast)
+            device.state = state
+            device.name = name.map { SanitizedText($0) }
+            return device
+        }
+        let devices = [
+            phone("00008030-001A2B3C4D5E6F70", .locked, name: "Anna’s iPhone"),
+            phone("00008110-0011223344556677", .ready), phone("00008110-0011223344556678", .connecting),
+        ]
+        let problems = devices.problems
+        #expect(problems.map(\.text) == ["Anna’s iPhone (00008030-001A2B3C4D5E6F70) is locked"])
+        #expect(problems.map(\.hint) == [Device.State.locked.hint])
+
+        let waiting = BrokerProblem("approval/pending", .information, subject: "approval", text: "one waits")
+        let checks = BrokerCheck.others(problems + [waiting], than: status())
+        #expect(checks.map(\.name) == ["devices"] && checks.map(\.verdict) == [.warn])
     }
 
     @Test func `a thousand pending endpoints are one line`() throws {

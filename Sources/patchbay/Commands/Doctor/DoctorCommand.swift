@@ -9,8 +9,8 @@ struct DoctorCommand: AsyncParsableCommand {
         abstract: "Check the requirements of Patchbay on this machine and print fixes.",
         discussion: """
             Reports versions, and checks the broker, Avahi and its limits, other mDNS programs, network interfaces, \
-            usbmuxd, ports, the state folder, the clock and the limits of open files. Each finding has the next \
-            step.
+            usbmuxd, attached phones, ports, the state folder, the clock and the limits of open files. Each finding has \
+            the next step.
 
             Works without a running broker. Checks only the broker with --broker ssh://. Skips the sources that the \
             broker's configuration turns off. Exits with 1 if a check fails; warnings do not count.

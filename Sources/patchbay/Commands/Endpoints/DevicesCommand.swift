@@ -77,7 +77,7 @@ extension DevicesCommand {
             of: devices.sorted { $0.udid < $1.udid },
             [
                 .init("UDID", \.udid.text), .init("NAME") { $0.name?.text ?? "-" }, .init("VIA", \.transport.rawValue),
-                .init("STATE", isShown: devices.contains { !$0.isReady }) { .init($0.state.rawValue) },
+                .init("STATE", isShown: devices.contains { $0.state != .ready }) { .init($0.state.rawValue) },
                 .init("PLATFORM", isShown: devices.contains { $0.platform != .ios }) { .init($0.platform.name) },
                 .init("PRODUCT", product),
                 .init(
