@@ -1,7 +1,7 @@
 // The activity of clients as a network panel: calls with bars on a time axis, and the changes of state between them.
-import {codeLine, dialog, duration, fill, foreign, h, icon, list, printable, setState, setText, stateBadge, time} from './dom.js';
+import {codeLine, dialog, duration, fill, foreign, h, icon, list, setState, setText, stateBadge, time} from './dom.js';
 import {store, subscribe, titleOf} from './store.js';
-import {emptyView, isTyping, select} from './parts.js';
+import {emptyView, isTyping, onSight, select, setOptions} from './parts.js';
 import {detailView, isOpen, pictureOf} from './activity-detail.js';
 import {mountOverview} from './activity-overview.js';
 
@@ -17,7 +17,7 @@ export function render(root, params, ctx) {
   const get = name => params.query.get(name) ?? '';
   fill(root, h('header.v-head', h('div.v-head-main', h('h1', 'Activity'), h('p.v-facts', 'What agents and people called, the newest last. The broker keeps it in memory only.')),
     h('div.v-actions', h('button', {onclick: showReport}, 'Report…'))));
-  const body = h('div.v-activity-page');
+  const body = h('div');
   root.append(body);
   return mountActivity(body, {endpoint: get('endpoint'), client: get('client') || get('grant'), tool: get('tool'), outcome: get('outcome'), text: get('text'), id: Number(get('id')) || null, isPage: true}, ctx);
 }
@@ -117,13 +117,7 @@ export function mountActivity(root, {isPage = false, id = null, host = null, ...
         if (name === 'outcome') options.set(entry.outcome, entry.outcome);
       }
       if (filter[name] && !options.has(filter[name])) options.set(filter[name], filter[name]);
-      const all = [...options].sort((one, other) => name === 'outcome' ? OUTCOMES.indexOf(one[0]) - OUTCOMES.indexOf(other[0]) : String(one[1]).localeCompare(other[1]));
-      const key = JSON.stringify(all);
-      if (control.dataset.key !== key && document.activeElement !== control) {
-        control.dataset.key = key;
-        fill(control, h('option', {value: ''}, control.all), all.map(([value, text]) => h('option', {value}, printable(text, 60))));
-      }
-      control.value = filter[name];
+      setOptions(control, control.all, [...options].sort((one, other) => name === 'outcome' ? OUTCOMES.indexOf(one[0]) - OUTCOMES.indexOf(other[0]) : String(one[1]).localeCompare(other[1])), filter[name]);
       control.classList.toggle('is-set', Boolean(filter[name]));
     }
     reset.hidden = !filter.text && !selects.some(control => control.value) && !state.span && state.from === null;
@@ -165,14 +159,7 @@ export function mountActivity(root, {isPage = false, id = null, host = null, ...
       watcher.observe(thumb);
     }
   }
-  // Thumbnails load when their row comes into sight.
-  const watcher = new IntersectionObserver(entries => {
-    for (const {isIntersecting, target} of entries) {
-      if (!isIntersecting) continue;
-      watcher.unobserve(target);
-      pictureOf(Number(target.closest('.v-call').dataset.id), 96).then(url => fill(target, h('img', {src: url, alt: 'with a picture'})), () => {});
-    }
-  }, {root: rows, rootMargin: '100px'});
+  const watcher = onSight(rows, thumb => pictureOf(Number(thumb.closest('.v-call').dataset.id), 96).then(url => fill(thumb, h('img', {src: url, alt: 'with a picture'})), () => {}));
 
   function mark() {
     for (const element of rows.querySelectorAll('[aria-selected=true]')) if (Number(element.dataset.id) !== state.selected) element.removeAttribute('aria-selected');

@@ -109,7 +109,7 @@ function showShell() {
     h('a', {href: target}, icon(picture), h('span', label), target === '#/access' ? h('span.count', {id: 'count-access', hidden: true}) : null)));
   fill(document.getElementById('account'),
     h('span.account-name', {title: who.isOwner ? 'You have the rights of the owner.' : `Scopes: ${[...who.scopes].join(', ')}`},
-      h('bdi', who.name), h('small', who.isOwner ? 'owner' : 'limited')),
+      h('bdi.cut', who.name), h('small', who.isOwner ? 'owner' : 'limited')),
     h('button.icon-button', {title: 'Light or dark', 'aria-label': 'Light or dark', onclick: switchTheme}, themeIcon()),
     h('button.icon-button.keys', {title: 'Keys (?)', 'aria-label': 'Show keys', onclick: showKeys}, '?'),
     h('button.quiet', {onclick: () => signOut().catch(noticeProblem)}, 'Sign out'));

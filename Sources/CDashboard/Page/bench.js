@@ -1,8 +1,8 @@
 // The bench: hosts, phones on their cables, machines, and their apps, live.
-import {codeLine, confirmDialog, fill, foreign, h, icon, list, notice, noticeProblem, printable, setText, setForeign, time} from './dom.js';
+import {codeLine, confirmDialog, fill, foreign, h, icon, list, notice, noticeProblem, setText, setForeign, time} from './dom.js';
 import {mountAgents} from './agents.js';
 import {groupsOf, matcher, needsApproval, placeOf} from './filter.js';
-import {emptyView} from './parts.js';
+import {emptyView, setOptions} from './parts.js';
 import {mountProblems} from './problems.js';
 import {deviceLink, endpointRow, leaseChip, tunnelChip, tunnelsOf, updateExtras, updateRow, updateTunnelChip} from './rows.js';
 import {api, may, path, who} from './session.js';
@@ -35,21 +35,17 @@ export function render(root, {query}, ctx) {
       }}, h('i.shape', {'aria-hidden': 'true'}), count, ` ${label}`);
     return {key, button, count};
   });
-  const choose = (name, label) => {
-    const element = h('select', {'aria-label': label, onchange: () => change(name, element.value)});
-    return element;
-  };
+  const choose = (name, label) => h('select', {'aria-label': label, onchange: ({target}) => change(name, target.value)});
   const selects = {kind: choose('kind', 'Kind'), device: choose('device', 'Phone or machine'), host: choose('host', 'Host')};
   const group = h('select', {'aria-label': 'Group', onchange: () => { by = group.value; ctx.setQuery({group: by === 'device' ? null : by}); rebuild(); }},
     GROUPS.map(([key, label]) => h('option', {value: key, selected: key === by}, label)));
   const summary = h('span.dim');
   const prune = h('button.quiet', {hidden: true, onclick: () => removeOffline()}, 'Remove offline…');
-  const content = h('div.bench');
+  const content = h('div');
   const head = h('div.page-head', h('h1', 'Bench'), summary);
   const controls = h('div.controls', search, h('div.filter-chips', {role: 'group', 'aria-label': 'States'}, chips.map(({button}) => button)),
     selects.kind, selects.device, selects.host, group, prune);
   const waiting = h('div.skeleton', {'aria-hidden': 'true'}, Array.from({length: 8}, () => h('i')));
-  root.classList.add('bench-view');
   root.append(head, waiting);
 
   function change(name, value, isSet = false) {
@@ -90,14 +86,9 @@ export function render(root, {query}, ctx) {
     notice(`${removed} apps removed.`);
   }
 
-  function setOptions(select, name, all, options) {
-    const key = options.map(([value, label]) => `${value}=${label}`).join('\n');
-    if (select.key !== key && document.activeElement !== select) {
-      select.key = key;
-      fill(select, h('option', {value: ''}, all), options.map(([value, label]) => h('option', {value}, printable(label, 60))));
-    }
-    if (select.value !== filter[name]) select.value = filter[name];
-    select.hidden = options.length < 2 && !filter[name];
+  function offer(name, all, options) {
+    setOptions(selects[name], all, options, filter[name]);
+    selects[name].hidden = options.length < 2 && !filter[name];
   }
 
   function showControls(endpoints) {
@@ -118,9 +109,9 @@ export function render(root, {query}, ctx) {
       setText(count, counts[key]);
       button.classList.toggle('zero', counts[key] === 0);
     }
-    setOptions(selects.kind, 'kind', 'All kinds', [...kinds].sort().map((kind) => [kind, kind]));
-    setOptions(selects.device, 'device', 'All devices', [...places].sort(([, a], [, b]) => (a < b ? -1 : 1)));
-    setOptions(selects.host, 'host', 'All hosts', [...hosts].filter(Boolean).sort().map((host) => [host, host]));
+    offer('kind', 'All kinds', [...kinds].sort().map((kind) => [kind, kind]));
+    offer('device', 'All devices', [...places].sort(([, a], [, b]) => (a < b ? -1 : 1)));
+    offer('host', 'All hosts', [...hosts].filter(Boolean).sort().map((host) => [host, host]));
     prune.hidden = !(who?.isOwner && counts.offline > 0 && filter.state.size === 1 && filter.state.has('offline'));
     const count = (n, one, many) => `${n} ${n === 1 ? one : many}`;
     setText(summary, [count(endpoints.length, 'app', 'apps'), count(store.devices.size, 'phone', 'phones'), ...(store.hosts.size ? [`${store.hosts.size + 1} hosts`] : []),
@@ -174,8 +165,8 @@ export function render(root, {query}, ctx) {
       const key = `${item.title}|${count}|${stale}|${isOwn}`;
       if (element.key !== key) {
         element.key = key;
-        fill(element.heading, item.host ? icon('host') : null, foreign(item.title || 'All apps', 80, 'cut'), item.host && isOwn ? h('span.chip', 'this host') : null,
-          h('small', count), stale ? h('span.chip.warn', 'registry unreachable since ', time(stale)) : null);
+        fill(element.heading, item.host && icon('host'), foreign(item.title || 'All apps', 80, 'cut'), item.host && isOwn && h('span.chip', 'this host'),
+          h('small', count), stale && h('span.chip.warn', 'registry unreachable since ', time(stale)));
       }
     }
     list(element.lastChild, item.sections, (section) => section.key, sectionElement, updateSection);
@@ -231,7 +222,6 @@ export function render(root, {query}, ctx) {
   return () => {
     cancelAnimationFrame(frame);
     for (const cleanup of cleanups) cleanup();
-    root.classList.remove('bench-view');
   };
 }
 
@@ -258,14 +248,14 @@ function showSectionHead(section, item) {
     fill(header, h('span.wire.stem', {class: [transport === 'network' ? 'wire-wifi' : 'wire-cable', device.isAway ? 'none' : 'preferred'],
       title: device.isAway ? 'Not attached' : transport === 'network' ? 'On Wi-Fi' : 'On a cable'}, icon('phone')),
     h('h3.cut', h('a', {href: deviceLink(device.udid), dataset: {row: ''}}, name)),
-    device.label && device.name ? foreign(device.name, 60, 'dim cut') : null,
+    device.label && device.name && foreign(device.name, 60, 'dim cut'),
     h('span.dim.cut.device-facts', foreign([device.productType, device.productVersion].filter(Boolean).join(' · '), 80)),
     device.isAway ? h('span.chip', 'not attached') : transport === 'network' ? h('span.chip', icon('wifi'), 'Wi-Fi') : null,
     others.length ? h('span.chip', {title: 'The phone is attached to these hosts, too'}, 'also ', others.map((route) => `${route.host.name} (${route.transport === 'usb' ? 'cable' : 'Wi-Fi'})`).join(', ')) : null,
-    device.note ? foreign(device.note, 120, 'note cut') : null,
-    lease ? leaseChip(lease) : null,
+    device.note && foreign(device.note, 120, 'note cut'),
+    lease && leaseChip(lease),
     h('span.head-tunnels', tunnels.slice(0, 2).map(tunnelChip)),
-    item.endpoints.length === 0 ? h('small.nothing', 'No debug server found on this phone') : null);
+    item.endpoints.length === 0 && h('small.nothing', 'No debug server found on this phone'));
   }
   const shown = header.querySelector('.head-tunnels')?.children ?? [];
   for (const [at, tunnel] of tunnels.slice(0, 2).entries()) if (shown[at]) updateTunnelChip(shown[at], tunnel);

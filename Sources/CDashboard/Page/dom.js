@@ -233,7 +233,6 @@ const ICONS = {
   warning: 'M8 2 1.5 13.5h13zM8 6.5v3.2M8 11.6h.01',
   information: 'M8 1.8a6.2 6.2 0 1 1 0 12.4A6.2 6.2 0 0 1 8 1.8ZM8 7.2v4M8 4.8h.01',
   chevron: 'm6 3.5 4.5 4.5L6 12.5',
-  more: 'M3 8h.01M8 8h.01M13 8h.01',
   bench: 'M2 2.5h5v5H2zM9 2.5h5v5H9zM2 9h5v5H2zM9 9h5v5H9z',
   key: 'M5.5 6.5a3 3 0 1 1 0 5 3 3 0 0 1 0-5ZM8 9h6.5v2.5M11.5 9v2',
   chart: 'M2 14h12M4 11V8M8 11V3M12 11V6',
@@ -244,9 +243,9 @@ export const icon = (name, props) => svg('svg', {class: 'icon', viewBox: '0 0 16
 
 const STATES = {
   online: 'online', active: 'online', approved: 'online', ok: 'online', live: 'online',
-  suspect: 'suspect', waiting: 'suspect', stale: 'suspect', starting: 'suspect', unknown: 'suspect', cancelled: 'offline',
+  suspect: 'suspect', waiting: 'suspect', connecting: 'suspect', stale: 'suspect', starting: 'suspect', unknown: 'suspect', cancelled: 'offline',
   offline: 'offline', off: 'offline', blocked: 'blocked', failed: 'blocked', error: 'blocked', missing: 'blocked', problem: 'blocked',
-  pending: 'pending', changed: 'pending', warning: 'pending', refused: 'pending', running: 'running', information: 'running',
+  pending: 'pending', changed: 'pending', locked: 'pending', unauthorized: 'pending', 'no-permissions': 'pending', unavailable: 'pending', warning: 'pending', refused: 'pending', running: 'running', information: 'running',
 };
 /** Builds a state as colour, shape and text. With `{label: false}` only a screen reader gets the text. */
 export function stateBadge(state, {label = true, text} = {}) {
@@ -303,7 +302,7 @@ export function dialog({title, body, actions = [], wide = false, label}) {
   const element = h('dialog', {class: wide ? 'dialog wide' : 'dialog', 'aria-labelledby': heading.id},
     h('header', heading, h('button.icon-button', {'aria-label': label ?? 'Close', onclick: () => close()}, icon('cross'))),
     h('div.dialog-body', body),
-    actions.length ? h('footer', actions) : null);
+    actions.length > 0 && h('footer', actions));
   function close(value) {
     if (!element.isConnected) return;
     element.close();

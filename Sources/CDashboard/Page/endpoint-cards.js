@@ -68,7 +68,7 @@ export const routesCard = () => card('Routes', endpoint => {
       h('th', {scope: 'row'}, icon(route.via === 'usb' ? 'cable' : 'wifi'), route.via === 'usb' ? 'Cable' : route.inbound ? 'Inbound' : 'Network', index === 0 && routes.length > 1 && h('span.v-tag', {title: 'New connections use this route.'}, 'preferred')),
       h('td', h('code', foreign(routeText(route))), owner !== endpoint.id && h('span.v-sub', 'of ', appLink(owner)), route.host && h('span.v-sub', foreign(route.host))),
       h('td', foreign(route.app ?? '—'), route.mismatch && h('span.v-warning', ' answers as ', foreign(route.mismatch))),
-      h('td', route.launchID ? h('code.v-cut', foreign(route.launchID)) : '—'),
+      h('td', route.launchID ? h('code.v-cut.cut', foreign(route.launchID)) : '—'),
       h('td', stateBadge(route.approval)),
       h('td', route.secretHeld ? 'held' : '—')))));
 });

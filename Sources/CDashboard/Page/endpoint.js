@@ -35,7 +35,7 @@ export function render(root, params, ctx) {
   const lease = h('span.v-lease-chip');
   const actions = h('div.v-actions');
   const tabs = h('div.v-tabs', {role: 'tablist', 'aria-label': 'Parts of the app', onkeydown: stepTab});
-  const panel = h('div.v-panel', {role: 'tabpanel', tabindex: '-1'});
+  const panel = h('div', {role: 'tabpanel', tabindex: '-1'});
   const screen = h('aside.v-aside', {'aria-label': 'Live screen'});
   const head = h('header.v-head', h('div.v-head-main', h('div.v-row', heading, badge, lease), facts, reason), actions);
   const frame = h('div.v-endpoint', h('div.v-main', head, tabs, panel), screen);

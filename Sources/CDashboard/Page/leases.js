@@ -38,7 +38,7 @@ function card(lease) {
   return h('article.card.v-lease', {class: lease.own && 'is-own', dataset: {row: '', id: lease.id}, tabindex: '-1'},
     h('div', h('h3', appLink(lease.endpoint)), lease.device && h('p.v-sub', phoneLink({udid: lease.device}), ' and all its apps')),
     h('div', h('p', icon('lock'), ' ', lease.own ? h('b', 'You') : foreign(lease.holder, 300, 'v-strong')), lease.note && h('p.v-sub', foreign(lease.note)), lease.waiting > 0 && h('p.v-sub', `${lease.waiting} waiting`)),
-    h('div.v-lease-time', lease.expiresAt ? h('p', time(lease.expiresAt, {left: true}), ' left of ', spanText(lease.seconds)) : h('p.v-hint', 'The end is known to its host only.'), h('span.v-progress', {'aria-hidden': 'true'})),
+    h('div', lease.expiresAt ? h('p', time(lease.expiresAt, {left: true}), ' left of ', spanText(lease.seconds)) : h('p.v-hint', 'The end is known to its host only.'), h('span.v-progress', {'aria-hidden': 'true'})),
     h('div.v-actions',
       lease.own && actButton('Extend', async () => { await api('POST', '/v1/leases', {endpoint: lease.endpoint, seconds: lease.seconds, renew: lease.id}); await refresh('leases'); }, 'The lease starts again.'),
       (lease.own || may('admin')) && endLeaseButton(lease, 'End')));

@@ -13,7 +13,7 @@ export function problemView(error, retry) {
 }
 
 /** Says what would be in an empty place, and how it gets there. */
-export const emptyView = (title, ...text) => h('div.empty', h('h2', title), text.length ? h('p', text) : null);
+export const emptyView = (title, ...text) => h('div.empty', h('h2', title), text.length > 0 && h('p', text));
 
 /** Fills a view with its heading, a sentence about it, its actions on the right, and its content. */
 export const page = (root, title, facts, actions, ...content) => fill(root, h('div.v-page',
@@ -152,6 +152,28 @@ export function field(label, control, note) {
 }
 
 export const select = (options, props) => h('select', props, options.map(([value, text]) => h('option', {value}, printable(text))));
+
+/** Sets the options of a filter and its value, but not while a person chooses. `options` are pairs of a value and a text. */
+export function setOptions(control, all, options, value) {
+  const key = JSON.stringify(options);
+  if (control.dataset.options !== key && document.activeElement !== control) {
+    control.dataset.options = key;
+    fill(control, [['', all], ...options].map(([value, text]) => h('option', {value}, printable(text, 60))));
+  }
+  if (control.value !== value) control.value = value;
+}
+
+/** Returns an observer that calls `load` once for each observed element when it comes into sight of `root`. */
+export function onSight(root, load) {
+  const watcher = new IntersectionObserver(entries => {
+    for (const {isIntersecting, target} of entries) {
+      if (!isIntersecting) continue;
+      watcher.unobserve(target);
+      load(target);
+    }
+  }, {root, rootMargin: '150px'});
+  return watcher;
+}
 
 /** Splits the seconds of a lifetime into words: `8 hours`. */
 export function spanText(seconds) {

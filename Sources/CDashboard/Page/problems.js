@@ -11,7 +11,7 @@ export const sortedProblems = () => [...store.problems.values()].sort((a, b) => 
 function item(problem) {
   return h('li.problem', stateBadge(problem.severity, {label: false}),
     h('div.problem-text', h('p', h('strong', foreign(problem.subject, 80)), ' ', foreign(problem.text)),
-      problem.hint ? h('p.dim', foreign(problem.hint)) : null, problem.command ? codeLine(problem.command, 'Copy the command') : null));
+      problem.hint && h('p.dim', foreign(problem.hint)), problem.command ? codeLine(problem.command, 'Copy the command') : null));
 }
 
 /** Shows the problems in an element of a fixed height, so that a new problem moves nothing. Returns its cleanup. */

@@ -63,7 +63,7 @@ function contentView(part, urls) {
   if (part.type === 'resource_link') return linkView(part);
   if (part.type === 'resource' && isObject(part.resource)) {
     const {uri, text, blob, mimeType} = part.resource;
-    return h('div', h('p.v-uri', foreign(uri)),
+    return h('div', h('p', foreign(uri)),
       typeof text === 'string' ? codeBlock(text, {label: 'Resource'}) : PICTURES.includes(mimeType) ? pictureView({data: blob, mimeType}, urls) : fileView('Resource', mimeType, blob, 'resource'));
   }
   return codeBlock(part, {label: 'Content'});

@@ -31,7 +31,7 @@ export function leaseChip(lease) {
   return h('span.chip.lease', {title: printable(`Leased by ${lease.holder}${lease.note ? `: ${lease.note}` : ''}`, 400)},
     icon('lock'), foreign(lease.own ? `${lease.holder} (you)` : lease.holder, 60, 'cut'),
     lease.expiresAt ? time(lease.expiresAt, {left: true}) : null,
-    lease.waiting ? h('span', `+${lease.waiting} waiting`) : null);
+    lease.waiting > 0 && h('span', `+${lease.waiting} waiting`));
 }
 
 const listenText = (address) => String(address).replace(/^tcp:/, '');
@@ -85,7 +85,7 @@ export function endpointRow(endpoint, isAlone) {
     kind: h('span.row-kind.cut'),
     place: h('bdi.row-where.cut'),
     routes: h('span.row-routes'),
-    note: h('span.row-note'),
+    note: h('span.row-note.cut'),
     extras: h('span.row-extras'),
     seen: time(null, {relative: true}),
   };

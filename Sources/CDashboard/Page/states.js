@@ -3,7 +3,7 @@ import {bytes, confirmDialog, fill, foreign, h, list, notice, noticeProblem, set
 import {api, path} from './session.js';
 import {store, subscribe} from './store.js';
 import {codeBlock, decode} from './result.js';
-import {emptyView, isTyping, problemView} from './parts.js';
+import {emptyView, isTyping, onSight, problemView} from './parts.js';
 
 const SOONEST = 4000;
 const LATEST = 30000;
@@ -32,7 +32,7 @@ export function mountStates(root, id) {
   const compare = h('div.v-compare');
   const frame = h('div.v-states',
     h('div.v-row', count, h('label.v-inline', previous, ' The launch before'), h('button.v-quiet', {onclick: () => refresh(true)}, 'Refresh'),
-      h('span.v-hint.v-keys', 'Arrow keys step. Shift-click selects the state to compare with.')),
+      h('span.v-hint', 'Arrow keys step. Shift-click selects the state to compare with.')),
     strip, compare);
 
   async function call(tool, args = {}, extra = {}) {
@@ -87,7 +87,7 @@ export function mountStates(root, id) {
   function card(state) {
     const picture = h('div.v-thumb');
     const button = h('button.v-state', {onclick: event => choose(state.number, event.shiftKey)},
-      picture, h('span.v-state-action', foreign(state.action ?? 'no action')),
+      picture, h('span.v-state-action.cut', foreign(state.action ?? 'no action')),
       h('span.v-sub', `${state.number} · `, time(state.time), ` · ${bytes(state.bytes)}`), h('span.v-role'));
     const element = h('li', {dataset: {number: String(state.number)}}, button);
     setCard(element, state);
@@ -111,14 +111,7 @@ export function mountStates(root, id) {
     if (isFollowing) strip.scrollLeft = strip.scrollWidth;
   }
 
-  // A strip has up to 50 pictures, so each is loaded when it comes into sight.
-  const watcher = new IntersectionObserver(entries => {
-    for (const {isIntersecting, target} of entries) {
-      if (!isIntersecting) continue;
-      watcher.unobserve(target);
-      loadPicture(Number(target.parentElement.parentElement.dataset.number), 240).then(url => url && fill(target, h('img', {src: url, alt: ''})), () => setText(target, 'no picture'));
-    }
-  }, {root: strip, rootMargin: '200px'});
+  const watcher = onSight(strip, thumb => loadPicture(Number(thumb.closest('li').dataset.number), 240).then(url => url && fill(thumb, h('img', {src: url, alt: ''})), () => setText(thumb, 'no picture')));
 
   function loadPicture(number, maxPixels) {
     const key = `${number} ${maxPixels}`;
@@ -167,7 +160,7 @@ export function mountStates(root, id) {
     shown = key;
     const state = states.find(one => one.number === newer);
     const before = states.find(one => one.number === older);
-    const changes = h('div.v-diff-body', h('p.v-hint', 'Comparing…'));
+    const changes = h('div', h('p.v-hint', 'Comparing…'));
     const whole = h('div');
     const pointer = h('input.v-code', {type: 'text', placeholder: '/cart/0', 'aria-label': 'JSON pointer to one value', autocomplete: 'off', spellcheck: 'false', });
     const replay = h('button', {disabled: isPrevious || !details.connected, title: details.connected ? null : 'The app is not connected.', onclick: () => send(state.number)}, `Send state ${state.number} to the app`);

@@ -49,7 +49,7 @@ export function mountTools(root, id) {
     const found = tools.filter(tool => words.every(word => `${tool.name} ${tool.title ?? ''} ${tool.description ?? ''}`.toLowerCase().includes(word)));
     fill(listing, found.map(tool => h('li', h('button.v-tool', {dataset: {name: tool.name}, onclick: () => choose(tool)},
       foreign(tool.name, 300, 'v-tool-name'), effectOf(tool) === 'read-only' && h('span.v-tag', {title: 'This tool changes nothing.'}, 'read-only'),
-      h('span.v-tool-text', foreign(tool.title ?? tool.description ?? '', 120))))), !found.length && h('li.v-hint', 'No tool has this name.'));
+      h('span.v-tool-text.cut', foreign(tool.title ?? tool.description ?? '', 120))))), !found.length && h('li.v-hint', 'No tool has this name.'));
     mark();
   }
   function mark() {

@@ -61,7 +61,7 @@ function showPlace(element, item) {
   element.classList.toggle('used', Boolean(lease));
   fill(element, h('h2', icon(device ? 'phone' : 'machine'), foreign(nameOf(item), 60, 'cut')),
     lease ? h('p.wall-lease', icon('lock'), foreign(lease.holder, 60, 'cut'), lease.expiresAt ? time(lease.expiresAt, {left: true}) : null)
-      : device ? h('p.wall-free', 'free') : null,
+      : device && h('p.wall-free', 'free'),
     device?.note ? h('p.note.cut', foreign(device.note, 80)) : null,
     h('ul', endpoints.slice(0, SHOWN_APPS).map((endpoint) => h('li', stateBadge(needsApproval(endpoint) ? 'pending' : endpoint.state, {label: false, text: endpoint.state}),
       foreign(titleOf(endpoint), 60, 'cut grow'), callsOf(endpoint.id).slice(0, 1).map((call) => h('span.wall-call.mono', printable(call.tool, 20)))))),
