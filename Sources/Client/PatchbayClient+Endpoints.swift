@@ -58,8 +58,6 @@ extension PatchbayClient {
 
     package func configuration() async throws -> [ConfigurationEntry] { try await items(at: "configuration") }
 
-    package func problems() async throws -> [BrokerProblem] { try await items(at: "problems") }
-
     package func devices() async throws -> [Device] { try await items(at: "devices") }
 
     /// Sets the label and the note of a phone. Empty texts remove them.

@@ -85,7 +85,7 @@ extension Device {
     /// The obstacle to apps on the phone, with the next step of a person; nil if they can be reached.
     package var problem: BrokerProblem? {
         guard let obstacle = state.obstacle else { return nil }
-        let needsPerson = state == .unauthorized || state == .noPermissions
+        let needsPerson = [.locked, .unauthorized, .noPermissions].contains(state)
         return BrokerProblem(
             "phone/\(udid)/\(transport.rawValue)",
             needsPerson ? .warning : .information,
@@ -160,25 +160,6 @@ extension Selector {
         case .endpoints(let ids): ids.sorted().map(\.text).joined(separator: ", ")
         case .bundles(let bundles): bundles.sorted().map { "app \(SanitizedText($0))" }.joined(separator: ", ")
         case .hosts(let hosts): hosts.sorted().map { "host \($0)" }.joined(separator: ", ")
-        }
-    }
-}
-
-/// Phones that wait for a person.
-extension Sequence<Device> {
-    /// The phones of this host whose apps cannot be reached, as one problem each.
-    ///
-    /// A phone is connecting for a moment only. The status of adb has the phones that adb may not open.
-    package var problems: [BrokerProblem] {
-        filter { ![.ready, .connecting, .noPermissions].contains($0.state) }.map { device in
-            BrokerProblem(
-                "device/\(device.udid)",
-                .warning,
-                subject: "devices",
-                text: (device.name.map { "\($0) (\(device.udid))" } ?? device.udid.text)
-                    + " is \(device.state.rawValue)",
-                hint: device.state.hint
-            )
         }
     }
 }

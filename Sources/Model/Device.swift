@@ -66,6 +66,7 @@ extension Device.State {
     package var obstacle: String? {
         switch self {
         case .ready: nil
+        case .locked: "was not unlocked since its start"
         case .unauthorized: "has not allowed USB debugging from this machine"
         case .connecting: "is being connected"
         case .offline: "does not answer"
@@ -78,7 +79,7 @@ extension Device.State {
     package var hint: String? {
         switch self {
         case .ready: nil
-        case .locked: "unlock the phone; after its start it runs no app before"
+        case .locked: "unlock the phone, because it runs no apps before"
         case .unauthorized:
             "unlock the phone and tap Allow in the dialog \"Allow USB debugging?\"; without a dialog, turn USB debugging off "
                 + "and on in its developer options"

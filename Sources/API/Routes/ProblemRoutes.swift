@@ -14,10 +14,9 @@ enum ProblemRoutes {
     static func visible(to request: APIRequest) async -> [BrokerProblem] {
         let status = await StatusRoutes.status(request)
         let endpoints = request.visible(await request.services.endpoints.endpoints)
-        let devices = request.principal.canSeeAllEndpoints ? await request.services.devices.devices() : []
-        var problems = status.problems + devices.problems + endpoints.approvalProblems
-        guard request.principal.isOwner else { return problems }
+        guard request.principal.isOwner else { return status.problems + endpoints.approvalProblems }
         let requests = request.services.accessStore.requests
+        var problems = status.problems + endpoints.approvalProblems
         problems += await requests.pending.map(\.problem)
         problems += await request.services.devices.devices().compactMap(\.problem)
         if await requests.areClosed {

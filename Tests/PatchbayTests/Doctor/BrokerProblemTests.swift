@@ -3,8 +3,6 @@ import Model
 import Samples
 import Testing
 
-@testable import patchbay
-
 @Suite struct BrokerProblemTests {
     private func status() -> BrokerStatus {
         BrokerStatus(
@@ -70,7 +68,7 @@ import Testing
         #expect(BrokerProblem("x", .warning, subject: "x", text: "x", hint: "patchbay list").command == "patchbay list")
     }
 
-    @Test func `a phone that a person has to unlock or to allow is a problem, also of the doctor`() {
+    @Test func `a phone that a person has to unlock or to allow is a problem`() {
         func phone(_ udid: UDID, _ state: Device.State, name: String? = nil) -> Device {
             var device = Device(udid: udid, transport: .usb, attachedAt: .distantPast)
             device.state = state
@@ -81,13 +79,15 @@ import Testing
             phone("00008030-001A2B3C4D5E6F70", .locked, name: "Anna’s iPhone"),
             phone("00008110-0011223344556677", .ready), phone("00008110-0011223344556678", .connecting),
         ]
-        let problems = devices.problems
-        #expect(problems.map(\.text) == ["Anna’s iPhone (00008030-001A2B3C4D5E6F70) is locked"])
-        #expect(problems.map(\.hint) == [Device.State.locked.hint])
-
-        let waiting = BrokerProblem("approval/pending", .information, subject: "approval", text: "one waits")
-        let checks = BrokerCheck.others(problems + [waiting], than: status())
-        #expect(checks.map(\.name) == ["devices"] && checks.map(\.verdict) == [.warn])
+        let problems = devices.compactMap(\.problem)
+        #expect(
+            problems.map(\.text) == [
+                "Anna’s iPhone, 00008030-001A2B3C4D5E6F70 was not unlocked since its start",
+                "00008110-0011223344556678 is being connected",
+            ]
+        )
+        #expect(problems.first?.hint == Device.State.locked.hint)
+        #expect(problems.map(\.severity) == [.warning, .information])
     }
 
     @Test func `a thousand pending endpoints are one line`() throws {

@@ -20,8 +20,7 @@ struct BrokerCheck {
                 UnixSocketStatus(path: address).access,
                 isForAll: status.allowAnyUser == true
             )
-            let problems = (try? await client.problems()) ?? []
-            return (checks + Self.parts(of: status) + Self.others(problems, than: status), status, true)
+            return (checks + Self.parts(of: status), status, true)
         } catch let error as ClientError {
             if case .brokerNotRunning = error { isRunning = false }
             checks.append(
@@ -37,13 +36,6 @@ struct BrokerCheck {
     static func parts(of status: BrokerStatus) -> [Check] {
         (status.findings ?? []).map(finding) + (status.storage ?? []).map(storage)
             + [status.remote.flatMap { RemoteStatusText($0).check }].compactMap { $0 } + status.sources.map(source)
-    }
-
-    /// Returns the checks of problems that are not those of a part, such as of phones. What only waits for a person, like an
-    /// approval, is no finding.
-    static func others(_ problems: [BrokerProblem], than status: BrokerStatus) -> [Check] {
-        let known = Set(status.problems.map(\.id))
-        return problems.filter { !known.contains($0.id) && $0.severity != .information }.map(Check.init)
     }
 
     /// Returns the hint of the error, without the usual reference to `patchbay doctor`.
