@@ -290,8 +290,8 @@ import Testing
                 "/v1/endpoints/{id}/screen/input":
                 #expect(route.otherHosts == .forwarded(.tools))
             case "/v1/endpoints/{id}/call": #expect(route.otherHosts == .forwarded(.call))
-            case "/v1/endpoints/{id}/approval", "/v1/endpoints/{id}/secret", "/v1/endpoints/{id}/vm-service",
-                "/v1/endpoints/{id}/pages":
+            case "/v1/endpoints/{id}/approval", "/v1/endpoints/{id}/denial", "/v1/endpoints/{id}/secret",
+                "/v1/endpoints/{id}/vm-service", "/v1/endpoints/{id}/pages":
                 #expect(route.otherHosts == .refused, "\(route.path)")
             case "/v1/endpoints/{id}": #expect(route.otherHosts == (route.method == .delete ? .refused : .here))
             case "/v1/endpoints/{id}/probe", "/v1/leases/{id}": #expect(route.otherHosts == .asked, "\(route.path)")
