@@ -180,5 +180,13 @@ import Testing
         try FileManager.default.removeItem(atPath: scratch.file("proc/5/cgroup"))
         let manual = checks(2_000, 100).first?.hint
         #expect(manual == "sudo prlimit --pid $$ --nofile=65536 && kill 5 && patchbayd")
+
+        for (process, words) in [("7", "adb\0shell\0"), ("8", "adb\0-L\0tcp:5037\0fork-server\0server\0")] {
+            try scratch.makeFolder("proc/\(process)")
+            try scratch.write(limits, to: "proc/\(process)/limits")
+            try scratch.write("adb\n", to: "proc/\(process)/comm")
+            try scratch.write(words, to: "proc/\(process)/cmdline")
+        }
+        #expect(checks(100, 1_000).last?.hint == "sudo prlimit --pid 8 --nofile=65536:65536")
     }
 }

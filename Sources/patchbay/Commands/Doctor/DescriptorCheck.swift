@@ -1,7 +1,7 @@
 import Glibc
 import Tunnels
 
-/// Checks that the limits of open files suffice for the configured connections of the broker and of usbmuxd.
+/// Checks that the limits of open files suffice for the configured connections of the broker, of usbmuxd and of the adb server.
 struct DescriptorCheck {
     /// The process of the broker.
     let broker: pid_t
@@ -17,15 +17,25 @@ struct DescriptorCheck {
                 Self.command(wanted, isService: isService(broker), process: broker)
             }
         ]
-        if let usbmuxd = sockets.processes(named: "usbmuxd").first {
-            // usbmuxd terminates when it runs out of descriptors. It needs some for itself and for other programs.
+        // usbmuxd terminates when it runs out of descriptors, and an adb server hangs. Each needs some for itself and for
+        // other programs.
+        let servers = [("usbmuxd", sockets.processes(named: "usbmuxd").first), ("the adb server", adbServer)]
+        for case (let name, let process?) in servers {
             checks.append(
-                check("usbmuxd", usbmuxd, needed: streams + FileDescriptorBudget.reserve) { wanted in
-                    "sudo prlimit --pid \(usbmuxd) --nofile=\(wanted):\(wanted)"
+                check(name, process, needed: streams + FileDescriptorBudget.reserve) { wanted in
+                    "sudo prlimit --pid \(process) --nofile=\(wanted):\(wanted)"
                 }
             )
         }
         return checks.compactMap { $0 }
+    }
+
+    /// The adb server of this machine. Its clients have the same name, but not the argument `server`.
+    private var adbServer: pid_t? {
+        sockets.processes(named: "adb").first { process in
+            let words = KernelSockets.text(of: "\(sockets.proc)/\(process)/cmdline")?.split(separator: "\0")
+            return words?.contains("server") == true
+        }
     }
 
     private func check(_ name: String, _ process: pid_t, needed: Int, command: (Int) -> String) -> Check? {
