@@ -11,7 +11,8 @@ import SystemIO
 ///
 /// The server is absent on a machine without adb, and the monitor never starts one unless it was told so.
 package actor ADBDeviceMonitor: Service {
-    /// The interval of requested lists while a phone is attached over TCP, whose unplug the server does not report.
+    /// The interval of requested lists while the server may not report a change: of a phone over TCP, and of one that
+    /// is not ready.
     private static let listInterval = Duration.seconds(2)
     private static let answerTimeout = Duration.seconds(5)
     /// The time that a connect waits for a serial that is being read.

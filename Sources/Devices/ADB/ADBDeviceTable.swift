@@ -29,21 +29,19 @@ struct ADBDeviceTable: Sendable {
         var phone: ADBPhone?
         /// True while the values are read again of a phone that was listed as ready.
         var wasReady = false
-        /// True if a requested list says so. The server sends no list when a phone over TCP becomes offline.
-        var isOffline = false
+        /// The state in a requested list since the last list that the server sent by itself. The server sends none when a
+        /// phone over TCP becomes offline, or when it begins to wait for a person's consent.
+        var requestedState: ADBState?
         var attachedAt: Date
     }
 
     private var entries: [ADBTransportID: Entry] = [:]
 
-    /// True if a phone may become offline without a list from the server.
-    var needsRequests: Bool { entries.values.contains { $0.record.state == .ready && !$0.record.namesPhone } }
+    /// True if the state of a phone may change without a list from the server.
+    var needsRequests: Bool { entries.values.contains { $0.record.state != .ready || !$0.record.namesPhone } }
 
     /// The transports of phones that have to be asked.
     var unread: [ADBTransportID] { entries.keys.filter { question(of: $0) != nil } }
-
-    /// The records that need a person, sorted.
-    var states: [ADBState] { entries.sorted { $0.key < $1.key }.map(\.value.record.state) }
 
     /// Applies a list that the server sent by itself.
     mutating func apply(_ list: [(record: ADBDeviceRecord, attachment: Attachment?)], at time: Date) {
@@ -56,22 +54,23 @@ struct ADBDeviceTable: Sendable {
                 if !entry.wasReady { entry.attachedAt = time }
                 (entry.attachment, entry.progress) = (attachment, .unread)
             }
-            (entry.record, entry.isOffline) = (record, false)
+            (entry.record, entry.requestedState) = (record, nil)
             next[record.transportID] = entry
         }
         entries = next
     }
 
-    /// Applies a list that was requested. It decides only which phones are offline: attachments come from the other lists.
+    /// Applies a list that was requested. It makes no phone ready: attachments come from the other lists.
     ///
     /// - Returns: True if a phone has changed.
     mutating func apply(requested list: [ADBDeviceRecord]) -> Bool {
         var hasChanged = false
         for record in list {
             guard let entry = entries[record.transportID], entry.record.serial == record.serial else { continue }
-            let isOffline = entry.record.state == .ready && record.state != .ready
-            guard isOffline != entry.isOffline else { continue }
-            entries[record.transportID]?.isOffline = isOffline
+            // A phone that is ready in this list alone is reported by the server in a moment.
+            let state = record.state == .ready ? nil : record.state
+            guard state != entry.requestedState else { continue }
+            entries[record.transportID]?.requestedState = state
             hasChanged = true
         }
         return hasChanged
@@ -175,6 +174,11 @@ struct ADBDeviceTable: Sendable {
 }
 
 extension ADBDeviceTable.Entry {
+    /// The newest state in any list.
+    fileprivate var state: ADBState { requestedState ?? record.state }
+
+    fileprivate var isOffline: Bool { record.state == .ready && state != .ready }
+
     fileprivate var isUsable: Bool { attachment != nil && progress == .read && !isOffline }
 
     fileprivate var isListedReady: Bool {
@@ -188,7 +192,7 @@ extension ADBDeviceTable.Entry {
         if record.state == .ready, phone == nil, progress == .unread { return nil }
         guard let udid = phone?.udid ?? UDID(androidSerial: record.serial.text) else { return nil }
         var device = Device(udid: udid, transport: record.isOnCable ? .usb : .network, attachedAt: attachedAt)
-        device.state = isListedReady ? .ready : record.state == .ready ? .offline : record.state.deviceState
+        device.state = isListedReady ? .ready : state == .ready ? .offline : state.deviceState
         device.name = phone?.name
         device.productType = phone?.model ?? record.model.map { SanitizedText($0.text.replacing("_", with: " ")) }
         device.productVersion = phone?.release

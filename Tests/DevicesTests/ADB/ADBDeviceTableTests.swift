@@ -93,6 +93,18 @@ import Testing
         #expect(table.attachment(of: try udid()) != nil)
     }
 
+    @Test func `a requested list shows that a phone waits for consent, and makes no phone ready`() throws {
+        var table = ADBDeviceTable()
+        table.apply([try entry("A1 offline usb:1-1 transport_id:1", 0)], at: now)
+        #expect(table.needsRequests)
+        #expect(table.apply(requested: [try record("A1 unauthorized usb:1-1 transport_id:1")]))
+        #expect(table.snapshot.devices.map(\.state) == [.unauthorized])
+        #expect(table.apply(requested: [try record("A1 device usb:1-1 transport_id:1")]))
+        #expect(table.snapshot.devices.map(\.state) == [.offline] && table.reachable.isEmpty)
+        table.apply([try entry("A1 device usb:1-1 transport_id:1", 1)], at: later)
+        #expect(!table.needsRequests && table.unread.count == 1)
+    }
+
     @Test func `a phone on a cable needs no requests`() throws { #expect(try !table().needsRequests) }
 
     @Test func `one phone by cable and over Wi-Fi is one device with two transports, and the cable is used`() throws {
