@@ -350,7 +350,6 @@ import Testing
             try await eventually("there is a lease") { broker.session.currentLease != nil }
             try await broker.claim(phone())
         }
-
         let ended = await broker.claims.ends.first { _ in true }
         #expect(ended == [try phone()])
         #expect(try await owner(of: phone()) == nil)
@@ -364,7 +363,6 @@ import Testing
 
             try await brokers[0].claim(phone(), of: "till")
             #expect(try await entry(of: phone())?.endpoint == (try Values.id("till.lab1")))
-
             let foreign = try Values.claim("lab2", of: "shop.lab2")
             try await forge(foreign, of: phone())
             let error = await #expect(throws: LeaseClaimError.self) { try await brokers[0].claim(phone()) }
