@@ -11,7 +11,7 @@ import Testing
     /// A command line for each command with `--json`.
     private static let lines = [
         "add x 127.0.0.1:1", "advertise x _http._tcp 80", "advertisements list", "advertisements set a1 key=value",
-        "activity", "approve x", "audit", "call x tap", "config show", "dashboard", "devices list", "doctor",
+        "activity", "approve x", "audit", "call x tap", "config show", "dashboard", "deny x", "devices list", "doctor",
         "forward 9876", "grants", "invites",
         "list", "pair", "brokers --nearby", "debug list x", "debug diff x 1 2", "debug show x 1", "lease x", "leases",
         "mcp check",
