@@ -19,7 +19,10 @@ package struct Sighting: Hashable, Sendable {
 
     package enum Source: String, Hashable, Sendable, Codable {
         case bonjour
+        /// A port of an iPhone.
         case usbmuxd
+        /// A port of an Android phone.
+        case adb
         case config
         /// An app that connected to the state debugger.
         case debuglink
@@ -29,12 +32,24 @@ package struct Sighting: Hashable, Sendable {
         /// True if any machine on the network can cause sightings of this source.
         package var isNetwork: Bool { self == .bonjour || self == .debuglink }
 
+        /// The source of apps on phones with this system.
+        package init(of platform: Platform) {
+            self =
+                switch platform {
+                case .ios: .usbmuxd
+                case .android: .adb
+                }
+        }
+
+        /// True if a port of an attached phone answered, so that the phone itself is known.
+        package var isPhone: Bool { self == .usbmuxd || self == .adb }
+
         /// True if the owner or the holder of a grant chose the addresses of this source. `ApprovalPolicy` approves such
         /// a network route, because it has no machine. The default of a new source is false: an owner approves each address.
         fileprivate var choosesAddresses: Bool {
             switch self {
             case .config, .registration: true
-            case .bonjour, .usbmuxd, .debuglink: false
+            case .bonjour, .usbmuxd, .adb, .debuglink: false
             }
         }
     }

@@ -34,7 +34,7 @@ struct EndpointMatcher {
     func anchor(for sighting: Sighting, on server: ServerKey) -> EndpointID? {
         guard sighting.id.source == .bonjour else { return nil }
         let approved = trusts.lazy.filter { id, trust in
-            endpoints[id]?.record.source == .usbmuxd && covers(trust.approval, sighting)
+            endpoints[id]?.record.source.isPhone == true && covers(trust.approval, sighting)
         }
         if let id = approved.map(\.key).min() { return id }
         guard let portKey = server.portKey, let launchID = sighting.launchID, !launchID.isEmpty else { return nil }
@@ -71,7 +71,7 @@ struct EndpointMatcher {
         guard let entry = endpoints[id], entry.record.source.isAnchor, !server.isAnchor else { return true }
         return sightings.sightings(on: server).contains { sighting in
             sighting.launchID.map { !$0.isEmpty && $0 == entry.launch } ?? false
-                || entry.record.source == .usbmuxd && covers(trusts[id]?.approval, sighting)
+                || entry.record.source.isPhone && covers(trusts[id]?.approval, sighting)
         }
     }
 
@@ -90,7 +90,7 @@ struct EndpointMatcher {
     /// An app that is still starting may report its name late or wrongly. Until then its port identifies the endpoint. An
     /// endpoint that also has a network server is excluded, because its app is known.
     func superseded(by sighting: Sighting, on server: ServerKey) -> [EndpointID] {
-        guard sighting.id.source == .usbmuxd, let udid = sighting.device else { return [] }
+        guard sighting.id.source.isPhone, let udid = sighting.device else { return [] }
         var kinds: [EndpointKind] = []
         if !sighting.app.isEmpty { kinds.append(sighting.kind) }
         if sighting.kind != .tcp { kinds.append(.tcp) }
@@ -162,5 +162,5 @@ struct EndpointMatcher {
 
 extension Sighting.Source {
     /// True if advertisements of the same launch join an endpoint of this source.
-    var isAnchor: Bool { self == .usbmuxd || self == .registration }
+    var isAnchor: Bool { isPhone || self == .registration }
 }

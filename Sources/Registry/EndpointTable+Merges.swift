@@ -16,7 +16,7 @@ extension EndpointTable {
     /// Joins an endpoint that no source sees any more with its relaunch.
     private mutating func joinRelaunch(of id: EndpointID, at now: Date) -> [Change] {
         guard let entry = list[id], entry.isUnseen else { return [] }
-        let period = entry.record.source == .usbmuxd ? nil : SplitEndpoints.advertisementPeriod
+        let period = entry.record.source.isPhone ? nil : SplitEndpoints.advertisementPeriod
         return splits.takeRelaunch(of: id, within: period, at: now).map { joinRelaunch($0, to: id) } ?? []
     }
 

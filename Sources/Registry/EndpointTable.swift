@@ -122,7 +122,7 @@ package struct EndpointTable: Sendable {
         guard let entry = list[id] else { return [] }
         // The approval may have been the only reason why an advertisement belonged to a USB endpoint.
         var changes = separate(from: id, at: now)
-        if isNew, trust.approval != nil, entry.record.source == .usbmuxd {
+        if isNew, trust.approval != nil, entry.record.source.isPhone {
             for server in list.advertised.flatMap({ list[$0]?.servers ?? [] })
             where sightings.sightings(on: server).contains(where: { matcher.anchor(for: $0, on: server) == id }) {
                 changes += join(server, to: id)
@@ -286,7 +286,7 @@ extension EndpointTable {
             }
             if old != sighting { list.recordAnswer(of: server) }
             // A port of a phone is reported again only if it answers.
-            if old == sighting, sighting.id.source == .usbmuxd { splits.separate(id) }
+            if old == sighting, sighting.id.source.isPhone { splits.separate(id) }
             list.recordIdentity(sighting, for: id)
             list.addAliases(superseded, to: id)
             touched.append(id)

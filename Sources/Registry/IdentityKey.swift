@@ -35,7 +35,7 @@ package struct IdentityKey: Hashable, Sendable, Codable {
         let locations: [String?] =
             switch sighting.id.source {
             case .config: ["config:\(sighting.id.key)"]
-            case .usbmuxd: [sighting.device.map { "device:\($0)" }]
+            case .usbmuxd, .adb: [sighting.device.map { "device:\($0)" }]
             case .bonjour:
                 [
                     sighting.deviceID.map { advertisedDevicePrefix + $0 },
@@ -145,10 +145,11 @@ enum ServerKey: Hashable, Sendable {
         switch (sighting.id.source, sighting.device) {
         case (.config, _): self = .config(name: sighting.id.key)
         case (.registration, _): self = .registered(kind: sighting.kind, key: sighting.id.key, port: sighting.port)
-        case (.usbmuxd, let udid?): self = .usb(kind: sighting.kind, udid: udid, socket: sighting.deviceSocket)
+        case (.usbmuxd, let udid?), (.adb, let udid?):
+            self = .usb(kind: sighting.kind, udid: udid, socket: sighting.deviceSocket)
         case (.bonjour, _) where sighting.kind == .dartVM && sighting.isOnThisHost:
             self = .localDartVM(port: sighting.port, authCode: sighting.authCode)
-        case (.bonjour, _), (.debuglink, _), (.usbmuxd, nil):
+        case (.bonjour, _), (.debuglink, _), (.usbmuxd, nil), (.adb, nil):
             let machine = sighting.machine?.text.lowercased() ?? sighting.id.key
             self = .network(kind: sighting.kind, app: sighting.app, machine: machine, port: sighting.port)
         }

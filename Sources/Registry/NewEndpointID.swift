@@ -29,7 +29,7 @@ struct NewEndpointID {
         let names: [String?] =
             switch sighting.id.source {
             case .config: []
-            case .usbmuxd:
+            case .usbmuxd, .adb:
                 [
                     deviceName.flatMap { IdentityKey.machineName(ofDeviceNamed: $0) },
                     sighting.device.map { "phone-\($0.text.suffix(6))" },
@@ -59,7 +59,7 @@ extension EndpointIndex {
         let new = NewEndpointID(for: sighting, deviceName: deviceName)
         let keys = IdentityKey.reservations(for: sighting)
         if let id = retired.earlierID(for: IdentityKey.withoutNumber(for: sighting)), self[id] == nil { return id }
-        let isTrusted = sighting.id.source == .config || sighting.id.source == .usbmuxd
+        let isTrusted = sighting.id.source == .config || sighting.id.source.isPhone
         let beginnings = isTrusted ? [] : idBeginnings(from: new.id(attempt: 1))
         var attempt = 1
         while true {

@@ -84,7 +84,7 @@ struct SameAppHints: Sendable {
 
     /// Returns the facts of an endpoint that a source reports now; nil if none can match.
     private static func facts(of endpoint: Endpoint) -> Facts? {
-        let isCabled = endpoint.sources.contains(.usbmuxd)
+        let isCabled = endpoint.sources.contains(where: \.isPhone)
         let isRegistered = endpoint.sources.contains(.registration)
         guard isCabled || isRegistered || endpoint.sources == [.bonjour] else { return nil }
         var evidence: Set<Evidence> = []

@@ -19,7 +19,7 @@ import Testing
         )
     }
 
-    @Test(arguments: [Sighting.Source.bonjour, .usbmuxd, .debuglink])
+    @Test(arguments: [Sighting.Source.bonjour, .usbmuxd, .adb, .debuglink])
     func `an announced address without a host is no route, because nobody could approve it`(_ source: Sighting.Source) {
         let sighting = sighting(of: source, [Self.nameless, Self.named])
         #expect(sighting.routes == [Self.named])

@@ -19,6 +19,21 @@ import Testing
         #expect(endpoint.location.deviceName == name)
     }
 
+    @Test func `an app on an Android phone is an app on a phone too, and needs no approval`() throws {
+        let android = try #require(UDID(androidSerial: "R58M12ABCDE"))
+        var table = EndpointTable()
+        _ = table.setDeviceNames([android: SanitizedText("Pixel 8")])
+        table.see(Seen.usb("com.example.shop", udid: android))
+
+        var restarted = EndpointTable(records: table.records)
+        restarted.see(Seen.usb("com.example.shop", udid: android, port: 4_001))
+
+        let endpoint = try #require(restarted.endpoints.first)
+        #expect(endpoint.id.text == "shop-pixel-8" && endpoint.sources == [.adb])
+        #expect(ApprovalPolicy.approvedRoutes(of: endpoint, nil).map(\.route) == endpoint.routes.map(\.route))
+        #expect(restarted.endpoints.count == 1)
+    }
+
     @Test func `an endpoint that has an ID keeps it when its phone reports a name or a new one`() throws {
         var table = EndpointTable(Seen.usb("com.example.shop", udid: phone))
         #expect(table.endpoints.map(\.id.text) == ["shop-phone-5e6f70"])

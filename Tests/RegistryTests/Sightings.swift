@@ -46,7 +46,7 @@ enum Seen {
         isPartial: Bool = false
     ) -> Sighting {
         Sighting(
-            id: Sighting.ID(source: .usbmuxd, key: "\(udid)/\(port)"),
+            id: Sighting.ID(source: .init(of: udid.platform), key: "\(udid)/\(port)"),
             kind: kind,
             app: SanitizedText(app),
             appIsBundleID: !app.isEmpty,

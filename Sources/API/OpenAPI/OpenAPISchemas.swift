@@ -61,7 +61,7 @@ enum OpenAPISchemas {
             "sameLaunchAs":{"$ref":"#/components/schemas/EndpointID"},
             "combinedWith":{"type":"array","items":{"$ref":"#/components/schemas/Endpoint"},
               "description":"endpoints that reach the same launch; lists show their routes here, each used with its own ID"},
-            "sources":{"type":"array","items":{"enum":["bonjour","usbmuxd","config","debuglink","registration"]}},
+            "sources":{"type":"array","items":{"enum":["bonjour","usbmuxd","adb","config","debuglink","registration"]}},
             "registered":{"const":true,"description":"the app registered itself and chose its own names"},
             "capabilities":{"type":"array","items":{"type":"string"},
               "description":"from the profile of the kind, or the names of the MCP server's capabilities"},

@@ -37,7 +37,7 @@ package struct ApprovalService: Service {
 
     /// Adds the routes at an address to a cabled endpoint, from the endpoints that are possibly the same app.
     private func adding(routesAt address: String?, to endpoint: Endpoint) async throws(Problem) -> Endpoint {
-        guard let address, endpoint.sources.contains(.usbmuxd),
+        guard let address, endpoint.sources.contains(where: \.isPhone),
             !endpoint.routes.contains(where: { $0.route.address == address })
         else { return endpoint }
         var joined = endpoint

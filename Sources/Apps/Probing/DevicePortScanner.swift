@@ -356,7 +356,7 @@ package final class DevicePortScanner: Service {
     private static func sighting(of key: USBRoute, as service: ServerIdentity) -> Sighting {
         let app = service.app
         return Sighting(
-            id: Sighting.ID(source: .usbmuxd, key: "\(key.udid)/\(key.port)"),
+            id: Sighting.ID(source: .init(of: key.udid.platform), key: "\(key.udid)/\(key.port)"),
             kind: service.kind,
             app: app ?? SanitizedText(""),
             appIsBundleID: app != nil,

@@ -107,7 +107,7 @@ package final class SameLaunchVerifier: Service {
 
     /// Returns an AppReveal endpoint with its token; nil if no token is stored, or if the app rejected it.
     private func tokenHolder(_ endpoint: Endpoint) -> Holder? {
-        let isCabled = endpoint.sources.contains(.usbmuxd)
+        let isCabled = endpoint.sources.contains(where: \.isPhone)
         guard endpoint.kind == .appreveal, isCabled || endpoint.sources == [.bonjour],
             accessStore.secrets.isUsable(for: endpoint),
             let authorized = accessStore.secrets.access(to: endpoint).routes.first(where: {

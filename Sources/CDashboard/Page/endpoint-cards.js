@@ -115,7 +115,7 @@ export const identityCard = () => card('Identity', endpoint => {
     ['Made of', h('span', foreign(endpoint.kind), ', ', foreign(endpoint.app || 'an app without a name'), ', ', udid ? ['the phone ', foreign(deviceName || udid)] : ['the machine ', foreign(host || 'unknown')]), 'The kind, the app and the place. Addresses and ports are not part of it.'],
     endpoint.server && ['Server reports', foreign(endpoint.server), 'The name that the server gave over an approved route.'],
     endpoint.launchID && ['Launch', h('code', foreign(endpoint.launchID)), 'New at each launch of the app.'],
-    ['Found by', (endpoint.sources ?? []).map(source => ({bonjour: 'Bonjour', usbmuxd: 'the cable', config: 'the configuration', debuglink: 'its own connection', registration: 'its registration'})[source] ?? source).join(', ') || 'nothing now'],
+    ['Found by', (endpoint.sources ?? []).map(source => ({bonjour: 'Bonjour', usbmuxd: 'the cable', adb: 'adb', config: 'the configuration', debuglink: 'its own connection', registration: 'its registration'})[source] ?? source).join(', ') || 'nothing now'],
     endpoint.registered && ['Names', 'chosen by the app', 'The app registered itself with a grant, so it chose its own names.'],
     endpoint.formerIDs?.length && ['Also called', foreign(endpoint.formerIDs.join(', ')), 'IDs of apps that turned out to be this one. Commands accept them.'],
     endpoint.sameLaunchAs && ['Same as', appLink(endpoint.sameLaunchAs), 'Both report the same launch of the app, or one token works for both. Each keeps its own approval and token.'],

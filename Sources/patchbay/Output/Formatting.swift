@@ -68,7 +68,7 @@ enum Formatting {
     static func source(_ source: Sighting.Source) -> String {
         switch source {
         case .config: "static"
-        case .bonjour, .usbmuxd, .debuglink, .registration: source.rawValue
+        case .bonjour, .usbmuxd, .adb, .debuglink, .registration: source.rawValue
         }
     }
 

@@ -42,6 +42,7 @@ import Testing
             try await broker.endpoints().first { $0.state == .online }
         }
         #expect(endpoint.id.text == "shop-pixel-8" && endpoint.location.deviceName?.text == "Pixel 8")
+        #expect(endpoint.sources == [.adb])
         let shown = try await broker.ask("show", "shop-pixel-8").joined(separator: "\n")
         #expect(shown.contains("Pixel 8 (\(udid))"), "\(shown)")
 
