@@ -18,7 +18,7 @@ struct NewEndpointID {
         }
         let name = EndpointID.slug(ofApp: sighting.app)
         // The pages of an app are another endpoint beside its debug server, which has the short name.
-        let isPages = sighting.id.source == .usbmuxd && sighting.kind == .web && !name.isEmpty
+        let isPages = sighting.id.source.isPhone && sighting.kind == .web && !name.isEmpty
         app = isPages ? SanitizedText("web-\(name)") : name.isEmpty ? SanitizedText(sighting.kind.text) : sighting.app
         location = Self.locations(of: sighting, deviceName).first { !EndpointID.slug($0).isEmpty } ?? "host"
     }

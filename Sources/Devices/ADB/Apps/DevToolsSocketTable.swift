@@ -109,7 +109,7 @@ struct DevToolsSocketTable: Sendable {
 
     private func sighting(of socket: DevToolsSocket, _ owner: Owner) -> Sighting {
         Sighting(
-            id: Sighting.ID(source: .usbmuxd, key: "\(udid)/devtools/\(owner.app)/\(owner.role)"),
+            id: Sighting.ID(source: .adb, key: "\(udid)/devtools/\(owner.app)/\(owner.role)"),
             kind: .web,
             app: owner.app,
             appIsBundleID: owner.isPackage,
