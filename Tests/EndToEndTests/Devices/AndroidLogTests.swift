@@ -196,7 +196,7 @@ import Testing
             let endpoints = try await broker.endpoints()
             return endpoints.count == 1 ? endpoints.first { $0.sources.count == 2 } : nil
         }
-        #expect(endpoint.id.text == "shop-pixel-8" && Set(endpoint.sources) == [.bonjour, .usbmuxd])
+        #expect(endpoint.id.text == "shop-pixel-8" && Set(endpoint.sources) == [.bonjour, .adb])
         #expect(
             endpoint.routes.filter(\.isSecretHeld).map(\.route.isNetwork) == [false],
             "the token is for the cable alone"
