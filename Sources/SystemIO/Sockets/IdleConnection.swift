@@ -8,6 +8,8 @@ package final class IdleConnection: Sendable {
     private static let freshness: UInt32 = 1_000
     /// The maximum time for an acknowledgement.
     private static let testTimeout = Duration.seconds(1)
+    /// The bytes that are discarded at a time.
+    private static let discardLimit = 65_536
 
     private let connection: Connection
     private var number: CInt { connection.descriptor.number }
@@ -19,15 +21,24 @@ package final class IdleConnection: Sendable {
     }
 
     /// False if the peer has closed the connection. Reading the value discards what the peer has sent.
+    ///
+    /// Also false, from then on, if more than `discardLimit` bytes wait. The peer's end would follow these bytes, so such a
+    /// connection is no evidence of a running peer, and a peer that sends without end must not occupy this thread.
     package var isOpen: Bool {
-        var buffer: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
-        while true {
-            let count = withUnsafeMutableBytes(of: &buffer) { bytes in
-                recv(number, bytes.baseAddress, bytes.count, CInt(MSG_DONTWAIT))
+        let isOpen = withUnsafeTemporaryAllocation(byteCount: 8_192, alignment: 1) { buffer in
+            var discarded = 0
+            while discarded <= Self.discardLimit {
+                let count = recv(number, buffer.baseAddress, buffer.count, CInt(MSG_DONTWAIT))
+                if count > 0 {
+                    discarded += count
+                } else if count == 0 || errno != EINTR {
+                    return count < 0 && errno == EAGAIN
+                }
             }
-            if count > 0 || count < 0 && errno == EINTR { continue }
-            return count < 0 && errno == EAGAIN
+            return false
         }
+        if !isOpen { interrupt() }
+        return isOpen
     }
 
     /// Waits until the peer sends something or closes the connection.
@@ -43,7 +54,7 @@ package final class IdleConnection: Sendable {
         return try await Poller.shared.wait(for: .readable, of: number, until: MonotonicInstant.now + limit)
     }
 
-    /// Makes a pending `waitForActivity` return.
+    /// Makes a pending `waitForActivity` return, and ends the connection.
     package func interrupt() { shutdown(number, CInt(SHUT_RDWR)) }
 
     /// Returns whether the peer's kernel still has the connection.

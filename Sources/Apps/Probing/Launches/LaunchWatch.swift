@@ -11,6 +11,9 @@ final class LaunchWatch: Sendable {
         var isStopped = false
     }
 
+    /// The pause after bytes from a server, so that one that sends often costs little.
+    private static let activityPause = Duration.milliseconds(100)
+
     let route: Route
     private let dialer: any Dialer
     private let timer = ElapsedTimer(PollerClock())
@@ -52,8 +55,7 @@ final class LaunchWatch: Sendable {
         while let (oldest, next) = step() {
             if try await oldest.waitForActivity(atMost: next.map { $0 - timer.elapsed }) {
                 // A server may send something and keep the connection open.
-                guard !oldest.isOpen else { continue }
-                remove(oldest)
+                if oldest.isOpen { try await PollerClock().sleep(for: Self.activityPause) } else { remove(oldest) }
             } else {
                 await extend()
             }

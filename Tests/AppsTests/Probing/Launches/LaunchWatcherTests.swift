@@ -91,4 +91,21 @@ import Testing
             #expect(await observation.isUnbroken())
         }
     }
+
+    @Test func `servers that send without end on idle connections occupy no thread`() async throws {
+        try await Self.running { watcher, launches in
+            let chunk = [UInt8](repeating: UInt8(ascii: "x"), count: 65_536)
+            let flood = try (0..<4).map { _ in
+                try LoopbackServer(in: scratch) { connection in
+                    while send(connection, chunk, chunk.count, CInt(MSG_NOSIGNAL)) > 0 {}
+                }
+            }
+            watcher.set(Set(flood.map(Self.route)), of: id)
+            try await eventually("every server was dialled twice") { flood.allSatisfy { $0.accepted > 1 } }
+            let server = try Self.server(in: scratch)
+            let observation = await launches.observation(of: Self.route(server))
+            #expect(await observation?.isUnbroken() == true)
+            #expect(flood.allSatisfy { launches[Self.route($0)]?.isContinuous != true })
+        }
+    }
 }
