@@ -68,6 +68,9 @@ static const unsigned char invites_js[] = {
 static const unsigned char leases_js[] = {
 #embed "Page/leases.js"
 };
+static const unsigned char pages_js[] = {
+#embed "Page/pages.js"
+};
 static const unsigned char parts_js[] = {
 #embed "Page/parts.js"
 };
@@ -138,6 +141,7 @@ static const CDashboardFile files[] = {
     FILE("index.html", index_html),
     FILE("invites.js", invites_js),
     FILE("leases.js", leases_js),
+    FILE("pages.js", pages_js),
     FILE("parts.js", parts_js),
     FILE("problems.js", problems_js),
     FILE("result.js", result_js),

@@ -6,7 +6,8 @@ import {titleOf} from './store.js';
 /** Quotes a word for a POSIX shell. */
 export const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${String(word).replaceAll("'", "'\\''")}'`);
 const shortName = (endpoint) => (titleOf(endpoint).split('.').pop().toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^-+|-+$/g, '').slice(0, 24) || 'app');
-const noTools = (endpoint) => (endpoint.limits ?? []).some((limit) => limit.startsWith('no MCP tools'));
+/** Returns whether an app of this kind has no MCP tools. */
+export const noTools = (endpoint) => (endpoint.limits ?? []).some((limit) => limit.startsWith('no MCP tools'));
 const noTunnels = (endpoint) => (endpoint.limits ?? []).some((limit) => limit.startsWith('no tunnels'));
 
 /** Returns the lines for an app as `[{tool, text, note}]`. */

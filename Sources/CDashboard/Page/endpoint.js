@@ -8,7 +8,8 @@ import {mountScreen} from './screen.js';
 import {mountTools} from './tools.js';
 import {hasStates, mountStates} from './states.js';
 import {mountActivity} from './activity.js';
-import {connectCard} from './connect.js';
+import {connectCard, noTools} from './connect.js';
+import {pagesCard} from './pages.js';
 import {tunnelDialog} from './tunnels.js';
 import {leaseDialog} from './leases.js';
 
@@ -100,13 +101,14 @@ export function render(root, params, ctx) {
 
   // An approval or a token makes the screen possible, so it starts again with each.
   function showScreen() {
-    const isPossible = endpoint.approval === 'approved' && !hasStates(endpoint);
+    const hasScreen = !hasStates(endpoint) && !noTools(endpoint);
+    const isPossible = endpoint.approval === 'approved' && hasScreen;
     const next = `${isPossible} ${(endpoint.routes ?? []).some(route => route.secretHeld)}`;
     if (next === screenKey) return;
     screenKey = next;
     endScreen?.();
     endScreen = isPossible ? mountScreen(screen, endpoint.id) : null;
-    if (!isPossible) fill(screen, !hasStates(endpoint) && h('p.v-hint.v-no-screen', 'The live screen starts when an owner approves the app.'));
+    if (!isPossible) fill(screen, hasScreen && h('p.v-hint.v-no-screen', 'The live screen starts when an owner approves the app.'));
   }
 
   function showLease() {
@@ -130,7 +132,7 @@ export function render(root, params, ctx) {
 
   // MARK: Tabs
 
-  const available = () => TABS.filter(([name]) => name !== 'states' || hasStates(endpoint));
+  const available = () => TABS.filter(([name]) => (name !== 'states' || hasStates(endpoint)) && (name !== 'tools' || !noTools(endpoint)));
   function wantedTab() {
     const wanted = params.query.get('tab');
     return available().some(([name]) => name === wanted) ? wanted : hasStates(endpoint) ? 'states' : 'overview';
@@ -173,10 +175,11 @@ export function render(root, params, ctx) {
     else if (name === 'states') endTab = mountStates(panel, endpoint.id);
     else if (name === 'activity') endTab = mountActivity(panel, {endpoint: endpoint.id, host: endpoint.hostRoutes && endpoint.host?.name}, ctx);
     else {
-      cards = [approvalCard(), routesCard(), tokenCard(), identityCard(), txtCard()];
+      const pages = pagesCard(endpoint);
+      cards = [approvalCard(), pages, routesCard(), tokenCard(), identityCard(), txtCard()];
       cards.forEach(card => card.update(endpoint));
       const events = eventsCard();
-      endTab = events.cleanup;
+      endTab = () => { events.cleanup(); pages.cleanup(); };
       fill(panel, h('div.v-cards', cards.map(card => card.element), connectCard({endpoint}), events.element));
     }
   }

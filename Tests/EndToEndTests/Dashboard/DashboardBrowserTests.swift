@@ -23,7 +23,7 @@ struct DashboardBrowserTests {
 
         for await _ in demo.transcript.elements() {}
         #expect(status == .exited(0), "\(demo.log)")
-        #expect(demo.output.count { $0.hasPrefix("ok: ") } >= 36)
+        #expect(demo.output.count { $0.hasPrefix("ok: ") } >= 37)
         for failure in demo.output where failure.hasPrefix("FAILED: ") { Issue.record("\(failure)") }
     }
 }

@@ -185,3 +185,30 @@ def approve(page, base, code, id, address):
     page.click(f"text=Approve {address}")
     page.wait_for_selector(f"text=Approved: {address}")
     assert approvals == [{"address": address.split("%")[0]}], approvals
+
+
+def pages_of_a_browser(page, base, code, id, port, open_tab, close_tab, forward):
+    """The card follows the tabs of a real browser while a person looks, their names stay text, and a tunnel changes the URLs."""
+    asked = []
+    page.on("request", lambda request: asked.append(request.url) if request.url.endswith("/pages") else None)
+    open_page(page, base, code, f"/e/{id}")
+    card = page.locator("section.card", has=page.locator("h2:text-is('Pages')"))
+    card.locator("li >> text=about:blank").first.wait_for()
+    # Chromium escapes titles for HTML, and not URLs.
+    tab = open_tab("data:text/html;charset=utf-8,%3Ctitle%3E%E2%80%AEevil%3C/title%3E%3Cimg%20src=x%20onerror=alert(1)%3E")
+    found = card.locator("li", has_text="\ufffdevil")
+    found.wait_for()
+    assert "<img src=x onerror=alert(1)>" in found.inner_text() and not page.locator("#main img[src='x']").count()
+    url = f"ws://127.0.0.1:{port}/devtools/page/{tab}"
+    assert found.locator("code").inner_text() == url
+    found.locator(".copy").click()
+    assert page.evaluate("navigator.clipboard.readText()") == url
+    other = forward()
+    card.locator("li code", has_text=f"ws://{other}/devtools/page/{tab}").wait_for()
+    close_tab(tab)
+    found.wait_for(state="detached")
+    page.click("role=tab[name=Activity]")
+    page.wait_for_timeout(500)
+    count = len(asked)
+    page.wait_for_timeout(3000)
+    assert len(asked) == count, "a card that nobody looks at asks"

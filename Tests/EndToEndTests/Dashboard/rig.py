@@ -101,6 +101,22 @@ def screen_app(name, *options):
     return id, lambda: [json.loads(line) for line in lines(log) if line.startswith("{")]
 
 
+def web_browser():
+    """Starts a browser with a DevTools server, and returns its port."""
+    start("chrome.log", "chromium-headless-shell", "--no-sandbox", "--disable-gpu", f"--user-data-dir={os.getcwd()}/chrome",
+          "--remote-debugging-port=0", "about:blank")
+    found = eventually(lambda: [line for line in lines("chrome.log") if line.startswith("DevTools listening on ")])
+    return int(found[0].split(":")[2].split("/")[0])
+
+
+def tab(port, act, argument):
+    """Opens or closes a tab of that browser."""
+    asked = urllib.request.Request(f"http://127.0.0.1:{port}/json/{act}{'?' if act == 'new' else '/'}{argument}", method="PUT")
+    with urllib.request.urlopen(asked) as response:
+        answer = response.read()
+    return json.loads(answer) if act == "new" else None
+
+
 # MARK: The broker
 
 def stop_broker():

@@ -117,6 +117,18 @@ def report(page, bench_):
     appearance.hostile_report(page, os.path.abspath("report.html"), texts)
 
 
+def web_pages(page, _):
+    port = rig.web_browser()
+    id = rig.add("Chrome", port, "--kind", "web")
+
+    def forward():
+        return rig.patchbay("forward", "tcp:0", "--endpoint", id, "--detach").split()[-1].removeprefix("http://")
+    app.pages_of_a_browser(page, BASE, code(), id, port, lambda url: rig.tab(port, "new", url)["id"],
+                           lambda tab: rig.tab(port, "close", tab), forward)
+    appearance.accessible(page, BASE, code(), (f"/e/{id}",))
+    appearance.fits(page, BASE, code(), (f"/e/{id}",), (360,))
+
+
 def viewers(page, _):
     id, received = rig.screen_app("Slow", "slow")
     app.many_viewers(page, BASE, code(), id, received, lambda: rig.watch(id, 16))
@@ -170,6 +182,7 @@ SCENES = {
     "token": (lambda page, it: app.give_a_token(page, BASE, code(), it.bank, it.token), True),
     "form": (lambda page, it: app.form_of_a_tool(page, BASE, code(), it.screen, "cart", {"count": "2", "note": "tea"}, {"count": 2, "note": "tea"}), False),
     "states": (lambda page, _: app.states(page, BASE, code(), "debug-app-127-0-0-1", "pay"), False),
+    "web pages": (web_pages, False),
     "looking": (lambda page, it: app.looking_takes_no_lease(page, BASE, code(), it.screen), False),
     "viewers": (viewers, False),
     "tap": (lambda page, it: app.tap_and_see(page, BASE, code(), it.screen, tapped(it)), False),
