@@ -11,6 +11,8 @@ The real adb server connects with `adb connect 127.0.0.1:PORT`, or with `host:em
   shell:cmd package list packages, shell:grep -a TEXT /proc/net/unix, shell:cat /proc/PID/cmdline
                         canned answers; with shell,v2 in its packets. Commands with `;` between them are answered in order.
   shell:logcat …        the file of `--logcat` as it is, and what is added to it later; with -d only the former
+  reverse:forward:tcp:N;tcp:M, reverse:killforward:tcp:N, reverse:killforward-all, reverse:list-forward
+                        listens on ADDRESS:N until the unplug; each connection opens the service tcp:M of the server
   track-app             the processes of `--apps`, again at each change of the file; refused without the option
 Each line of the file of `--apps` is an app that runs: PID UID PACKAGE PORT… The ports are those on which it listens, and
 NAME=PORT is an abstract socket.
@@ -24,7 +26,7 @@ VERSION, MAX = 0x01000001, 256 * 1024
 
 class Phone:
     def __init__(self, o):
-        self.o, self.streams, self.next = o, {}, 1
+        self.o, self.streams, self.next, self.reverse = o, {}, 1, {}
 
     async def serve(self, reader, writer):
         self.reader, self.writer, self.streams = reader, writer, {}
@@ -37,6 +39,8 @@ class Phone:
         finally:
             for s in list(self.streams.values()):
                 s.close()
+            for listener, _ in self.reverse.values():
+                listener.close()
             writer.close()
 
     def send(self, command, a, b, data=b""):
@@ -54,6 +58,7 @@ class Phone:
         elif command == OPEN:
             await self.open(a, data.rstrip(b"\0").decode())
         elif command == OKAY and b in self.streams:
+            self.streams[b].remote = a
             self.streams[b].may_send.set()
         elif command == WRTE and b in self.streams:
             self.streams[b].received(data)
@@ -71,6 +76,42 @@ class Phone:
             stream.run()
         except OSError:
             self.send(CLSE, 0, remote)
+
+    async def change_reverse(self, rest):
+        """The answer to a request of `adb reverse`."""
+        verb, _, rule = rest.partition(":")
+        port, _, target = rule.removeprefix("norebind:").partition(";")
+        if verb == "list-forward":
+            text = "".join(f"(reverse) {name} {target}\n" for name, (_, target) in self.reverse.items())
+            return b"%04x" % len(text) + text.encode()
+        if verb == "killforward-all":
+            for name in list(self.reverse):
+                self.reverse.pop(name)[0].close()
+        elif verb == "forward" and port in self.reverse:
+            self.reverse[port] = (self.reverse[port][0], target)
+        elif verb == "forward":
+            accept = lambda reader, writer: self.accept(reader, writer, self.reverse[port][1])
+            try:
+                listener = await asyncio.start_server(accept, self.o.address, int(port.removeprefix("tcp:")))
+            except OSError as error:
+                return failure(f"cannot bind listener: {os.strerror(error.errno)}")
+            self.reverse[port] = (listener, target)
+        elif verb == "killforward" and port in self.reverse:
+            self.reverse.pop(port)[0].close()
+        else:
+            return failure(f"listener '{port}' not found")
+        return b"OKAY"
+
+    def accept(self, reader, writer, target):
+        """Opens a stream to the server for a connection to a port of the phone."""
+        stream = Stream(self, self.next, 0)
+        self.next += 1
+        stream.reader, stream.writer = reader, writer
+        # The answer of the server has its number of the stream, and allows the first WRTE.
+        stream.may_send.clear()
+        self.streams[stream.local] = stream
+        self.send(OPEN, stream.local, 0, target.encode() + b"\0")
+        stream.run()
 
     def answer(self, service):
         kind, _, rest = service.partition(":")
@@ -141,6 +182,10 @@ class Phone:
         return b"%04x" % len(message) + message
 
 
+def failure(reason):
+    return b"FAIL%04x" % len(reason) + reason.encode()
+
+
 def varint(number):
     out = bytearray()
     while number > 0x7F:
@@ -168,6 +213,10 @@ class Stream:
             self.follow(self.changes(self.phone.processes))
         elif kind.split(",")[0] == "shell" and rest.startswith("logcat") and " -d" not in rest and self.phone.o.logcat:
             self.follow(self.lines(isPacked="v2" in kind))
+        elif kind == "reverse":
+            self.reader = asyncio.StreamReader()
+            self.reader.feed_data(await self.phone.change_reverse(rest))
+            self.reader.feed_eof()
         elif kind.split(",")[0] in ("shell", "exec"):
             self.reader = asyncio.StreamReader()
             self.reader.feed_data(self.phone.answer(service))
