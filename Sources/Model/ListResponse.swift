@@ -29,6 +29,7 @@ package protocol ListItem: Hashable, Sendable, Codable {
 
 extension Device: ListItem { package static let listName = "devices" }
 extension Tunnel: ListItem { package static let listName = "tunnels" }
+extension ReverseTunnel: ListItem { package static let listName = "reverseTunnels" }
 extension Advertisement: ListItem { package static let listName = "advertisements" }
 extension Approval: ListItem { package static let listName = "approvals" }
 extension Denial: ListItem { package static let listName = "denials" }

@@ -32,13 +32,7 @@ struct ADBClient: Sendable {
     }
 
     private func text(_ request: ADBRequest) async throws -> [UInt8] {
-        try await exchange([request]) { connection in
-            var decoder = ADBTextDecoder()
-            while true {
-                if let text = try decoder.next() { return text }
-                decoder.append(try await connection.receive(atMost: decoder.bytesNeeded, for: request.service))
-            }
-        }
+        try await exchange([request]) { connection in try await connection.readText(of: request) }
     }
 
     /// Returns the output of a command of a phone's shell.
@@ -99,6 +93,13 @@ final class ADBConnection: Sendable {
         do { try await stream.send(request.encoded) } catch let failure as ByteStream.Failure {
             throw ADBError(failure, during: request.service)
         }
+        try await readAnswer(to: request)
+    }
+
+    /// Reads an answer, such as the further one of a phone.
+    ///
+    /// - Throws: `ADBError`, also if the request is refused; `CancellationError`.
+    func readAnswer(to request: ADBRequest) async throws {
         var decoder = ADBAnswerDecoder()
         while true {
             switch try decoder.next() {
@@ -106,6 +107,17 @@ final class ADBConnection: Sendable {
             case .okay: return
             case .failed(let reason): throw ADBError.refused(reason, request: request.service)
             }
+        }
+    }
+
+    /// Reads a text that follows the answer, without its length.
+    ///
+    /// - Throws: `ADBError`; `CancellationError`.
+    func readText(of request: ADBRequest) async throws -> [UInt8] {
+        var decoder = ADBTextDecoder()
+        while true {
+            if let text = try decoder.next() { return text }
+            decoder.append(try await receive(atMost: decoder.bytesNeeded, for: request.service))
         }
     }
 

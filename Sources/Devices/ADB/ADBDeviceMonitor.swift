@@ -295,6 +295,20 @@ extension ADBDeviceMonitor: ADBTransportSource {
         return connection
     }
 
+    /// Makes a request of which the phone itself sends an answer or a text, which `read` reads.
+    ///
+    /// - Throws: `DialError` if the phone cannot be reached; `ADBError`; `CancellationError`.
+    nonisolated func perform<Answer: Sendable>(
+        _ request: ADBRequest,
+        on udid: UDID,
+        _ read: @escaping @Sendable (ADBConnection, ADBRequest) async throws -> Answer
+    ) async throws -> Answer {
+        let connection = try await open(request, of: udid)
+        let answer = try await withTimeout(Self.answerTimeout, clock: clock) { try await read(connection, request) }
+        guard let answer else { throw ADBError.timedOut(request: request.service, limit: Self.answerTimeout) }
+        return answer
+    }
+
     private func absence(of udid: UDID) -> DialError {
         guard let device = table.snapshot.devices.first(where: { $0.udid == udid }), !device.isReady else {
             return .absent(udid)

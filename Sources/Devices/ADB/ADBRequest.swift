@@ -52,6 +52,15 @@ package struct ADBRequest: Hashable, Sendable {
         case .abstract(let name): ADBRequest("\(AbstractSocketName.adbPrefix)\(name)")
         }
     }
+    /// Makes a port of the phone lead to a port on the server's loopback. The phone's own answer follows that of the
+    /// server.
+    package static func openReverse(_ port: UInt16, to localPort: UInt16) -> ADBRequest {
+        ADBRequest("reverse:forward:tcp:\(port);tcp:\(localPort)")
+    }
+    /// Closes such a port of the phone. The phone's own answer follows that of the server.
+    package static func closeReverse(_ port: UInt16) -> ADBRequest { ADBRequest("reverse:killforward:tcp:\(port)") }
+    /// The list of such ports of the phone, in one text (`ADBReversePorts`).
+    package static let listReverse = ADBRequest("reverse:list-forward")
     /// Runs a command of the phone's shell. Its output, also that of errors, follows the answer until the end of the
     /// stream.
     package static func shell(_ command: String) -> ADBRequest { ADBRequest("shell:\(command)") }
