@@ -136,8 +136,9 @@ let package = Package(
         module(
             "API",
             [
-                "AccessControl", "Agents", "Apps", "Client", "Dashboard", "Discovery", "Model", "Registry", "SystemIO",
-                "Team", "Transport", "Tunnels", coreMetrics, httpTypes, hummingbirdCore, logging, lifecycle, metrics,
+                "AccessControl", "Agents", "Apps", "Client", "Dashboard", "Devices", "Discovery", "Model", "Registry",
+                "SystemIO", "Team", "Transport", "Tunnels", coreMetrics, httpTypes, hummingbirdCore, logging, lifecycle,
+                metrics,
                 nioCore,
                 nioExtras, nioHTTP1, nioHTTPTypes, nioPosix, nioTLS,
             ]

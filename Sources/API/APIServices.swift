@@ -1,6 +1,7 @@
 package import AccessControl
 package import Agents
 package import Apps
+package import Devices
 package import Discovery
 package import Model
 package import Registry
@@ -28,6 +29,7 @@ package struct APIServices: Sendable {
     package let tcpPort: UInt16?
     package let devices: any DeviceListing
     let deviceNotes: DeviceNotes
+    let reverseTunnels: ReverseTunnelTable
     /// Nil if Bonjour is turned off in the configuration.
     package let advertisements: (any AdvertisementPublisher)?
     package let staticEndpoints: StaticEndpoints
@@ -66,6 +68,7 @@ package struct APIServices: Sendable {
         tcpPort: UInt16?,
         devices: any DeviceListing,
         deviceNotes: DeviceNotes,
+        reverseTunnels: ReverseTunnelTable,
         advertisements: (any AdvertisementPublisher)?,
         staticEndpoints: StaticEndpoints,
         profiles: ProfileService,
@@ -98,6 +101,7 @@ package struct APIServices: Sendable {
         approvalService = ApprovalService(accessStore: accessStore, registry: registry, disconnector: disconnector)
         self.devices = devices
         self.deviceNotes = deviceNotes
+        self.reverseTunnels = reverseTunnels
         self.advertisements = advertisements
         self.staticEndpoints = staticEndpoints
         self.profiles = profiles

@@ -45,8 +45,8 @@ extension APIClient {
     }
 
     /// Sends a request that has no response body.
-    func perform(_ request: OutgoingRequest) async throws {
-        _ = try await bytes(of: request)
+    func perform(_ request: OutgoingRequest, extraTimeout: Duration = .zero) async throws {
+        _ = try await bytes(of: request, extraTimeout: extraTimeout)
     }
 
     /// Sends a request and returns the raw response body.

@@ -67,6 +67,30 @@ import Testing
         }
     }
 
+    @Test func `reverse tunnels are listed, opened and removed by phone and port`() async throws {
+        let udid = try #require(UDID(androidSerial: "R58M12ABCDE"))
+        let tunnel = ReverseTunnel(udid: udid, phonePort: 8081, localPort: 3000, state: .active)
+        let path = "/v1/reverse-tunnels/android-R58M12ABCDE/8081 HTTP/1.1\r\n"
+        try await ScriptedBroker.with(.pieces([ScriptedBroker.json(try SampleDocuments.json(tunnel))])) {
+            broker,
+            client in
+            let opened = try await client.tunnels.openReverse(8081, of: udid, to: 3000)
+            #expect(opened == tunnel)
+            #expect(broker.requests.first?.hasPrefix("PUT \(path)") == true)
+            #expect(broker.requests.first?.hasSuffix(#"{"localPort":3000}"#) == true)
+        }
+        let list = ScriptedBroker.json(try SampleDocuments.json(ListResponse([tunnel])))
+        try await ScriptedBroker.with(.pieces([list])) { broker, client in
+            let listed = try await client.tunnels.listReverse()
+            #expect(listed == [tunnel])
+            #expect(broker.requests.first?.hasPrefix("GET /v1/reverse-tunnels HTTP/1.1\r\n") == true)
+        }
+        try await ScriptedBroker.with(.pieces(["HTTP/1.1 204 No Content\r\n\r\n"])) { broker, client in
+            try await client.tunnels.removeReverse(8081, of: udid)
+            #expect(broker.requests.first?.hasPrefix("DELETE \(path)") == true)
+        }
+    }
+
     @Test func `a body is sent as JSON with its length`() async throws {
         let answer = ScriptedBroker.json(try SampleDocuments.json(SampleDocuments.tunnel), status: "201 Created")
 

@@ -1,6 +1,6 @@
 /// The documents of the API as JSON Schemas (draft 2020-12), the schema language of OpenAPI 3.1.
 enum OpenAPISchemas {
-    static let text = "{\(access),\(mcp),\(team),\(dashboard),\(ActivitySchemas.text),\(core)}"
+    static let text = "{\(access),\(mcp),\(reverseTunnels),\(team),\(dashboard),\(ActivitySchemas.text),\(core)}"
 
     private static let core = #"""
         "Health":{"type":"object","required":["status","version","degraded"],
@@ -191,11 +191,12 @@ enum OpenAPISchemas {
             "connections":{"type":"integer"},"open":{"type":"integer"},
             "failures":{"type":"object","additionalProperties":{"type":"integer"}},
             "lastConnectMilliseconds":{"type":"number"},"lastConnectedAt":{"$ref":"#/components/schemas/Date"}}},
+        "TunnelState":{"type":"object","required":["name"],"properties":{
+          "name":{"enum":["waiting","active","failed"]},"reason":{"type":"string"}}},
         "Tunnel":{"type":"object","required":["id","spec","owner","state","listenAddresses","statistics","createdAt"],"properties":{
           "id":{"type":"string"},"spec":{"$ref":"#/components/schemas/TunnelSpec"},
           "owner":{"type":"integer","description":"the user whose processes may connect"},
-          "state":{"type":"object","required":["name"],"properties":{
-            "name":{"enum":["waiting","active","failed"]},"reason":{"type":"string"}}},
+          "state":{"$ref":"#/components/schemas/TunnelState"},
           "listenAddresses":{"type":"array","items":{"$ref":"#/components/schemas/ListenAddress"}},
           "statistics":{"$ref":"#/components/schemas/TunnelStatistics"},
           "createdAt":{"$ref":"#/components/schemas/Date"},

@@ -70,6 +70,13 @@ enum RouteTable {
         .get("/v1/tunnels/{id}", .scope(.tunnelOpen), "Show a tunnel", returns: "Tunnel", TunnelRoutes.show),
         .delete("/v1/tunnels/{id}", .scope(.tunnelOpen), "Remove a tunnel", TunnelRoutes.remove),
 
+        .get("/v1/reverse-tunnels", .owner, "List the ports of Android phones that lead to this machine",
+            returns: "ReverseTunnelList", ReverseTunnelRoutes.list),
+        .put("/v1/reverse-tunnels/{udid}/{port}", .owner, "Make a port of an Android phone lead to a port of this machine",
+            takes: "ReverseTunnelSpec", returns: "ReverseTunnel", ReverseTunnelRoutes.open),
+        .delete("/v1/reverse-tunnels/{udid}/{port}", .owner, "Close a port of an Android phone that leads to this machine",
+            ReverseTunnelRoutes.remove),
+
         .get("/v1/streams", .scope(.tunnelOpen), "Turn the connection into a byte stream (101, patchbay-stream/1)",
             query: StreamRoutes.query, returns: "stream", StreamRoutes.open).on(.asked),
 

@@ -54,6 +54,29 @@ package struct TunnelClient: Sendable {
     }
 }
 
+/// The ports of Android phones that lead to the broker's machine.
+extension TunnelClient {
+    package func listReverse() async throws -> [ReverseTunnel] { try await client.items(at: "reverse-tunnels") }
+
+    /// Opens a tunnel, and waits for the answer of an attached phone.
+    package func openReverse(_ port: UInt16, of udid: UDID, to localPort: UInt16) async throws -> ReverseTunnel {
+        let body = try client.body(ReverseTunnelSpec(localPort: localPort))
+        let request = OutgoingRequest(method: .PUT, path: Self.path(port, udid), body: body)
+        return try await client.response(to: request, extraTimeout: Self.confirmationTimeout)
+    }
+
+    /// Removes a tunnel, and waits for the answer of an attached phone.
+    package func removeReverse(_ port: UInt16, of udid: UDID) async throws {
+        let request = OutgoingRequest(method: .DELETE, path: Self.path(port, udid))
+        try await client.perform(request, extraTimeout: Self.confirmationTimeout)
+    }
+
+    /// The time that the broker gives a phone, and some more.
+    private static let confirmationTimeout = Duration.seconds(15)
+
+    private static func path(_ port: UInt16, _ udid: UDID) -> [String] { ["reverse-tunnels", udid.text, "\(port)"] }
+}
+
 /// An event of ephemeral tunnels.
 package enum EphemeralTunnelEvent: Hashable, Sendable {
     /// The tunnels listen. Always the first event; in the order of the request.

@@ -45,6 +45,7 @@ extension APIServices {
             tcpPort: listeners.tcp.port,
             devices: sources.devices,
             deviceNotes: sources.deviceNotes,
+            reverseTunnels: sources.reverseTunnels,
             advertisements: sources.discovery.bonjour,
             staticEndpoints: state.staticEndpoints,
             profiles: sources.profiles,

@@ -19,7 +19,8 @@ struct DiscoverySources: Sendable {
     /// Creates the sources enabled in the configuration.
     ///
     /// - Throws: `ConfigurationError.badAddress`.
-    init(configuration: Configuration, environment: [String: String], logger: Logger) throws {
+    init(_ startup: Startup) throws {
+        let (configuration, environment, logger) = (startup.configuration, startup.environment, startup.logger)
         bonjour =
             configuration.discovery.enabled
             ? BonjourSource(

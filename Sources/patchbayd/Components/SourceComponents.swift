@@ -17,6 +17,7 @@ struct SourceComponents: Sendable {
     /// The phones of this host.
     let attachedDevices: AttachedDevices
     let deviceNotes: DeviceNotes
+    let reverseTunnels: ReverseTunnelTable
     /// The phones of all hosts of the team; nil without one.
     let teamDevices: TeamDevices?
     let brokers = NearbyBrokers()
@@ -42,18 +43,18 @@ struct SourceComponents: Sendable {
         let (configuration, registry, logger) = (startup.configuration, state.registry, startup.logger)
         let attachedDevices = AttachedDevices()
         self.attachedDevices = attachedDevices
-        deviceNotes = try await DaemonError.reading { () async throws(StateError) in
-            try await DeviceNotes(
-                file: StateFile("device-notes", in: state.directory, health: state.health, logger: logger),
-                devices: attachedDevices
+        teamDevices = state.endpoints.hosts.map { TeamDevices(local: attachedDevices, hosts: $0) }
+        let discovery = try DiscoverySources(startup)
+        self.discovery = discovery
+        (deviceNotes, reverseTunnels) = try await DaemonError.reading { () async throws(StateError) in
+            func file<Value>(_ name: String) -> StateFile<Value> {
+                StateFile(name, in: state.directory, health: state.health, logger: logger)
+            }
+            return (
+                try await DeviceNotes(file: file("device-notes"), devices: attachedDevices),
+                try await ReverseTunnelTable(of: discovery.adb, file: file("reverse-tunnels"), logger: logger)
             )
         }
-        teamDevices = state.endpoints.hosts.map { TeamDevices(local: attachedDevices, hosts: $0) }
-        discovery = try DiscoverySources(
-            configuration: configuration,
-            environment: startup.environment,
-            logger: logger
-        )
         let connections = try await TunnelComponents(
             startup,
             state: state,
@@ -141,7 +142,7 @@ struct SourceComponents: Sendable {
         let directory = DeviceDirectory(of: devices, dialer: lockdownDialer, logger: logger)
         let sockets = discovery.adb.map { DevToolsSocketMonitor(of: $0, logger: logger) }
         return [discovery.adb].compactMap { $0 } + [
-            devices, directory,
+            reverseTunnels, devices, directory,
             DeviceListUpdater(
                 sources: [directory.snapshots] + [discovery.adb?.snapshots].compactMap { $0 },
                 registry: registry,

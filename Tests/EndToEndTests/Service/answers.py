@@ -62,6 +62,18 @@ expect(204, "PUT", f"/v1/devices/{udid}/note", {"label": "drawer 3", "note": "cr
 expect(204, "PUT", f"/v1/devices/{udid}/note", {})
 expect(400, "PUT", f"/v1/devices/{udid}/note", {"label": "x" * 61})
 expect(404, "PUT", "/v1/devices/none/note", {"label": "x"})
+reverse = "/v1/reverse-tunnels/android-ANSWERS/8081"
+opened = expect(200, "PUT", reverse, {"localPort": 8082})
+assert (opened["phonePort"], opened["localPort"], opened["state"]["name"]) == (8081, 8082, "waiting"), opened
+assert expect(200, "GET", "/v1/reverse-tunnels")["reverseTunnels"] == [opened]
+expect(204, "DELETE", reverse)
+expect(404, "DELETE", reverse)
+assert "iPhone" in expect(400, "PUT", f"/v1/reverse-tunnels/{udid}/8081", {"localPort": 8082})["detail"]
+expect(404, "PUT", "/v1/reverse-tunnels/android-ANSWERS/0", {"localPort": 8082})
+own = int(code["url"].split(":")[2].split("/")[0])
+assert "the broker's own" in expect(403, "PUT", reverse, {"localPort": own})["detail"]
+for body in (b"{", {}, {"localPort": 0}, {"localPort": 8082, "host": "192.0.2.7"}):
+    expect(400, "PUT", reverse, body)
 
 # MCP endpoints: the broker's own, and that of a small app with MCP 2025-06-18.
 PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
