@@ -112,8 +112,8 @@ struct Patchbay: AsyncParsableCommand {
             CommandGroup(
                 name: "Forward",
                 subcommands: [
-                    ForwardCommand.self, TunnelsCommand.self, IproxyCommand.self, UsbmuxCommand.self,
-                    StdioCommand.self,
+                    ForwardCommand.self, ReverseCommand.self, TunnelsCommand.self, IproxyCommand.self,
+                    UsbmuxCommand.self, StdioCommand.self,
                 ]
             ),
             CommandGroup(
