@@ -1,5 +1,4 @@
 import ArgumentParser
-import CVersion
 import Glibc
 import Model
 
@@ -93,20 +92,20 @@ struct Patchbay: AsyncParsableCommand {
         discussion: """
             The commands talk to the broker, the daemon patchbayd, which discovers apps on the network and on USB.
 
+              patchbay                              show what runs, and the commands that make sense now
               patchbay status                       show the state of the broker
               patchbay list                         list the endpoints
               patchbay forward 9876                 forward a local port to a phone
               patchbay pair                         give an agent or a device access
               patchbay help exit-codes              list the exit codes for scripts
             """,
-        version: Version.text(commit: String(cString: CVersion_commit())),
+        version: VersionCommand.text,
         groupedSubcommands: [
             CommandGroup(
                 name: "Inspect",
                 subcommands: [
                     StatusCommand.self, DashboardCommand.self, ListCommand.self, WatchCommand.self, ShowCommand.self,
-                    DevicesCommand.self,
-                    ProfilesCommand.self,
+                    OpenCommand.self, DevicesCommand.self, ProfilesCommand.self,
                 ]
             ),
             CommandGroup(
@@ -141,7 +140,21 @@ struct Patchbay: AsyncParsableCommand {
                     AuditCommand.self, RemoteCommand.self, TeamCommand.self,
                 ]
             ),
-            CommandGroup(name: "Maintenance", subcommands: [DoctorCommand.self, ConfigCommand.self, LogsCommand.self]),
+            CommandGroup(
+                name: "Maintenance",
+                subcommands: [DoctorCommand.self, ConfigCommand.self, LogsCommand.self, VersionCommand.self]
+            ),
         ]
     )
+
+    /// Shows the overview. Without a broker, the error says how to start one.
+    func run() async throws {
+        let output = Console.standard()
+        let overview: Overview
+        do { overview = try await Overview(GlobalOptions.client(socket: nil, broker: nil)) } catch {
+            try output.line("Patchbay finds the debug servers of apps. `patchbay --help` lists its commands.")
+            throw error
+        }
+        try output.line(overview.text(width: output.width, isColoured: output.isColoured))
+    }
 }

@@ -334,9 +334,9 @@ import Testing
         let shop = SampleEndpoints.endpoint("com.example.shop", on: "x")
 
         for app in ["com.example.shop", "shop", "SHOP"] {
-            #expect(WatchPrinter.Filter(app: app).matches(shop, wasShown: false), "\(app)")
+            #expect(EndpointFilter(app: app).matches(shop), "\(app)")
         }
-        #expect(!WatchPrinter.Filter(app: "example").matches(shop, wasShown: false))
+        #expect(!EndpointFilter(app: "example").matches(shop))
     }
 
     @Test func `the table of tunnels shows the reasons of failed connections`() {

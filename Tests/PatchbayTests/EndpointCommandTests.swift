@@ -1,3 +1,4 @@
+import ArgumentParser
 import Model
 import Samples
 import Testing
@@ -12,6 +13,23 @@ import Testing
         endpoint.sources = [.config]
         endpoint.server = server.map { SanitizedText($0) }
         return endpoint
+    }
+
+    @Test func `list selects endpoints by kind and by phone, with the words of its table`() throws {
+        var shop = SampleEndpoints.endpoint("com.example.shop", on: "Test iPhone", phone: SampleEndpoints.phone)
+        shop.location.deviceName = SanitizedText("Anna’s iPhone")
+        let other = SampleEndpoints.endpoint("com.example.shop", on: "desk")
+        let udid = SampleEndpoints.phone.text
+
+        for device in ["anna's iphone", udid, String(udid.lowercased().prefix(6))] {
+            let command = try #require(try Patchbay.parseAsRoot(["list", "--device", device]) as? ListCommand)
+            #expect(command.filter.matches(shop) && !command.filter.matches(other), "\(device)")
+        }
+        #expect(EndpointFilter(kind: shop.kind.text.uppercased()).matches(shop))
+        #expect(!EndpointFilter(kind: "web").matches(shop) && !EndpointFilter(device: "anna").matches(shop))
+        #expect(EndpointFilter(kind: "web").isActive && !EndpointFilter().isActive)
+        let list = EndpointList(revision: 7, endpoints: [shop, other])
+        #expect(list.filtered(by: EndpointFilter(device: udid)).endpoints == [shop])
     }
 
     @Test func `a static endpoint without an app has none in the list, until its server reports one`() {

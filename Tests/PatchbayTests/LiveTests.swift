@@ -76,12 +76,12 @@ import Testing
     }
 
     @Test func `a filter by state includes the change that leaves the state`() {
-        let filter = WatchPrinter.Filter(state: .online)
+        let filter = EndpointFilter(state: .online)
         let gone = SampleEndpoints.endpoint("com.example.shop", on: "x", state: .offline)
 
         #expect(filter.matches(gone, wasShown: true))
-        #expect(!filter.matches(gone, wasShown: false))
-        #expect(!WatchPrinter.Filter(app: "other").matches(gone, wasShown: true))
+        #expect(!filter.matches(gone))
+        #expect(!EndpointFilter(app: "other").matches(gone, wasShown: true))
     }
 
     @Test func `a change is one line with sign, state and route`() {

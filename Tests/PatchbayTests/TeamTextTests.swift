@@ -140,8 +140,8 @@ import Testing
         let command = try ListCommand.parse(["--host", "LAB2"])
         #expect(command.host?.text == "lab2")
         #expect(throws: (any Error).self) { try ListCommand.parse(["--host", "lab 2"]) }
-        let filter = WatchPrinter.Filter(host: command.host)
-        #expect(filter.matches(try listed(on: host("lab2")), wasShown: false))
-        #expect(!filter.matches(try listed(on: host("lab1")), wasShown: false))
+        let filter = EndpointFilter(host: command.host)
+        #expect(filter.matches(try listed(on: host("lab2"))))
+        #expect(!filter.matches(try listed(on: host("lab1"))))
     }
 }

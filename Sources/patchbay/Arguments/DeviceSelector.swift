@@ -25,7 +25,7 @@ struct DeviceSelector {
             }
             throw .notFound("no phone is attached", try: "plug in a phone and unlock it; see patchbay devices --watch")
         }
-        let named = devices.filter { Self.isNamed(text, $0) }.map(\.udid)
+        let named = devices.filter { $0.name.map { Self.isName(text, of: $0) } ?? false }.map(\.udid)
         let found = Set(named.isEmpty ? devices.map(\.udid).filter { Self.matches(text, $0) } : named).sorted()
         if let only = found.first, found.count == 1 { return only }
         guard found.isEmpty else {
@@ -37,11 +37,11 @@ struct DeviceSelector {
         )
     }
 
-    /// Returns true if the phone has this name. Ignores case, and reads the typewriter apostrophe as the one in
+    /// Returns true if the text is the name of a phone. Ignores case, and reads the typewriter apostrophe as the one in
     /// "Anna’s iPhone", which iOS writes and keyboards lack.
-    private static func isNamed(_ text: String, _ device: Device) -> Bool {
+    static func isName(_ text: String, of name: SanitizedText) -> Bool {
         func normal(_ name: String) -> String { name.lowercased().replacing("’", with: "'") }
-        return device.name.map { normal($0.text) == normal(text) } ?? false
+        return normal(name.text) == normal(text)
     }
 
     /// Returns true if the text is a prefix of the UDID, or of an Android phone's serial, with at least 4 characters.

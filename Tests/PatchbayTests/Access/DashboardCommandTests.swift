@@ -16,7 +16,7 @@ import Testing
 
     private func lines(_ address: BrokerAddress = .unix(path: "/x"), _ environment: [String: String] = [:]) -> [String]
     {
-        DashboardCommand.Machine(address, environment).lines(for: Self.code)
+        Browser(address, environment).lines(for: Self.code)
     }
 
     @Test func `the first line is the address, and the last one says how long the code works`() {
@@ -28,25 +28,25 @@ import Testing
     @Test func `over ssh, the command that forwards the port is printed`() {
         let environment = ["SSH_CONNECTION": "10.0.0.9 50000 10.0.0.7 22", "USER": "anna", "DISPLAY": ":0"]
         #expect(lines(.unix(path: "/x"), environment)[2].hasSuffix("ssh -L 7290:127.0.0.1:7290 anna@10.0.0.7"))
-        #expect(!DashboardCommand.Machine(.unix(path: "/x"), environment).opensBrowser)
+        #expect(!Browser(.unix(path: "/x"), environment).isHere)
     }
 
     @Test func `a broker behind ssh has the same command with its own destination`() throws {
         let address = BrokerAddress.ssh(try SSHDestination("ssh://anna@lab:2222"))
         #expect(lines(address)[2].hasSuffix("ssh -L 7290:127.0.0.1:7290 -p 2222 anna@lab"))
-        #expect(!DashboardCommand.Machine(address, ["DISPLAY": ":0", "PATH": "/usr/bin"]).opensBrowser)
+        #expect(!Browser(address, ["DISPLAY": ":0", "PATH": "/usr/bin"]).isHere)
     }
 
     @Test func `with sudo, the code is for root, and no browser is opened`() {
         let environment = ["SUDO_UID": "1000", "DISPLAY": ":0", "PATH": "/usr/bin"]
         #expect(lines(.unix(path: "/x"), environment).contains { $0.contains("sudo") })
-        #expect(!DashboardCommand.Machine(.unix(path: "/x"), environment).opensBrowser)
+        #expect(!Browser(.unix(path: "/x"), environment).isHere)
     }
 
     @Test func `a browser is opened only where a desktop and the program are`() {
-        #expect(!DashboardCommand.Machine(.unix(path: "/x"), ["PATH": "/usr/bin"]).opensBrowser)
-        #expect(!DashboardCommand.Machine(.unix(path: "/x"), ["DISPLAY": ":0", "PATH": "/nonexistent"]).opensBrowser)
-        #expect(!DashboardCommand.Machine(.unix(path: "/x"), ["DISPLAY": "", "PATH": "/usr/bin"]).opensBrowser)
+        #expect(!Browser(.unix(path: "/x"), ["PATH": "/usr/bin"]).isHere)
+        #expect(!Browser(.unix(path: "/x"), ["DISPLAY": ":0", "PATH": "/nonexistent"]).isHere)
+        #expect(!Browser(.unix(path: "/x"), ["DISPLAY": "", "PATH": "/usr/bin"]).isHere)
     }
 
     @Test func `the commands are parsed`() throws {

@@ -44,7 +44,7 @@ struct DeviceListCommand: AsyncParsableCommand {
         let output = options.output
         if watch {
             let feed = WatchPrinter(
-                filter: WatchPrinter.Filter(showsEndpoints: false),
+                endpoints: nil,
                 isJSON: format.json,
                 output: output,
                 errors: .errors()

@@ -19,6 +19,7 @@ struct ListCommand: AsyncParsableCommand {
 
               patchbay list
               patchbay list --state online --app com.example.shop
+              patchbay list --kind web --device "Anna's iPhone"
               patchbay list --host lab2
               patchbay list --watch --json | jq -c .endpoint.state
             """,
@@ -29,8 +30,14 @@ struct ListCommand: AsyncParsableCommand {
     var watch = false
     @Option(help: ArgumentHelp("List only this state: online, suspect, offline or blocked.", valueName: "state"))
     var state: Endpoint.State?
+    @Option(help: ArgumentHelp("List only this kind, such as appreveal, dart-vm or web.", valueName: "kind"))
+    var kind: String?
     @Option(help: ArgumentHelp("List only this app: bundle identifier, its last part, or name.", valueName: "app"))
     var app: String?
+    @Option(
+        help: ArgumentHelp("List only the apps of this phone: name or UDID, or its beginning.", valueName: "device")
+    )
+    var device: String?
     @Option(help: ArgumentHelp("List only the endpoints of this host of the team.", valueName: "host"))
     var host: HostName?
     @OptionGroup var format: ListOptions
@@ -40,14 +47,21 @@ struct ListCommand: AsyncParsableCommand {
         if watch, format.quiet { throw ValidationError("--watch and --quiet exclude each other.") }
     }
 
+    var filter: EndpointFilter { EndpointFilter(state: state, kind: kind, app: app, device: device, host: host) }
+
     func run() async throws {
         let output = options.output
         if watch {
-            let filter = WatchPrinter.Filter(showsDevices: false, state: state, app: app, host: host)
-            let feed = WatchPrinter(filter: filter, isJSON: format.json, output: output, errors: .errors())
+            let feed = WatchPrinter(
+                endpoints: filter,
+                showsDevices: false,
+                isJSON: format.json,
+                output: output,
+                errors: .errors()
+            )
             return try await feed.run(options.client)
         }
-        let list = try await options.client.endpoints(state: state, app: app, host: host)
+        let list = try await options.client.endpoints(state: state, app: app, host: host).filtered(by: filter)
         let notes = [
             VMServiceText.hint(for: list.endpoints), EndpointTableView.note(on: list.endpoints),
             TeamText.staleNote(on: list.endpoints.compactMap(\.host)),
@@ -68,9 +82,7 @@ struct ListCommand: AsyncParsableCommand {
             return "No matching endpoints. `patchbay team` shows whether \(host) is online, and `patchbay list` shows "
                 + "all endpoints."
         }
-        if state != nil || app != nil {
-            return "No matching endpoints. `patchbay list` shows all endpoints."
-        }
+        if filter.isActive { return "No matching endpoints. `patchbay list` shows all endpoints." }
         return "No endpoints. Start a debug build on this network or plug in a phone. `patchbay doctor` checks both."
     }
 }

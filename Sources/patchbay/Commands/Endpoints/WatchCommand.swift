@@ -21,7 +21,6 @@ struct WatchCommand: AsyncParsableCommand {
 
     func run() async throws {
         let feed = WatchPrinter(
-            filter: WatchPrinter.Filter(),
             isJSON: format.json,
             output: options.output,
             errors: .errors()
@@ -32,22 +31,9 @@ struct WatchCommand: AsyncParsableCommand {
 
 /// Prints the broker's event stream: one text line per change, or one JSON document per event.
 struct WatchPrinter {
-    /// Selects the events to print.
-    struct Filter {
-        var showsEndpoints = true
-        var showsDevices = true
-        var state: Endpoint.State?
-        var app: String?
-        var host: HostName?
-
-        /// Returns true for a matching endpoint, and for an endpoint that matched before its last change.
-        func matches(_ endpoint: Endpoint, wasShown: Bool) -> Bool {
-            showsEndpoints && (app.map(endpoint.isApp) ?? true) && (host == nil || endpoint.host?.name == host)
-                && (state == nil || endpoint.state == state || wasShown)
-        }
-    }
-
-    let filter: Filter
+    /// The endpoints to print; nil for none.
+    var endpoints: EndpointFilter? = EndpointFilter()
+    var showsDevices = true
     let isJSON: Bool
     let output: Console
     let errors: Console
@@ -95,8 +81,8 @@ struct WatchPrinter {
     }
 
     private func show(_ list: EndpointList, _ shown: inout [EndpointID: Endpoint]) throws {
-        guard filter.showsEndpoints else { return }
-        let endpoints = list.endpoints.filter { filter.matches($0, wasShown: false) }
+        guard let filter = endpoints else { return }
+        let endpoints = list.endpoints.filter { filter.matches($0) }
         shown = Dictionary(endpoints.map { ($0.id, $0) }) { $1 }
         if isJSON {
             try output.jsonLine(WatchEvent(event: "snapshot", revision: list.revision, endpoints: endpoints))
@@ -110,8 +96,8 @@ struct WatchPrinter {
     private func show(_ change: EndpointChange, _ shown: inout [EndpointID: Endpoint]) throws {
         let endpoint = change.endpoint
         let before = shown[endpoint.id]
-        guard filter.matches(endpoint, wasShown: before != nil) else { return }
-        let remains = change.kind != .removed && filter.matches(endpoint, wasShown: false)
+        guard let filter = endpoints, filter.matches(endpoint, wasShown: before != nil) else { return }
+        let remains = change.kind != .removed && filter.matches(endpoint)
         shown[endpoint.id] = remains ? endpoint : nil
         if isJSON {
             let record = WatchEvent(
@@ -127,7 +113,7 @@ struct WatchPrinter {
     }
 
     private func show(_ devices: [Device], _ phones: inout [UDID: Device.State]?) throws {
-        guard filter.showsDevices else { return }
+        guard showsDevices else { return }
         if isJSON {
             try output.jsonLine(WatchEvent(event: "devices", devices: devices))
             return
@@ -135,7 +121,7 @@ struct WatchPrinter {
         // A phone with two transports is ready if one of them is.
         let now = Dictionary(devices.map { ($0.udid, $0.state) }) { $0 == .ready ? $0 : $1 }
         for line in Self.lines(from: phones ?? [:], to: now) { try output.line("\(Formatting.clock(Date()))  \(line)") }
-        if phones == nil, now.isEmpty, !filter.showsEndpoints {
+        if phones == nil, now.isEmpty, endpoints == nil {
             try output.line("no phones; waiting for changes (stop with Ctrl-C)")
         }
         phones = now
