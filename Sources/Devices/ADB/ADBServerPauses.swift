@@ -19,12 +19,12 @@ struct ADBServerPauses {
     }
 }
 
-/// Limits the lists that are read from a server which sends one after the other.
+/// Limits the lists that are read from a server or a phone which sends one after the other.
 struct ADBListBudget {
-    /// The lists of a second that are read at once. Plugging cables causes fewer.
+    /// The lists of a second that are read at once. Plugging cables and starting apps cause fewer.
     private static let limit = 50
     private static let period = Duration.seconds(1)
-    private static let pause = Duration.milliseconds(100)
+    private static let pause = Duration.milliseconds(500)
 
     private var begin = ContinuousClock.now
     private var count = 0

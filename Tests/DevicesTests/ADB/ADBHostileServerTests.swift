@@ -111,6 +111,45 @@ import Testing
         }
     }
 
+    @Test func `endless records of track-app and packets of 2 GB cost bounded reads`() async throws {
+        let records = Mutex(0)
+        let server = try FakeADBServer(in: scratch) { connection in
+            connection.send("OKAY")
+            guard connection.first == "track-app" else {
+                // The header of a packet of the shell: the output, and a length of 2 GB.
+                connection.send("\u{01}\u{7F}\u{7F}\u{7F}\u{7F}")
+                while connection.send(String(repeating: "x", count: 4_096)) {}
+                return
+            }
+            // Another process in each record: field 1 has an entry, whose field 1 is the number of the process.
+            var number: UInt8 = 2
+            repeat {
+                number = number % 120 + 1
+                records.withLock { $0 += 1 }
+            } while connection.sendText("\u{0A}\u{02}\u{08}\(Character(Unicode.Scalar(number + 1)))")
+        }
+        let follower = PhoneAppFollower(
+            open: { request in
+                let connection = try await ADBConnection(to: server.address)
+                try await connection.request(request)
+                return connection
+            },
+            logger: .quiet,
+            report: { _ in }
+        )
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { await follower.run() }
+            defer { group.cancelAll() }
+            // The sockets hold thousands of records more than were read.
+            try await eventually("records are sent") { records.withLock { $0 } > 60 }
+            try await Task.sleep(for: .seconds(2))
+            let before = records.withLock { $0 }
+            try await Task.sleep(for: .seconds(2))
+            #expect(records.withLock { $0 } - before < 100)
+            #expect(server.openConnections <= 4)
+        }
+    }
+
     @Test func `two servers of different versions that replace each other are named`() async throws {
         let runs = Mutex(0)
         let server = try FakeADBServer(version: { runs.withLock { $0 } % 2 == 0 ? "0027" : "0029" }, in: scratch) {

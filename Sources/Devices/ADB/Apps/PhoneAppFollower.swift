@@ -15,7 +15,8 @@ final class PhoneAppFollower: Sendable {
     private static let shortestPause = Duration.seconds(1)
     private static let longestPause = Duration.seconds(60)
     private static let chunk = 64 << 10
-    private static let outputLimit = 1 << 20
+    /// The maximum size of the output of a command in bytes: that of about 1,700 sockets.
+    private static let outputLimit = 256 << 10
 
     private let open: Opener
     private let report: @Sendable ([PhonePort]) -> Void
@@ -86,7 +87,7 @@ final class PhoneAppFollower: Sendable {
     /// Reads the lists of processes. Phones before Android 12 refuse the service.
     private func readProcesses(_ hadData: () -> Void) async throws {
         let connection = try await open(.trackApps)
-        var decoder = ADBTextDecoder()
+        var (decoder, budget) = (ADBTextDecoder(), ADBListBudget())
         while true {
             decoder.append(try await connection.receive(atMost: decoder.bytesNeeded, for: "the list of processes"))
             guard let message = try decoder.next() else { continue }
@@ -95,6 +96,8 @@ final class PhoneAppFollower: Sendable {
             }
             hadData()
             if table.withLock({ $0.set(processes: processes) }) { news.continuation.yield() }
+            // A phone that never stops would keep a thread of all tasks busy: there is always something to receive.
+            if let pause = budget.pause(at: .now) { try await clock.sleep(for: pause) }
         }
     }
 
@@ -134,7 +137,7 @@ final class PhoneAppFollower: Sendable {
         return sockets.users[port.port] == port.user && sockets.processes[announcement.processID] == port.user
     }
 
-    /// - Throws: `ADBError`, also for more than 1 MiB; `DialError`; `CancellationError`.
+    /// - Throws: `ADBError`, also for more than 256 KiB; `DialError`; `CancellationError`.
     private func output(of command: String) async throws -> [UInt8] {
         let output = try await withTimeout(timeout, clock: clock) { [open] in
             let connection = try await open(.shell(command))
@@ -144,7 +147,7 @@ final class PhoneAppFollower: Sendable {
                     return output
                 }
             }
-            throw ADBError.malformedAnswer("more than 1 MiB of the command \(command)")
+            throw ADBError.malformedAnswer("more than 256 KiB of the command \(command)")
         }
         guard let output else { throw ADBError.timedOut(request: command, limit: timeout) }
         return output
