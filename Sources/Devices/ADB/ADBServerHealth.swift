@@ -41,7 +41,17 @@ struct ADBServerHealth: Sendable {
     /// Returns the status of the source. `isRequired` is true if the configuration names the server at the address.
     /// Otherwise its absence is no problem.
     func status(of address: ServerAddress, isRequired: Bool) -> SourceStatus {
-        guard let phones else { return absence(of: address, isRequired: isRequired) }
+        var status = phones.map { presence(of: address, $0) } ?? absence(of: address, isRequired: isRequired)
+        // Each of them also ends the other one, so there may be none at the moment.
+        if let (one, two) = rivals {
+            status.detail += "; servers of the versions \(one) and \(two) replace each other"
+            status.hint =
+                "two programs have different adb; let both use one, or set ANDROID_ADB_SERVER_PORT of one of them"
+        }
+        return status
+    }
+
+    private func presence(of address: ServerAddress, _ phones: [Device]) -> SourceStatus {
         let count =
             switch phones.count {
             case 0: "no phone is attached"
@@ -53,11 +63,7 @@ struct ADBServerHealth: Sendable {
             state: .ok,
             detail: "the adb server at \(address) (version \(version ?? 0)): \(count)"
         )
-        if let (one, two) = rivals {
-            status.detail += "; servers of the versions \(one) and \(two) replace each other"
-            status.hint =
-                "two programs have different adb; let both use one, or set ANDROID_ADB_SERVER_PORT of one of them"
-        } else if let serial = sharedSerials.first?.serial {
+        if let serial = sharedSerials.first?.serial {
             status.detail += "; two of them have the serial \(serial), so only the first one is used"
             status.hint = "unplug one of the two phones"
         }

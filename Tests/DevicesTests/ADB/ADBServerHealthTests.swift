@@ -39,6 +39,12 @@ import Testing
         let status = health.status(of: address, isRequired: false)
         #expect(status.detail.contains("versions 41 and 39") && status.hint != nil)
 
+        // Each also ends the other one, so there is none for a moment.
+        let isLost = health.end(.absent(address))
+        health.phones = nil
+        let absence = health.status(of: address, isRequired: true)
+        #expect(isLost && absence.detail.contains("versions 41 and 39") && absence.hint == status.hint)
+
         health.begin(version: 39, at: now + .seconds(600))
         #expect(health.status(of: address, isRequired: false).hint == nil)
     }
