@@ -4,6 +4,7 @@ import Logging
 import Model
 import Registry
 import ServiceLifecycle
+import SystemIO
 import Tunnels
 
 /// Tells the parts that use phones which ones are attached.
@@ -16,12 +17,15 @@ struct DeviceListUpdater: Service {
     let devToolsSockets: DevToolsSocketMonitor?
     let tunnels: TunnelTable
     let logger: Logger
+    /// Limits the lines about phones that come and go again and again.
+    private let lines = LineLimiter<UDID>(window: .seconds(60))
 
     func run() async throws {
         let (changes, continuation) = AsyncStream.makeStream(of: (source: Int, DeviceDirectory.Snapshot).self)
         await cancelWhenGracefulShutdown {
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { await update(changes) }
+                group.addTask { await lines.reportOmitted(clock: ContinuousClock()) { _ in } }
                 for (number, snapshots) in sources.enumerated() {
                     group.addTask { for await snapshot in snapshots { continuation.yield((number, snapshot)) } }
                 }
@@ -54,6 +58,7 @@ struct DeviceListUpdater: Service {
     }
 
     private func log(_ message: Logger.Message, _ device: Device) {
+        guard lines.admit(device.udid, at: .now) else { return }
         logger.info(message, metadata: ["udid": "\(device.udid)", "state": "\(device.state.rawValue)"])
     }
 }
