@@ -24,23 +24,32 @@ struct StatusCommand: AsyncParsableCommand {
         if format.json { return try output.document(status) }
         // Only owners may list requests.
         let requests = (try? await options.client.requests()) ?? []
+        let devices = (try? await options.client.devices()) ?? []
         let text = Self.text(
             status,
             requests: requests,
+            unusable: devices.filter { !$0.isReady },
             socket: try options.client.address.description,
             isColoured: output.isColoured
         )
         try output.line(text)
     }
 
+    /// The maximum number of phones whose problems are listed.
+    private static let phoneLimit = 5
+
+    /// `unusable` has the phones whose apps cannot be reached, which the status does not count.
     static func text(
         _ status: BrokerStatus,
         requests: [AccessRequest] = [],
+        unusable: [Device] = [],
         socket: String,
         now: Date = Date(),
         isColoured: Bool
     ) -> String {
-        var lines = status.problems.flatMap { problem in
+        let phoneProblems = unusable.compactMap(\.problem).filter { $0.severity != .information }
+        let problems = status.problems + phoneProblems.prefix(phoneLimit)
+        var lines = problems.flatMap { problem in
             let style = problem.severity == .problem ? ANSIStyle.red : .yellow
             return ["\(style.paint("problem:", isOn: isColoured)) \(problem.subject): \(Console.plain(problem.text))"]
                 + ((problem.hint ?? problem.command).map { ["try: \(Console.plain($0))"] } ?? [])
@@ -53,7 +62,7 @@ struct StatusCommand: AsyncParsableCommand {
         lines += [
             "broker     patchbayd \(status.version)\(process), up \(age), at \(Console.plain(socket))",
             "endpoints  \(states.isEmpty ? "none yet" : states.joined(separator: ", ")) (revision \(status.revision))",
-            "phones     \(status.devices == 0 ? "none attached" : "\(status.devices) attached")",
+            "phones     \(phones(status.devices, unusable: unusable.count))",
             "tunnels    \(status.tunnels == 0 ? "none" : "\(status.tunnels)")",
         ]
         if let streams = status.streams { lines.append("streams    \(streams)") }
@@ -67,6 +76,11 @@ struct StatusCommand: AsyncParsableCommand {
             return "\(name)  \(source.state.style.paint(source.state.rawValue, isOn: isColoured)): \(source.detail)"
         }
         return lines.joined(separator: "\n")
+    }
+
+    private static func phones(_ ready: Int, unusable: Int) -> String {
+        guard unusable > 0 else { return ready == 0 ? "none attached" : "\(ready) attached" }
+        return "\(ready) ready, \(unusable) not: see `patchbay devices`"
     }
 }
 
