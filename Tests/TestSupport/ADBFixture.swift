@@ -11,6 +11,7 @@ package actor ADBFixture {
     private let environment: [String: String]
     private let descriptorLimit: Int?
     private var server: Program?
+    /// The attached phones by their keys.
     private var phones: [String: (phone: AndroidPhone, port: UInt16, program: Program)] = [:]
     /// The port of each phone, which stays the same when it is attached again.
     private var ports: [String: UInt16] = [:]
@@ -45,15 +46,15 @@ package actor ADBFixture {
         return phones[serial]?.phone.attachment == .tcp ? "127.0.0.1:\(port)" : "emulator-\(port - 1)"
     }
 
-    /// Attaches a phone, and returns when the server lists it as ready.
+    /// Attaches a phone, and returns when the server lists it as ready. Does not wait for a hostile phone.
     ///
     /// - Parameters:
     ///   - phone: The phone.
     ///   - other: The serial of an earlier phone whose port it takes, and with TCP its transport.
     /// - Throws: `TestSupportError` if the server does not list it.
     package func attach(_ phone: AndroidPhone, inPlaceOf other: String? = nil) async throws {
-        guard phones[phone.serial] == nil else { throw TestSupportError("phone \(phone.serial) is attached already") }
-        let port = try other.flatMap { ports[$0] } ?? ports[phone.serial] ?? FreePorts.take()[0]
+        guard phones[phone.key] == nil else { throw TestSupportError("phone \(phone.key) is attached already") }
+        let port = try other.flatMap { ports[$0] } ?? ports[phone.key] ?? FreePorts.take()[0]
         try await start(phone, at: port)
         if server != nil { try await announce(phone, at: port) }
     }
@@ -69,7 +70,7 @@ package actor ADBFixture {
         _ = try await program.exitStatus()
         try await start(phone, at: port)
         // The server connects again by itself: after 250 ms, and then every 10 s.
-        try await waitForState(of: listedSerial(of: phone.serial)) { $0 == "device" }
+        try await waitForState(of: listedSerial(of: phone.key)) { $0 == "device" }
     }
 
     /// Detaches a phone, and returns when the server lists it no more, or as offline.
@@ -140,14 +141,16 @@ package actor ADBFixture {
         let script = "\(TestSupportFolder.sources)/adb/phone.py"
         let program = try await Program("python3", ["-u", script] + phone.arguments(port: port), in: scratch)
         try await program.waitForLine("listening")
-        (ports[phone.serial], phones[phone.serial]) = (port, (phone, port, program))
+        (ports[phone.key], phones[phone.key]) = (port, (phone, port, program))
     }
 
     private func announce(_ phone: AndroidPhone, at port: UInt16) async throws {
         let state = phone.isAuthorized ? "device" : "unauthorized"
-        let listed = listedSerial(of: phone.serial)
+        let listed = listedSerial(of: phone.key)
         switch phone.attachment {
-        case .emulator: try await request("host:emulator:\(port)")
+        case .emulator:
+            try await request("host:emulator:\(port)")
+            guard phone.hostility == nil else { return }
         case .tcp:
             // The server tries again only every 10 s by itself.
             _ = try? await request("host:disconnect:127.0.0.1:\(port)")

@@ -8,8 +8,17 @@ package struct AndroidPhone: Sendable {
         case tcp
     }
 
+    /// What a hostile phone sends to the adb server; `adb/phone.py` explains each.
+    package enum Hostility: String, Sendable, CaseIterable {
+        case garbage
+        case length
+        case endless
+    }
+
     /// `ro.serialno`, which names the phone.
     package let serial: String
+    /// Tells apart two phones with one serial in a test.
+    package var copy = ""
     package var attachment = Attachment.emulator
     package var model = "Pixel_8"
     /// The name that a person gave the phone.
@@ -30,12 +39,16 @@ package struct AndroidPhone: Sendable {
     package var apps: String?
     /// The user of the app that owns every listening socket.
     package var user = 10_234
+    package var hostility: Hostility?
     /// False for a phone on which nobody has allowed this machine.
     package var isAuthorized = true
 
     package init(_ serial: String, attachment: Attachment = .emulator, address: String = "127.0.0.1") {
         (self.serial, self.attachment, self.address) = (serial, attachment, address)
     }
+
+    /// The name of the phone in `ADBFixture`.
+    package var key: String { serial + copy }
 
     /// The arguments of `adb/phone.py`.
     func arguments(port: UInt16) -> [String] {
@@ -44,6 +57,7 @@ package struct AndroidPhone: Sendable {
         if let log { words += ["--logcat", log] }
         if let apps { words += ["--apps", apps] }
         if !abstractSockets.isEmpty { words += ["--forward"] + abstractSockets.map { "\($0.key)=\($0.value)" } }
+        if let hostility { words += ["--hostile", hostility.rawValue] }
         return isAuthorized ? words : words + ["--refuse-auth"]
     }
 }

@@ -82,13 +82,29 @@ import Testing
         }
     }
 
-    @Test func `two emulators with one serial are two phones, and two phones with one serial are one`() async throws {
-        var (one, two) = (AndroidPhone("EMULATOR35"), AndroidPhone("EMULATOR35X"))
-        (one.virtualDevice, two.virtualDevice) = ("Pixel_8", "Pixel_9")
+    @Test func `two emulators with one serial are two phones`() async throws {
+        var (one, two) = (AndroidPhone("EMULATOR35"), AndroidPhone("EMULATOR35"))
+        (one.virtualDevice, two.virtualDevice, two.copy) = ("Pixel_8", "Pixel_9", "-2")
         let rig = try await ADBFixture([one, two], in: scratch)
         try await withMonitor(at: .unix(path: rig.socketPath)) { monitor in
             let devices = try await snapshot(of: monitor, "both are listed") { $0.count == 2 }
-            #expect(devices.map(\.udid.serial) == ["EMULATOR35-Pixel_8", "EMULATOR35X-Pixel_9"])
+            #expect(devices.map(\.udid.serial) == ["EMULATOR35-Pixel_8", "EMULATOR35-Pixel_9"])
+        }
+    }
+
+    @Test func `of two phones with one serial only the first is used, until it leaves`() async throws {
+        var (one, two) = (AndroidPhone("SAME", attachment: .tcp), AndroidPhone("SAME", attachment: .tcp))
+        (one.name, two.name, two.copy) = ("First", "Second", "-2")
+        one.bootID = "11111111-1111-4111-8111-111111111111"
+        two.bootID = "22222222-2222-4222-8222-222222222222"
+        let rig = try await ADBFixture([one, two], in: scratch)
+        try await withMonitor(at: .unix(path: rig.socketPath)) { monitor in
+            let devices = try await snapshot(of: monitor, "the first is listed") { $0.first?.name?.text == "First" }
+            #expect(devices.map(\.udid.serial) == ["SAME"])
+            try await eventually("the second is named") { await monitor.status().detail.contains("serial SAME") }
+            try await rig.detach(one.key)
+            _ = try await snapshot(of: monitor, "the second is used") { $0.contains { $0.name?.text == "Second" } }
+            #expect(await monitor.status().isDegraded == false)
         }
     }
 

@@ -158,18 +158,11 @@ import Testing
             $0.name == "adb"
         }
         #expect(source?.state == .off && source?.isDegraded == false)
-        let before = try ticks(of: broker)
+        let before = Footprint.now(of: broker.daemon.processID).ticks
         try await Task.sleep(for: Self.isSoak ? .seconds(60) : .seconds(2))
-        let used = try ticks(of: broker) - before
+        let used = Footprint.now(of: broker.daemon.processID).ticks - before
         print("android absent: \(used) ticks of 10 ms")
         #expect(used <= (Self.isSoak ? 30 : 5))
         #expect(!FileManager.default.fileExists(atPath: scratch.file("no-adb")))
-    }
-
-    /// The CPU time of the broker in ticks of 10 ms: fields 14 and 15 of proc_pid_stat(5).
-    private func ticks(of broker: RunningBroker) throws -> Int {
-        let data = try Data(contentsOf: URL(filePath: "/proc/\(broker.daemon.processID)/stat"))
-        let fields = String(decoding: data, as: UTF8.self).split(separator: ")").last?.split(separator: " ") ?? []
-        return [11, 12].reduce(0) { $0 + (Int(fields[$1]) ?? 0) }
     }
 }

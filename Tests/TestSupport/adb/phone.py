@@ -3,6 +3,7 @@
 
     phone.py PORT [--address 127.0.0.1] [--serial test] [--model Pixel_8] [--name "Pixel 8"] [--release 15] [--logcat FILE]
              [--avd NAME] [--boot-id UUID] [--apps FILE] [--forward NAME=PORT ...] [--uid 10234] [--refuse-auth]
+             [--hostile MODE]
 
 The real adb server connects with `adb connect 127.0.0.1:PORT`, or with `host:emulator:PORT`. Services of the phone:
   tcp:N                 connects to ADDRESS:N, which plays the phone's loopback
@@ -16,6 +17,8 @@ The real adb server connects with `adb connect 127.0.0.1:PORT`, or with `host:em
   track-app             the processes of `--apps`, again at each change of the file; refused without the option
 Each line of the file of `--apps` is an app that runs: PID UID PACKAGE PORT… The ports are those on which it listens, and
 NAME=PORT is an abstract socket.
+The modes of --hostile: `garbage` answers the greeting with random bytes, `length` answers the first OPEN with a packet of
+4 GB, and `endless` sends without end on each stream: records of track-app, packets of 4 GB of the shell, or plain output.
 One WRTE of a stream is in flight until its OKAY, as the protocol demands. SIGTERM ends the phone, which is an unplug.
 """
 import argparse, asyncio, os, struct, sys
@@ -49,12 +52,16 @@ class Phone:
 
     async def handle(self, command, a, b, data):
         if command == CNXN:
+            if self.o.hostile == "garbage":
+                return self.writer.write(os.urandom(1 << 20))
             if self.o.refuse_auth:
                 return self.send(AUTH, 1, 0, os.urandom(20))
             banner = f"device::ro.product.name={self.o.model};ro.product.model={self.o.model};ro.product.device=test;features=shell_v2,cmd"
             self.send(CNXN, VERSION, MAX, banner.encode())
         elif command == AUTH:
             self.send(AUTH, 1, 0, os.urandom(20))
+        elif command == OPEN and self.o.hostile == "length":
+            self.writer.write(struct.pack("<6I", WRTE, 1, a, 0xFFFFFFFF, 0, WRTE ^ 0xFFFFFFFF) + bytes(1 << 20))
         elif command == OPEN:
             await self.open(a, data.rstrip(b"\0").decode())
         elif command == OKAY and b in self.streams:
@@ -202,7 +209,9 @@ class Stream:
 
     async def start(self, service):
         kind, _, rest = service.partition(":")
-        if kind == "tcp":
+        if self.phone.o.hostile == "endless" and kind not in ("tcp", "localabstract"):
+            self.follow(self.endless(service))
+        elif kind == "tcp":
             self.reader, self.writer = await asyncio.open_connection(self.phone.o.address, int(rest))
         elif kind == "localabstract":
             ports = self.phone.abstract()
@@ -244,6 +253,16 @@ class Stream:
                 yield new
             last = new
             await asyncio.sleep(0.02)
+
+    async def endless(self, service):
+        count = 0
+        if service.startswith("shell,v2"):
+            yield struct.pack("<BI", 1, 0xFFFFFFFF)
+        while True:
+            # Another process in each record: field 1 has an entry, whose field 1 is the number of the process.
+            count = (count + 1) % 128
+            record = b"0005" + bytes([10, 3, 8, 0x80 | count, 0x20])
+            yield record * 1000 if service == "track-app" else b"x" * 65536
 
     async def lines(self, isPacked):
         with open(self.phone.o.logcat, "rb") as log:
@@ -307,6 +326,7 @@ async def main():
     p.add_argument("--forward", nargs="*", default=[])
     p.add_argument("--uid", type=int, default=10234, help="the user of the app that owns every listening socket")
     p.add_argument("--refuse-auth", action="store_true")
+    p.add_argument("--hostile", choices=["garbage", "length", "endless"])
     o = p.parse_args()
     server = await asyncio.start_server(lambda r, w: Phone(o).serve(r, w), "127.0.0.1", o.port)
     print("listening", flush=True)
