@@ -98,6 +98,9 @@ bench-agents: build ## compare MCP calls with direct ones, FastMCP's proxy and C
 bench-remote: build ## compare a stream through a remote broker with socat over OpenSSL: ARGS="--rounds 5 --megabytes 512"
 	python3 Tests/BenchAgents/remote.py --built $(BUILT) $(ARGS)
 
+bench-android: build ## compare tunnels to an Android phone with adb forward and adb's smart socket: ARGS="--rounds 5 --idle 5000"
+	python3 Tests/BenchAgents/android.py --built $(BUILT) $(ARGS)
+
 bench-states: build ## measure the state debugger with messages of 2 MB: ARGS="--count 500 --size 2000000"
 	python3 Tests/BenchAgents/states.py --built $(BUILT) $(ARGS)
 
@@ -160,5 +163,5 @@ dist: build ## build a tarball with the stripped programs in .build/packages
 clean: ## remove everything that was built
 	rm -rf .build .build-fuzz .build-tsan
 
-.PHONY: help setup build man example test soak tsan fuzz e2e-systemd demo bench bench-agents bench-remote bench-states bench-team bench-dashboard bench-launches demo-recording dashboard-pictures run format lint install uninstall deb dist \
+.PHONY: help setup build man example test soak tsan fuzz e2e-systemd demo bench bench-agents bench-remote bench-android bench-states bench-team bench-dashboard bench-launches demo-recording dashboard-pictures run format lint install uninstall deb dist \
 	clean
