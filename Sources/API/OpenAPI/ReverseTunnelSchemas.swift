@@ -1,6 +1,6 @@
 /// The schemas of the ports of Android phones that lead to this machine.
-extension OpenAPISchemas {
-    static let reverseTunnels = #"""
+enum ReverseTunnelSchemas {
+    static let text = #"""
         "ReverseTunnelSpec":{"type":"object","required":["localPort"],"additionalProperties":false,"properties":{
           "localPort":{"$ref":"#/components/schemas/Port"}}},
         "ReverseTunnel":{"type":"object","required":["udid","phonePort","localPort","state"],"properties":{

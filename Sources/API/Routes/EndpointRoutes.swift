@@ -139,26 +139,24 @@ enum DeviceRoutes {
 
     /// Sets or removes an owner's note of a phone. The host of the phone keeps it.
     @Sendable static func setNote(_ request: APIRequest) async throws -> APIResponse {
-        let udid = try request.udid()
+        let udid = try udid(of: request)
         let note = try await request.body(DeviceNote.self)
-        try await request.requireAttachedHere(udid, "keeps its note")
+        try await requireAttachedHere(udid, "keeps its note", request)
         try await request.services.deviceNotes.set(note, of: udid)
         return .noContent
     }
-}
 
-extension APIRequest {
-    /// The phone of the path.
-    func udid() throws -> UDID {
-        let text = try parameter("udid")
+    /// Returns the phone of the path.
+    static func udid(of request: APIRequest) throws -> UDID {
+        let text = try request.parameter("udid")
         if let udid = UDID(text) { return udid }
         throw Problem(.notFound, "\"\(SanitizedText(text))\" is not a UDID", hint: "patchbay devices")
     }
 
     /// Throws if the phone is attached to another host of the team only, whose duty the text names.
-    func requireAttachedHere(_ udid: UDID, _ duty: String) async throws {
-        let host = await services.devices.devices().first { $0.udid == udid }?.routes?.first?.host.name
-        guard let host, host != principal.host else { return }
+    static func requireAttachedHere(_ udid: UDID, _ duty: String, _ request: APIRequest) async throws {
+        let host = await request.services.devices.devices().first { $0.udid == udid }?.routes?.first?.host.name
+        guard let host, host != request.principal.host else { return }
         throw Problem(
             .conflict,
             "\(udid) is attached to the host \(host), which \(duty)",
