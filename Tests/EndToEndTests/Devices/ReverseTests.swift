@@ -114,7 +114,7 @@ import Testing
             let message = try await failure(words[0], words[1], of: broker)
             #expect(message.contains("is not a port") && message.contains("tcp:8081 tcp:8081"), "\(message)")
         }
-        #expect(try await failure(phonePort, of: broker).contains("Specify two ports"))
+        #expect(try await failure(phonePort, of: broker).contains("specify two ports"))
         let taken = try await failure("\(server.port)", local, "--device", galaxyUDID, of: broker)
         #expect(taken.contains("already in use") && taken.contains("another port of the phone"), "\(taken)")
     }

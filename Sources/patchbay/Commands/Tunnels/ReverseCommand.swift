@@ -12,10 +12,10 @@ struct ReverseCommand: AsyncParsableCommand {
             The adb server connects to its own machine only, which is normally the broker's. iPhones have no such \
             direction.
 
-              patchbay reverse tcp:8081 tcp:8081            Metro of this machine, at the phone's 8081
-              patchbay reverse 8080 3000 --device Pixel     the phone's port is the first one
-              patchbay reverse --list                       each line: phone, PHONE, LOCAL, state
-              patchbay reverse --remove tcp:8081            no new connection; open ones stay
+              patchbay reverse tcp:8081 tcp:8081        phone's port, this machine's
+              patchbay reverse 8080 3000 -d Pixel       one of several phones
+              patchbay reverse --list                   phone, both ports, state
+              patchbay reverse --remove tcp:8081        open connections stay
             """
     )
 
