@@ -15,7 +15,7 @@ package actor ReverseTunnelTable: Service {
         let localPort: UInt16
     }
 
-    /// What a phone was asked for at one of its ports.
+    /// The last request to a phone about one of its ports.
     private struct Rule {
         var localPort: UInt16
         var state: Tunnel.State
