@@ -100,6 +100,9 @@ package actor DeviceMonitor: Service {
         return Handle(deviceID: record.deviceID, session: session)
     }
 
+    /// Returns whether usbmuxd has the record of a pairing with a device; nil if it does not tell.
+    nonisolated func isPaired(_ udid: UDID) async -> Bool? { await listClient.hasPairRecord(of: udid) }
+
     /// Returns true if usbmuxd shows the device.
     func isConnected(_ udid: UDID) -> Bool { table.record(of: udid) != nil }
 
@@ -195,9 +198,10 @@ package actor DeviceMonitor: Service {
         switch reply {
         case .attached(let record): publish(table.attach(record, at: Date.now))
         case .detached(let deviceID): publish(table.detach(deviceID))
+        case .paired(let deviceID): if let udid = table.udid(of: deviceID) { publish([.paired(udid)]) }
         case .other(let kind):
             logger.debug("ignored a message of usbmuxd", metadata: ["message": "\(SanitizedText(kind))"])
-        case .result, .devices: break
+        case .result, .devices, .pairRecord: break
         }
     }
 
@@ -249,6 +253,8 @@ package enum DeviceEvent: Hashable, Sendable {
     /// A device was connected, or is reported again after usbmuxd came back.
     case attached(Device)
     case detached(Device)
+    /// A person allowed this machine on the device.
+    case paired(UDID)
     /// usbmuxd stopped. No device can be reached now; whether one was unplugged is unknown.
     case usbmuxdLost
     /// usbmuxd is running and has reported all connected devices. All other devices have been unplugged.

@@ -34,6 +34,8 @@ struct DeviceTable: Sendable {
         return (best.isEmpty ? known : best).max { $0.deviceID < $1.deviceID }
     }
 
+    func udid(of deviceID: UInt32) -> UDID? { records[deviceID]?.udid }
+
     /// Adds a record. Returns the resulting events.
     mutating func attach(_ record: UsbmuxDeviceRecord, at time: Date) -> [DeviceEvent] {
         var events: [DeviceEvent] = []

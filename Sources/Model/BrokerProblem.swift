@@ -90,10 +90,25 @@ extension Device {
             "phone/\(udid)/\(transport.rawValue)",
             needsPerson ? .warning : .information,
             subject: "phone",
-            text: "\([name?.text, udid.text].compactMap { $0 }.joined(separator: ", ")) \(obstacle)",
+            text: "\(names) \(obstacle)",
             hint: state.hint
         )
     }
+
+    /// What an owner may want to know about a phone whose ports are reached: that it is not paired. Nil if it is, or if
+    /// nobody knows.
+    package var pairingNote: BrokerProblem? {
+        guard isPaired == false, state == .ready else { return nil }
+        return BrokerProblem(
+            "pairing/\(udid)/\(transport.rawValue)",
+            .information,
+            subject: "phone",
+            text: "\(names) is not paired with \(routes?.first?.host.name.text ?? "this machine")",
+            hint: "tunnels need no pairing; for tools that do, plug the phone in again, unlock it and tap Trust"
+        )
+    }
+
+    private var names: String { [name?.text, udid.text].compactMap { $0 }.joined(separator: ", ") }
 }
 
 extension RemoteStatus {

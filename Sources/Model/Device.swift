@@ -42,6 +42,10 @@ package struct Device: Hashable, Sendable {
     package var productType: SanitizedText?
     /// The version of the system that the phone reports, such as "17.5" of iOS or "15" of Android.
     package var productVersion: SanitizedText?
+    /// True if usbmuxd has the record of a pairing with the iPhone; nil if it does not tell, and for other phones.
+    ///
+    /// Streams to ports need none: usbmuxd shows an unpaired phone too, and lockdownd answers on such a stream.
+    package var isPaired: Bool?
     /// An owner's label and note of the phone; nil without one.
     package var label: SanitizedText?
     package var note: SanitizedText?
@@ -96,7 +100,7 @@ extension Device: Codable {
     private enum Keys: String, CodingKey {
         case udid, platform, transport, state, hint, productID, locationID, attachedAt, name, productType,
             productVersion
-        case label, note, routes
+        case paired, label, note, routes
     }
 
     package init(from decoder: any Decoder) throws {
@@ -110,6 +114,7 @@ extension Device: Codable {
         name = try container.decodeIfPresent(SanitizedText.self, forKey: .name)
         productType = try container.decodeIfPresent(SanitizedText.self, forKey: .productType)
         productVersion = try container.decodeIfPresent(SanitizedText.self, forKey: .productVersion)
+        isPaired = try container.decodeIfPresent(Bool.self, forKey: .paired)
         label = try container.decodeIfPresent(SanitizedText.self, forKey: .label)
         note = try container.decodeIfPresent(SanitizedText.self, forKey: .note)
         routes = try container.decodeIfPresent([DeviceRoute].self, forKey: .routes)
@@ -129,6 +134,7 @@ extension Device: Codable {
         try container.encodeIfPresent(name, forKey: .name)
         try container.encodeIfPresent(productType, forKey: .productType)
         try container.encodeIfPresent(productVersion, forKey: .productVersion)
+        try container.encodeIfPresent(isPaired, forKey: .paired)
         try container.encodeIfPresent(label, forKey: .label)
         try container.encodeIfPresent(note, forKey: .note)
         try container.encodeIfPresent(routes, forKey: .routes)

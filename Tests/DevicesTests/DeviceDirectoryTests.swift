@@ -12,9 +12,17 @@ import Testing
     private final class Cable: Sendable {
         private let listener = Mutex<FakeClient?>(nil)
         private let deviceID = Mutex(0)
+        private let isPaired = Mutex(false)
 
         func serve(_ client: FakeClient) {
-            guard client.request() == "Listen" else { return client.send(MuxMessage.propertyList(MuxMessage.list([]))) }
+            switch client.request() {
+            case "Listen": break
+            case "ReadPairRecord":
+                let record = "<dict><key>PairRecordData</key><data>YQ==</data></dict>"
+                let isPaired = isPaired.withLock { $0 }
+                return client.send(isPaired ? MuxMessage.propertyList(record) : MuxMessage.result(2))
+            default: return client.send(MuxMessage.propertyList(MuxMessage.list([])))
+            }
             client.send(MuxMessage.result(0))
             listener.withLock { $0 = client }
             attach()
@@ -30,6 +38,12 @@ import Testing
         }
 
         func detach() { send(MuxMessage.detached(deviceID.withLock { $0 })) }
+
+        /// Saves a pair record, as after a tap on Trust.
+        func pair() {
+            isPaired.withLock { $0 = true }
+            send(MuxMessage.paired(deviceID.withLock { $0 }))
+        }
 
         private func send(_ message: String) {
             listener.withLock { $0 }?.send(MuxMessage.propertyList(message, tag: 0))
@@ -110,6 +124,18 @@ import Testing
 
             let unlocked = try await snapshots.first { $0.devices.first?.name?.text == "Anna’s iPhone" }
             #expect(unlocked.devices.first?.state == .ready)
+        }
+    }
+
+    @Test func `a phone is not paired until usbmuxd saves the record`() async throws {
+        try await withDirectory(FakeDialer.connected()) { snapshots, cable in
+            let first = try await snapshots.first { $0.devices.first?.isPaired != nil }
+            #expect(first.devices.first?.isPaired == false && first.devices.first?.isReady == true)
+
+            cable.pair()
+
+            let next = try await snapshots.first { $0.devices.first?.isPaired == true }
+            #expect(next.devices.first?.state == .ready)
         }
     }
 

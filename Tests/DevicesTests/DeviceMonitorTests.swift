@@ -132,6 +132,7 @@ import Testing
         switch event {
         case .attached: "attached"
         case .detached: "detached"
+        case .paired: "paired"
         case .usbmuxdLost: "lost"
         case .usbmuxdReady: "ready"
         }

@@ -101,7 +101,12 @@ import Testing
     @Test func `unsolicited messages are decoded, and unknown ones have no effect`() throws {
         #expect(try Self.reply(MuxMessage.detached(5)) == .detached(5))
         #expect(try Self.reply("<dict><key>MessageType</key><string>Paired</string></dict>") == .other("Paired"))
+        #expect(try Self.reply(MuxMessage.paired(5)) == .paired(5))
         #expect(try Self.reply("<dict><key>MessageType</key><string>Attached</string></dict>") == .other("Attached"))
+    }
+
+    @Test func `of a pair record only its existence is kept`() throws {
+        #expect(try Self.reply("<dict><key>PairRecordData</key><data>YQ==</data></dict>") == .pairRecord)
     }
 
     @Test(arguments: [

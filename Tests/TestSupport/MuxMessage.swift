@@ -69,6 +69,10 @@ extension MuxMessage {
         "<dict><key>MessageType</key><string>Detached</string><key>DeviceID</key><integer>\(deviceID)</integer></dict>"
     }
 
+    package static func paired(_ deviceID: Int) -> String {
+        "<dict><key>MessageType</key><string>Paired</string><key>DeviceID</key><integer>\(deviceID)</integer></dict>"
+    }
+
     package static func list(_ records: [String]) -> String {
         "<dict><key>DeviceList</key><array>\(records.joined())</array></dict>"
     }

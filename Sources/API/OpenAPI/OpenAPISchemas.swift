@@ -141,6 +141,7 @@ enum OpenAPISchemas {
           "productID":{"type":"integer"},"locationID":{"type":"integer"},
           "name":{"type":"string","description":"as the phone reports it; absent until then"},
           "productType":{"type":"string"},"productVersion":{"type":"string"},
+          "paired":{"type":"boolean","description":"of an iPhone: usbmuxd has its pair record; ports need none"},
           "label":{"type":"string"},"note":{"type":"string","description":"an owner's note of the phone"},
           "routes":{"type":"array","description":"in a team: every host with the phone, the best one first",
             "items":{"type":"object","required":["host","transport"],"properties":{

@@ -18,7 +18,8 @@ enum ProblemRoutes {
         let requests = request.services.accessStore.requests
         var problems = status.problems + endpoints.approvalProblems
         problems += await requests.pending.map(\.problem)
-        problems += await request.services.devices.devices().compactMap(\.problem)
+        let devices = await request.services.devices.devices()
+        problems += devices.compactMap(\.problem) + devices.compactMap(\.pairingNote)
         if await requests.areClosed {
             problems.append(
                 BrokerProblem(

@@ -45,6 +45,16 @@ package final class NativeUsbmuxClient: UsbmuxClient {
         return devices
     }
 
+    /// Returns whether usbmuxd has the record of a pairing with a phone; nil if it does not tell.
+    func hasPairRecord(of udid: UDID) async -> Bool? {
+        switch try? await request(.readPairRecord(of: udid)) {
+        case .pairRecord: true
+        // usbmuxd answers ENOENT, which is the number of this result.
+        case .result(.badDevice): false
+        default: nil
+        }
+    }
+
     package func method(for route: USBRoute, to handle: DeviceMonitor.Handle) -> ConnectPlan.Method {
         let handshake = ConnectPlan.Handshake(
             requests: [UsbmuxRequest.connect(deviceID: handle.deviceID, port: route.port).message.encoded],

@@ -7,7 +7,8 @@ package import SystemIO
 /// The attached devices with the names that they report.
 ///
 /// Asks every device once per attachment. A device that is locked or still starting is asked again, with pauses. A
-/// device that has no lockdownd stays without a name.
+/// device that has no lockdownd stays without a name. usbmuxd is asked for the pairing at each attachment and after each
+/// pairing.
 package actor DeviceDirectory: Service {
     /// The attached devices at one time.
     package struct Snapshot: Hashable, Sendable {
@@ -36,6 +37,8 @@ package actor DeviceDirectory: Service {
     private var unanswered: Set<UDID> = []
     /// The devices that were not unlocked since their start.
     private var locked: Set<UDID> = []
+    /// Whether usbmuxd has a pair record of each attached device that it told of.
+    private var paired: [UDID: Bool] = [:]
 
     /// - Parameters:
     ///   - monitor: The source of the devices. The directory consumes its events.
@@ -59,10 +62,12 @@ package actor DeviceDirectory: Service {
     package func run() async throws {
         await cancelWhenGracefulShutdown {
             await withDiscardingTaskGroup { group in
-                for await _ in self.monitor.events {
+                for await event in self.monitor.events {
+                    if case .paired(let udid) = event { group.addTask { await self.readPairing(of: udid) } }
                     for device in await self.update() {
                         group.addTask { await self.resolve(device) }
                         group.addTask { await self.endGracePeriod(of: device) }
+                        group.addTask { await self.readPairing(of: device.udid) }
                     }
                 }
                 group.cancelAll()
@@ -78,6 +83,7 @@ package actor DeviceDirectory: Service {
         let new = askable.filter { !known.contains($0.id) }
         unanswered.formIntersection(devices.map(\.udid))
         locked.formIntersection(devices.map(\.udid))
+        paired = paired.filter { isAttached($0.key) }
         unanswered.formUnion(new.map(\.udid).filter { values[$0] == nil })
         publish()
         return new
@@ -92,6 +98,7 @@ package actor DeviceDirectory: Service {
         let described = devices.map { device in
             var device = device
             if locked.contains(device.udid) { device.state = .locked }
+            device.isPaired = paired[device.udid]
             let values = values[device.udid]
             device.name = values?.name
             device.productType = values?.productType
@@ -114,6 +121,13 @@ package actor DeviceDirectory: Service {
             }
             do { try await backoff.wait(clock: clock) } catch { return }
         }
+    }
+
+    private func readPairing(of udid: UDID) async {
+        let isPaired = await monitor.isPaired(udid)
+        guard isAttached(udid), let isPaired, paired[udid] != isPaired else { return }
+        paired[udid] = isPaired
+        publish()
     }
 
     private nonisolated func endGracePeriod(of device: Device) async {

@@ -1,3 +1,5 @@
+import Model
+
 /// One message of usbmuxd's protocol: a header of four little-endian words and a body.
 package struct UsbmuxMessage: Hashable, Sendable {
     package enum Body: Hashable, Sendable {
@@ -30,13 +32,17 @@ package struct UsbmuxMessage: Hashable, Sendable {
 
 /// A request to usbmuxd.
 struct UsbmuxRequest: Hashable, Sendable {
-    /// The message type: `Listen`, `ListDevices` or `Connect`. Also used in errors.
+    /// The message type: `Listen`, `ListDevices`, `Connect` or `ReadPairRecord`. Also used in errors.
     let name: String
     /// The keys that only this message type has.
     private var keys = ""
 
     static let listen = UsbmuxRequest(name: "Listen")
     static let listDevices = UsbmuxRequest(name: "ListDevices")
+
+    static func readPairRecord(of udid: UDID) -> UsbmuxRequest {
+        UsbmuxRequest(name: "ReadPairRecord", keys: "<key>PairRecordID</key><string>\(udid)</string>")
+    }
 
     /// The port is sent as an integer in network byte order: 62078 becomes 32498 on little-endian machines.
     static func connect(deviceID: UInt32, port: UInt16) -> UsbmuxRequest {

@@ -8,7 +8,11 @@ enum UsbmuxReply: Hashable, Sendable {
     case devices([UsbmuxDeviceRecord])
     case attached(UsbmuxDeviceRecord)
     case detached(UInt32)
-    /// A message without effect: `Paired`, an attached device that cannot be used, or an unknown type.
+    /// The record of a pairing was saved for the device.
+    case paired(UInt32)
+    /// A pair record exists. It is a secret of this machine, so its content is not decoded.
+    case pairRecord
+    /// A message without effect: an attached device that cannot be used, or an unknown type.
     case other(String)
 
     /// - Throws: `UsbmuxError.malformedMessage` if the body is not a property list or not a known message.
@@ -33,6 +37,7 @@ extension UsbmuxReply: Decodable {
         case number = "Number"
         case deviceID = "DeviceID"
         case devices = "DeviceList"
+        case pairRecord = "PairRecordData"
     }
 
     /// Decodes a record, or nil if the record is unusable.
@@ -43,15 +48,21 @@ extension UsbmuxReply: Decodable {
 
     init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Keys.self)
-        // The device list has no MessageType and is recognised by its content.
+        // The device list and a pair record have no MessageType and are recognised by their content.
         if let devices = try container.decodeIfPresent([Tolerant].self, forKey: .devices) {
             self = .devices(devices.compactMap(\.record))
+            return
+        }
+        guard !container.contains(.pairRecord) else {
+            self = .pairRecord
             return
         }
         let type = try container.decode(String.self, forKey: .messageType)
         switch type {
         case "Result": self = .result(UsbmuxResult(code: try container.decode(UInt32.self, forKey: .number)))
         case "Detached": self = .detached(try container.decode(UInt32.self, forKey: .deviceID))
+        case "Paired":
+            self = (try? container.decode(UInt32.self, forKey: .deviceID)).map { .paired($0) } ?? .other(type)
         case "Attached": self = (try? UsbmuxDeviceRecord(from: decoder)).map { .attached($0) } ?? .other(type)
         default: self = .other(type)
         }

@@ -148,6 +148,7 @@ import Testing
         switch event {
         case .attached: "attached"
         case .detached: "detached"
+        case .paired: "paired"
         case .usbmuxdLost: "lost"
         case .usbmuxdReady: "ready"
         case nil: "end"

@@ -1,4 +1,4 @@
-import FoundationEssentials
+import Foundation
 import Model
 import TestSupport
 import Testing
@@ -52,6 +52,32 @@ import Testing
         #expect(try await broker.devices().first?.label == nil)
         #expect(try await broker.ask("devices").first?.contains("LABEL") == false)
     }
+
+    @Test func `a phone is not paired until a record is saved, and its ports are reached before`() async throws {
+        let app = try EchoServer(in: scratch)
+        let rig = try await UsbmuxdFixture([Phones.one], in: scratch)
+        let broker = try await RunningBroker(in: scratch, phones: rig)
+        try await eventually("the pairing is known") { try await broker.devices().first?.isPaired == false }
+        #expect(try await broker.ask("devices").first?.contains("PAIRED") == true)
+        let port = try await broker.forward("tcp:0:\(app.port)", "--device", Phones.one)
+        #expect(await LoopbackClient.echoes(from: port, within: .seconds(10)))
+
+        let usbmuxd = try MuxPeer(to: rig.socketPath)
+        let id = try #require(try MuxPeer(to: rig.socketPath).devices()[Phones.one])
+        let saved = try usbmuxd.ask(
+            "SavePairRecord",
+            "<key>PairRecordID</key><string>\(Phones.one)</string><key>PairRecordData</key><data>\(Self.pairRecord)</data>"
+                + "<key>DeviceID</key><integer>\(id)</integer>"
+        )
+        #expect(saved["Number"] as? Int == 0)
+        try await eventually("the phone is paired") { try await broker.devices().first?.isPaired == true }
+        #expect(try await broker.ask("devices").first?.contains("PAIRED") == false)
+    }
+
+    /// A property list, which usbmuxd parses before it saves it.
+    private static let pairRecord = Data(
+        MuxMessage.document("<dict><key>HostID</key><string>3F0A</string></dict>").utf8
+    ).base64EncodedString()
 
     @Test(.needs(.python)) func `an app on the cable is named after its phone, and keeps that ID`() async throws {
         let lockdown = try LockdownServer(name: Self.name, in: scratch)

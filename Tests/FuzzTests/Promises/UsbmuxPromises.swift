@@ -73,7 +73,7 @@ enum UsbmuxPromises {
             switch try UsbmuxReply(message) {
             case .devices(let list): records = list
             case .attached(let record): records = [record]
-            case .result, .detached, .other: records = []
+            case .result, .detached, .paired, .pairRecord, .other: records = []
             }
         } catch {
             guard case .malformedMessage = error else {

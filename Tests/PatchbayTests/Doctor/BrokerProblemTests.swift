@@ -63,6 +63,17 @@ import Testing
         #expect(device.problem?.severity == .information && device.problem?.command == nil)
     }
 
+    @Test func `a phone that is not paired is no problem, and the note says what works`() throws {
+        var device = Device(udid: "00008030-001A2B3C4D5E6F70", transport: .usb, attachedAt: .distantPast)
+        #expect(device.pairingNote == nil)
+        device.isPaired = false
+        #expect(device.problem == nil && device.pairingNote?.severity == .information)
+        #expect(device.pairingNote?.text == "00008030-001A2B3C4D5E6F70 is not paired with this machine")
+        #expect(device.pairingNote?.hint?.contains("tunnels need no pairing") == true)
+        device.state = .locked
+        #expect(device.problem != nil && device.pairingNote == nil)
+    }
+
     @Test func `a hint in words is no command`() {
         #expect(BrokerProblem("x", .warning, subject: "x", text: "x", hint: "unplug it").command == nil)
         #expect(BrokerProblem("x", .warning, subject: "x", text: "x", hint: "patchbay list").command == "patchbay list")

@@ -40,13 +40,15 @@ publish() {
 	await "$1.log" Established
 }
 
-# Starts the lockdownd of a phone, and plugs the phone in, whose apps listen on an address.
+# Starts the lockdownd of a phone, and plugs the phone in, which is paired and whose apps listen on an address.
 attach() {
 	local phone=$1 address=$2
 	shift 2
 	python3 "$here/../lockdownd.py" "$@" >"lockdownd-$phone.log" &
 	await "lockdownd-$phone.log" 'listening on'
 	printf '%s\n' "addr=$address" "lockdown=$(cut -d ' ' -f 3 "lockdownd-$phone.log")" >"$phone.options"
+	printf '<?xml version="1.0"?><plist version="1.0"><dict><key>HostID</key><string>0</string></dict></plist>' \
+		>"usbmuxd/lockdown/$phone.plist"
 	plug_in "$phone"
 }
 plug_in() {
@@ -66,7 +68,7 @@ start_broker() {
 
 start_daemons() {
 	mount -t tmpfs -o mode=755 none /run
-	mkdir -p $work/usbmuxd/devices $work/state
+	mkdir -p $work/usbmuxd/devices $work/usbmuxd/lockdown $work/state
 	ip link set lo up
 	cd $work
 	export DBUS_SYSTEM_BUS_ADDRESS=unix:path=$work/bus

@@ -74,6 +74,7 @@ struct BrokerReading {
     /// The phones whose apps cannot be reached.
     var deviceChecks: [Check] {
         devices.compactMap(\.problem).map { .warn($0.subject, $0.text, try: $0.hint) }
+            + devices.compactMap(\.pairingNote).map { .ok($0.subject, "\($0.text); \($0.hint ?? "")") }
     }
 
     private var descriptors: [Check] {

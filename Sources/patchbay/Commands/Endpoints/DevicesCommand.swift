@@ -78,6 +78,9 @@ extension DevicesCommand {
             [
                 .init("UDID", \.udid.text), .init("NAME") { $0.name?.text ?? "-" }, .init("VIA", \.transport.rawValue),
                 .init("STATE", isShown: devices.contains { $0.state != .ready }) { .init($0.state.rawValue) },
+                .init("PAIRED", isShown: devices.contains { $0.isPaired == false }) {
+                    .init($0.isPaired.map { $0 ? "yes" : "no" } ?? "-")
+                },
                 .init("PLATFORM", isShown: devices.contains { $0.platform != .ios }) { .init($0.platform.name) },
                 .init("PRODUCT", product),
                 .init(
