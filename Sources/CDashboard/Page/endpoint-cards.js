@@ -1,8 +1,8 @@
 // The cards of an app's overview: approval, routes, token, identity and TXT record.
-import {confirmDialog, fill, foreign, h, icon, notice, stateBadge} from './dom.js';
+import {confirmDialog, fill, foreign, h, icon, notice, stateBadge, time} from './dom.js';
 import {api, may, path} from './session.js';
 import {store} from './store.js';
-import {act, actButton, appLink, dangerButton, table} from './parts.js';
+import {act, actButton, actorText, appLink, dangerButton, table} from './parts.js';
 
 /** The address with its interface, as the command line prints it. Approvals name it so. */
 export const addressOf = route => route.interface ? `${route.address}%${route.interface}` : route.address;
@@ -36,6 +36,18 @@ function card(heading, render) {
   }};
 }
 
+// Who decided, and when. Only owners may read it.
+function decidedBy(list, id) {
+  const note = h('span.v-sub');
+  if (may('admin')) {
+    api('GET', path(list)).then(answer => {
+      const found = answer[list].find(({endpoint}) => endpoint === id);
+      if (found) fill(note, 'by ', foreign(actorText(found.deniedBy ?? found.approvedBy)), ', ', time(found.deniedAt ?? found.approvedAt, {relative: true}));
+    }, () => {});
+  }
+  return note;
+}
+
 export const approvalCard = () => card('Approval', endpoint => {
   const network = (endpoint.routes ?? []).filter(route => route.via === 'network');
   const open = openAddresses(endpoint);
@@ -47,13 +59,13 @@ export const approvalCard = () => card('Approval', endpoint => {
   return [
     changed && h('p.v-warning', icon('warning'), 'Another app answers at the approved address. Calls are refused until you approve again.'),
     open.length > 0 && h('p', 'Patchbay does not connect to an address before an owner approves it. Compare it with the address that the app or the phone shows.'),
-    denied.length > 0 && h('p', 'An owner denied this app. Patchbay does not connect to it and does not ask again.'),
+    denied.length > 0 && h('p', 'An owner denied this app. Patchbay does not connect to it and does not ask again.', decidedBy('denials', endpoint.id)),
     open.length + denied.length > 0 && h('ul.plain', [...open, ...denied].map(route => h('li.v-row',
       h('code.v-address', foreign(addressOf(route))), route.approval === 'denied' && stateBadge('denied'), route.host && h('span.v-sub', 'announced by ', foreign(route.host)),
       may('admin') && actButton(`Approve ${addressOf(route)}`, () => approve(endpoint.id, route), `${addressOf(route)} is approved.`, open.includes(route) && 'primary')))),
     open.length > 0 && may('admin') && denyButton(endpoint),
     open.length > 0 && !may('admin') && h('p.v-hint', 'Only an owner can approve. Command: ', h('code', `patchbay approve ${endpoint.id}`)),
-    approved && h('div.v-row', h('span', 'Approved: ', foreign([...new Set(network.filter(route => route.approval === 'approved').map(addressOf))].join(', '))),
+    approved && h('div.v-row', h('span', 'Approved: ', foreign([...new Set(network.filter(route => route.approval === 'approved').map(addressOf))].join(', ')), decidedBy('approvals', endpoint.id)),
       may('admin') && dangerButton('Revoke the approval', {title: 'Revoke this approval?', text: `Patchbay forgets the approved addresses and the token of ${endpoint.id}. Running calls, sessions and tunnels over the network end.`, action: 'Revoke'},
         () => api('DELETE', path('endpoints', endpoint.id, 'approval')), 'The approval is revoked.')),
   ];

@@ -173,6 +173,7 @@ def deny(page, base, code, id, address):
     page.locator("dialog").get_by_role("button", name="Deny", exact=True).click()
     page.wait_for_selector(f"text={id} is denied.")
     page.wait_for_selector(".v-card-body .state >> text=denied")
+    page.wait_for_selector(".v-sub >> text=/^by .+, (now|\\d+ s ago)$/")
     page.goto(f"{base}/#/access")
     page.wait_for_selector("h2:text-is('Approvals')")
     assert not page.locator(".v-request", has_text=id).count()
