@@ -66,30 +66,16 @@ struct TokenRedactor: Sendable {
     private static func remove(_ token: [UInt8], from text: String) -> String? {
         var text = text
         return text.withUTF8 { bytes in
-            guard var position = find(token, in: bytes, from: 0) else { return nil }
+            guard var position = SecretScanner.find(token, in: bytes, from: 0) else { return nil }
             var (clean, rest) = ([UInt8](), 0)
             while true {
                 clean += bytes[rest..<position]
                 clean += mark.utf8
                 rest = position + token.count
-                guard let next = find(token, in: bytes, from: rest) else { break }
+                guard let next = SecretScanner.find(token, in: bytes, from: rest) else { break }
                 position = next
             }
             return String(decoding: clean + bytes[rest...], as: UTF8.self)
         }
-    }
-
-    /// Returns the position of a token at or after a start; nil without one.
-    static func find(_ token: [UInt8], in bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Int? {
-        guard let base = bytes.baseAddress, let first = token.first else { return nil }
-        // The end of the positions at which the token fits.
-        let end = bytes.count - token.count + 1
-        var position = start
-        while position < end, let found = memchr(base + position, CInt(first), end - position) {
-            position = UnsafeRawPointer(found) - UnsafeRawPointer(base)
-            if memcmp(base + position, token, token.count) == 0 { return position }
-            position += 1
-        }
-        return nil
     }
 }

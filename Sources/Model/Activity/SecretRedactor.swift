@@ -1,10 +1,8 @@
-import Model
-
 /// Bounds arguments and results for the activity, and removes secrets from them.
-struct SecretRedactor {
-    static let mark = "[removed]"
+package struct SecretRedactor: Sendable {
+    package static let mark = "[removed]"
     /// The maximum size of the arguments, and of the text of a result, in bytes.
-    static let limit = 2_048
+    package static let limit = 2_048
     /// The maximum size of one text in arguments.
     private static let textLimit = 1_024
     /// The maximum size of a secret in bytes. A text is cut this far behind its limit before secrets are searched in it, so
@@ -15,10 +13,12 @@ struct SecretRedactor {
     private static let more = "…"
 
     /// The secrets of endpoints.
-    let known: [[UInt8]]
+    private let known: [[UInt8]]
+
+    package init(known: [[UInt8]]) { self.known = known }
 
     /// Returns a text without secrets, cut at a limit in bytes.
-    func text(_ text: String, limit: Int = SecretRedactor.limit) -> String {
+    package func text(_ text: String, limit: Int = SecretRedactor.limit) -> String {
         var text = text
         let (bytes, isCut) = text.withUTF8 { utf8 -> ([UInt8], Bool) in
             let isLong = utf8.count > limit + Self.secretLimit
@@ -52,7 +52,7 @@ struct SecretRedactor {
     }
 
     /// Returns arguments without secrets, at most about `limit` bytes long.
-    func arguments(_ arguments: JSONObject) -> JSONObject {
+    package func arguments(_ arguments: JSONObject) -> JSONObject {
         var budget = Self.limit
         return members(arguments, depth: 0, &budget)
     }

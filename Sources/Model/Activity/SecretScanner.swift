@@ -1,11 +1,11 @@
-import Model
+import Glibc
 
 /// Finds the places in a text that are secrets, or that look like secrets.
 ///
 /// It finds the known secrets, the values of names such as `password` or `Authorization`, and the tokens of Patchbay. It
 /// also finds long runs of letters and digits without order. A secret that is encoded or split is not found. A long name
 /// without order may be found by mistake, which costs a reader a word.
-struct SecretScanner {
+package struct SecretScanner {
     /// Words that a name of a secret contains, without hyphens and underscores.
     private static let words = [
         "password", "passwd", "passphrase", "passcode", "secret", "token", "authorization", "authkey", "authcode",
@@ -41,6 +41,20 @@ struct SecretScanner {
         return name.withUTF8 { isNameOfSecret($0) }
     }
 
+    /// Returns the position of a text at or after a start; nil without one.
+    package static func find(_ token: [UInt8], in bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Int? {
+        guard let base = bytes.baseAddress, let first = token.first else { return nil }
+        // The end of the positions at which it fits.
+        let end = bytes.count - token.count + 1
+        var position = start
+        while position < end, let found = memchr(base + position, CInt(first), end - position) {
+            position = UnsafeRawPointer(found) - UnsafeRawPointer(base)
+            if memcmp(base + position, token, token.count) == 0 { return position }
+            position += 1
+        }
+        return nil
+    }
+
     private init(_ bytes: UnsafeBufferPointer<UInt8>) { self.bytes = bytes }
 
     private var merged: [Range<Int>] {
@@ -56,7 +70,7 @@ struct SecretScanner {
 
     private mutating func find(_ secret: [UInt8]) {
         var start = 0
-        while let match = TokenRedactor.find(secret, in: bytes, from: start) {
+        while let match = Self.find(secret, in: bytes, from: start) {
             start = match + secret.count
             found.append(match..<start)
         }
@@ -92,7 +106,7 @@ struct SecretScanner {
     private mutating func scanUserinfo() {
         guard bytes.contains(0x40) else { return }
         var start = 0
-        while let slashes = TokenRedactor.find(Array("://".utf8), in: bytes, from: start) {
+        while let slashes = Self.find(Array("://".utf8), in: bytes, from: start) {
             start = slashes + 3
             var colon: Int?
             var end = start
@@ -187,7 +201,7 @@ struct SecretScanner {
         let letters = name.filter { $0 != 0x2D && $0 != 0x5F && $0 != 0x20 && $0 != 0x2E }.map { $0 | 0x20 }
         if names.contains(letters) { return true }
         return letters.withUnsafeBufferPointer { letters in
-            words.contains { TokenRedactor.find($0, in: letters, from: 0) != nil }
+            words.contains { Self.find($0, in: letters, from: 0) != nil }
         }
     }
 

@@ -1,8 +1,6 @@
 import Model
 import Testing
 
-@testable import Apps
-
 @Suite struct SecretRedactorTests {
     private static let redactor = SecretRedactor(known: [Array("s3cret-of-the-app".utf8)])
 
