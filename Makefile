@@ -26,7 +26,9 @@ help: ## show this
 setup: ## install what the build and the tests need (apt, as root)
 	@packages="$(missing)"; \
 	if ! swift --version >/dev/null 2>&1; then \
-		echo "Swift is missing: install 6.3 or later from https://www.swift.org/install/linux/"; exit 1; \
+		echo "Swift is missing: install 6.3 or later from https://www.swift.org/install/linux/"; \
+		[ -z "$$SUDO_USER" ] || echo "If your own PATH has it, type: sudo env \"PATH=\$$PATH\" make $(MAKECMDGOALS)"; \
+		exit 1; \
 	elif [ -z "$$packages" ]; then \
 		exit 0; \
 	elif [ "$$(id -u)" != 0 ]; then \
@@ -46,6 +48,9 @@ build: setup ## build the two programs for use, without dependency on an install
 	swift build -c release --static-swift-stdlib -Xlinker --no-export-dynamic --product patchbayd
 	swift build -c release --static-swift-stdlib -Xlinker --no-export-dynamic --product patchbay
 
+say-build:
+	@test -x .build/debug/patchbay || echo "Building for the first time, which takes two to ten minutes on two cores."
+
 man: ## write the manual pages of what `make build` built to .build/man
 	@test -x $(BUILT)/patchbayd || { echo "$(BUILT)/patchbayd is missing: run make build first"; exit 1; }
 	packaging/manual $(BUILT) .build/man
@@ -54,7 +59,7 @@ example: ## write config/patchbay.example.toml from the table of keys
 	swift build --product patchbayd
 	.build/debug/patchbayd --print-example >config/patchbay.example.toml
 
-test: setup ## build everything and run every test, in several processes at once
+test: setup say-build ## build everything and run every test, in several processes at once
 	swift build --build-tests
 	Tests/run
 
@@ -76,7 +81,7 @@ tsan: setup ## look for data races in the data path with ThreadSanitizer (a buil
 fuzz: setup ## try the parsers on made-up input with libFuzzer (a build of its own): ARGS="--seconds 60 --only token"
 	Tests/FuzzTests/run $(ARGS)
 
-demo: setup ## a phone, two apps and an agent in a minute, then a shell: STEP=1 waits for Enter, ARGS=--kinds shows every kind of app
+demo: setup say-build ## a phone, two apps and an agent in a minute, then a shell: STEP=1 waits for Enter, ARGS=--kinds shows every kind of app
 	swift build
 	Tests/TestSupport/demo/run $(ARGS)
 
@@ -122,8 +127,7 @@ format: ## bring our code into shape
 lint: ## say where our code is out of shape
 	swift format lint -s -r -p $(OURS)
 
-install: ## install what `make build` built: PREFIX=/usr/local DESTDIR=
-	@test -x $(BUILT)/patchbayd || { echo "$(BUILT)/patchbayd is missing: run make build first"; exit 1; }
+install: $(if $(wildcard $(BUILT)/patchbayd),,build) ## install what `make build` builds: PREFIX=/usr/local DESTDIR=
 	# Without what only a debugger reads, the broker has half the size.
 	install -s -D -m 755 -t $(DESTDIR)$(PREFIX)/bin $(BUILT)/patchbay $(BUILT)/patchbayd
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/,$(UNITS) $(dir $(COMPLETIONS)))
@@ -145,7 +149,9 @@ install: ## install what `make build` built: PREFIX=/usr/local DESTDIR=
 	test -e $(DESTDIR)/etc/patchbay/patchbay.toml || { install -d $(DESTDIR)/etc/patchbay && \
 		sed -E '/^(\[+[a-z]+\]+|#.*|)$$/!s/^/# /' config/patchbay.example.toml \
 			>$(DESTDIR)/etc/patchbay/patchbay.toml && chmod 644 $(DESTDIR)/etc/patchbay/patchbay.toml; }
-	@test -n "$(DESTDIR)" || echo "Start it: systemd-sysusers && systemctl daemon-reload && systemctl enable --now patchbayd"
+	@test -n "$(DESTDIR)" || echo "Start it:" \
+		"sudo sh -c 'systemd-sysusers && systemctl daemon-reload && systemctl enable --now patchbayd'" \
+		"&& sudo usermod -aG patchbay $${SUDO_USER:-\"\$$USER\"}"
 
 uninstall: ## remove what `make install` installed, but neither the configuration nor the state
 	@test -n "$(DESTDIR)" || systemctl disable --now patchbayd.socket patchbayd-tcp.socket patchbayd 2>/dev/null || true
@@ -163,5 +169,5 @@ dist: build ## build a tarball with the stripped programs in .build/packages
 clean: ## remove everything that was built
 	rm -rf .build .build-fuzz .build-tsan
 
-.PHONY: help setup build man example test soak tsan fuzz e2e-systemd demo bench bench-agents bench-remote bench-android bench-states bench-team bench-dashboard bench-launches demo-recording dashboard-pictures run format lint install uninstall deb dist \
+.PHONY: help setup build say-build man example test soak tsan fuzz e2e-systemd demo bench bench-agents bench-remote bench-android bench-states bench-team bench-dashboard bench-launches demo-recording dashboard-pictures run format lint install uninstall deb dist \
 	clean

@@ -30,8 +30,12 @@ import Testing
     }
 
     @Test(.needs(.root, .systemd))
-    func `the commands of README's installation install, enable and allow the broker in an empty root`() async throws {
-        let commands = try #require(try Self.text(of: "README.md").firstMatch(of: /```sh\n(?<lines>[^`]*)```/)?.lines)
+    func `the commands of the installation from source install, enable and allow the broker in an empty root`()
+        async throws
+    {
+        let commands = try #require(
+            try Self.text(of: "docs/install.md").firstMatch(of: /```sh\n(?<lines>make build[^`]*)```/)?.lines
+        )
         let root = try scratch.makeFolder("root")
         try scratch.makeFolder("root/etc")
         try scratch.write("root:x:0:0::/root:/bin/sh\ndev:x:1000:1000::/home/dev:/bin/sh\n", to: "root/etc/passwd")
@@ -39,8 +43,7 @@ import Testing
         let built = try String(Executable.built("patchbayd").dropLast("/patchbayd".count))
         // Each command acts on an empty root instead of on this machine. Nothing is compiled or downloaded.
         let redirections = [
-            ("sudo ", ""), ("\"$USER\"", "dev"), ("make setup", "make --dry-run setup"),
-            ("make build", "make --dry-run build"), ("make install", "make install DESTDIR=\(root) BUILT=\(built)"),
+            ("sudo ", ""), ("\"$USER\"", "dev"), ("make build", "make --dry-run build"), ("make install", "make install DESTDIR=\(root) BUILT=\(built)"),
             ("systemd-sysusers", "systemd-sysusers --root=\(root)"), ("systemctl daemon-reload", "true"),
             ("systemctl enable --now", "systemctl --root=\(root) enable"),
             ("usermod ", "usermod --prefix \(root) "),
@@ -54,7 +57,10 @@ import Testing
             }
             try await Program.run("sh", ["-c", "cd \(Self.root) && \(command)"], in: scratch)
         }
-        #expect(isRedirected.count == redirections.count, "README no longer has all of these commands")
+        #expect(isRedirected.count == redirections.count, "install.md no longer has all of these commands")
+        let line = try await Program.run("make", ["-C", Self.root, "--dry-run", "install", "BUILT=\(built)"], in: scratch)
+        let start = "systemd-sysusers && systemctl daemon-reload && systemctl enable --now patchbayd"
+        #expect(line.contains { $0.contains(start) })
         let group = try String(contentsOf: URL(filePath: "\(root)/etc/group"), encoding: .utf8)
         #expect(group.contains(/(?m)^patchbay:x:[0-9]+:dev$/))
         for unit in ["sockets.target.wants/patchbayd.socket", "multi-user.target.wants/patchbayd.service"] {
