@@ -92,7 +92,7 @@ struct Patchbay: AsyncParsableCommand {
         discussion: """
             The commands talk to the broker, the daemon patchbayd, which discovers apps on the network and on USB.
 
-              patchbay                              show what runs, and the commands that make sense now
+              patchbay                              show what runs, and what to type next
               patchbay status                       show the state of the broker
               patchbay list                         list the endpoints
               patchbay forward 9876                 forward a local port to a phone

@@ -57,8 +57,9 @@ import Testing
 
     @Test func `the first command solves a problem`() {
         var status = Self.status
-        status.sources = [SourceStatus(name: "bonjour", state: .missing, detail: "gone", hint: "run `patchbay doctor`")]
-        #expect(Overview(status: status, endpoints: [Self.app("shop")]).steps.first?.command == "patchbay doctor")
+        status.storage = ["/var/lib/patchbay/tunnels.json is not written: the disk is full"]
+        let steps = Overview(status: status, endpoints: [Self.app("shop")]).steps
+        #expect(steps.first?.command == "patchbay logs -p warning" && steps.count == 3)
     }
 
     @Test func `the table has ten rows at most, and says how many more there are`() {
