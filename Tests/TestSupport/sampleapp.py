@@ -263,9 +263,14 @@ def failure(text):
 def screenshot(kind):
     if kind not in ("png", "jpeg"):
         return failure("Screenshot returned invalid image data or format")
-    width, height = options.screen
+    (width, height), drawn = options.screen, None
+    if options.picture and kind == "png":
+        with open(options.picture, "rb") as file:
+            drawn = file.read()
+        width, height = struct.unpack(">II", drawn[16:24])
     facts = {"width": width, "height": height, "scale": 3.0, "format": kind}
-    data = base64.b64encode((picture if kind == "png" else photograph)(width, height)).decode()
+    drawn = drawn or (picture if kind == "png" else photograph)(width, height)
+    data = base64.b64encode(drawn).decode()
     image = {"type": "image", "data": data, "mimeType": "image/" + kind}
     return {"content": [image, {"type": "text", "text": json.dumps(facts)}], "structuredContent": facts}
 
@@ -342,6 +347,7 @@ parser.add_argument("--mode", choices=HABITS, default="ios-0.9")
 parser.add_argument("--token", default=secrets.token_hex(32), help="its session token, where the mode wants one")
 parser.add_argument("--boot", default="", help="what its health and its advert call this launch")
 parser.add_argument("--named", action="store_true", help="its health names its bundle")
+parser.add_argument("--picture", help="a PNG that its screenshots are")
 parser.add_argument("--screen", type=size, default=(60, 130), help="the pixels of its screenshots, 1290x2796")
 parser.add_argument("--sequential", action="store_true",
                     help="one connection at a time: threads of Python's take milliseconds to be woken now and then")

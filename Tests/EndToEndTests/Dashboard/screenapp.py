@@ -2,7 +2,7 @@
 
 A tap in a row of the screen marks the row. `hostile` gives its tools, results and links the texts of an attacker, and with
 `slow` a screenshot takes 0.3 s. Prints "listening on PORT", and one line of JSON for each call; that of a screenshot says
-how many are taken at the same time.
+how many are taken at the same time. With `picture` alone, writes the screen as a PNG and ends.
 """
 
 import base64
@@ -134,6 +134,9 @@ class App(http.server.BaseHTTPRequestHandler):
         pass
 
 
+if sys.argv[1:] == ["picture"]:
+    sys.stdout.buffer.write(png())
+    sys.exit()
 is_hostile, is_slow = "hostile" in sys.argv[1:], "slow" in sys.argv[1:]
 server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), App)
 print("listening on", server.server_port, flush=True)

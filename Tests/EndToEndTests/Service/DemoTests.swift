@@ -21,6 +21,24 @@ import Testing
         return demo.output
     }
 
+    @Test(arguments: [("xterm-256color", "\u{1B}[38;2;"), ("foot", "\u{1B}Pq"), ("xterm-kitty", "\u{1B}_Ga=T,f=100,")])
+    func `the demo shows a picture in the form that the terminal has`(terminal: String, begin: String) async throws {
+        let app = "\(Self.root)/Tests/EndToEndTests/Dashboard/screenapp.py"
+        try await Program.run("sh", ["-c", "python3 \(app) picture >\(scratch.file("screen.png"))"], in: scratch)
+
+        let lines = try await Program.run(
+            "env",
+            [
+                "-u", "TMUX", "-u", "STY", "-u", "TERM_PROGRAM", "TERM=\(terminal)",
+                "\(Self.root)/Tests/TestSupport/demo/picture.py", scratch.file("screen.png"), "10",
+            ],
+            in: scratch
+        )
+
+        #expect(lines.first?.hasPrefix(begin) == true)
+        #expect(lines.count == (terminal.hasPrefix("xterm-256") ? 10 : 1))
+    }
+
     @Test(.timeLimit(.minutes(2)))
     func `the demo keeps every promise, within a minute`() async throws {
         let lines = try await run()

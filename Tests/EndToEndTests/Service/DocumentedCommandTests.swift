@@ -43,7 +43,8 @@ import Testing
         let built = try String(Executable.built("patchbayd").dropLast("/patchbayd".count))
         // Each command acts on an empty root instead of on this machine. Nothing is compiled or downloaded.
         let redirections = [
-            ("sudo ", ""), ("\"$USER\"", "dev"), ("make build", "make --dry-run build"), ("make install", "make install DESTDIR=\(root) BUILT=\(built)"),
+            ("sudo ", ""), ("\"$USER\"", "dev"), ("make build", "make --dry-run build"),
+            ("make install", "make install DESTDIR=\(root) BUILT=\(built)"),
             ("systemd-sysusers", "systemd-sysusers --root=\(root)"), ("systemctl daemon-reload", "true"),
             ("systemctl enable --now", "systemctl --root=\(root) enable"),
             ("usermod ", "usermod --prefix \(root) "),
@@ -58,7 +59,11 @@ import Testing
             try await Program.run("sh", ["-c", "cd \(Self.root) && \(command)"], in: scratch)
         }
         #expect(isRedirected.count == redirections.count, "install.md no longer has all of these commands")
-        let line = try await Program.run("make", ["-C", Self.root, "--dry-run", "install", "BUILT=\(built)"], in: scratch)
+        let line = try await Program.run(
+            "make",
+            ["-C", Self.root, "--dry-run", "install", "BUILT=\(built)"],
+            in: scratch
+        )
         let start = "systemd-sysusers && systemctl daemon-reload && systemctl enable --now patchbayd"
         #expect(line.contains { $0.contains(start) })
         let group = try String(contentsOf: URL(filePath: "\(root)/etc/group"), encoding: .utf8)
