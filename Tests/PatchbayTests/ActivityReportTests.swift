@@ -37,17 +37,28 @@ import Testing
     }
 
     @Test func `the report names the hosts that record the calls of their apps`() throws {
-        let hosts = Set(["lab3", "lab2"].compactMap { HostName($0) })
+        let hosts = ["shop-iphone.lab3", "shop-iphone.lab2"].map { Endpoint.sample($0) }
         let note =
             "Calls of apps of other hosts are recorded there, also those of these clients: <bdi>lab2</bdi>, <bdi>lab3</bdi>"
-        #expect(ActivityReport(entries: [Self.entry(1, "tap")], otherHosts: hosts).html.contains(note))
-        #expect(ActivityReport(entries: [], otherHosts: hosts).html.contains(note))
+        #expect(ActivityReport(entries: [Self.entry(1, "tap")], listed: hosts).html.contains(note))
+        #expect(ActivityReport(entries: [], listed: hosts).html.contains(note))
         #expect(!ActivityReport(entries: []).html.contains("other hosts"))
 
         let id: EndpointID = "shop-iphone.lab2"
         let error = ActivityCommand.isElsewhere(id, try #require(id.host))
         #expect(error.message == "the calls of shop-iphone.lab2 are recorded at the host lab2")
         #expect(error.hint == "on that host, patchbay activity --endpoint shop-iphone")
+    }
+
+    @Test func `the report has what its apps announce, without secrets and as text`() throws {
+        var shop = Endpoint.sample("shop-iphone")
+        shop.txt = TXTRecord(items: ["v=1", "note=<b>\u{202E}", "token=hunter2", "flag"].map { Array($0.utf8) })
+        var other = Endpoint.sample("other")
+        other.txt = TXTRecord(items: [Array("note=elsewhere".utf8)])
+        let html = ActivityReport(entries: [Self.entry(1, "tap")], listed: [shop, other]).html
+        let record = "v=1\nnote=&lt;b&gt;\u{FFFD}\ntoken=[removed]\nflag="
+        #expect(html.contains("<dt>Announced by <bdi>shop-iphone</bdi></dt><dd><pre>\(record)</pre></dd>"), "\(html)")
+        #expect(!html.contains("elsewhere"))
     }
 
     @Test func `hostile names stay text, and the page can load nothing`() throws {

@@ -132,7 +132,7 @@ struct ActivityCommand: AsyncParsableCommand {
         let file = OutputFile(path: path)
         try file.check()
         let listed = try? await client.endpoints().endpoints
-        var report = ActivityReport(entries: entries, otherHosts: Set((listed ?? []).compactMap(\.id.host)))
+        var report = ActivityReport(entries: entries, listed: listed ?? [])
         for entry in entries where entry.call?.picture != nil {
             if let picture = try await client.activity.picture(of: entry, width: ActivityReport.pictureWidth) {
                 report.add(picture.bytes, type: picture.type, of: entry.id)

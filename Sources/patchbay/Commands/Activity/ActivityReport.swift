@@ -19,9 +19,18 @@ struct ActivityReport {
 
     /// The hosts with apps whose calls are recorded there.
     private let otherHosts: Set<HostName>
+    /// What the apps of the entries announce.
+    private let records: [(id: EndpointID, record: TXTRecord)]
 
-    init(entries: [ActivityEntry], otherHosts: Set<HostName> = []) {
-        (self.entries, self.otherHosts) = (entries, otherHosts)
+    /// - Parameters:
+    ///   - entries: The calls and changes, oldest first.
+    ///   - listed: The endpoints of the list now. Those of other hosts are named as such, and of those with entries the TXT
+    ///     record is shown.
+    init(entries: [ActivityEntry], listed: [Endpoint] = []) {
+        self.entries = entries
+        otherHosts = Set(listed.compactMap(\.id.host))
+        let named = Set(entries.map(\.endpoint))
+        records = listed.filter { named.contains($0.id) && !$0.txt.entries.isEmpty }.map { ($0.id, $0.txt) }
     }
 
     /// Adds the picture of an entry.
@@ -85,12 +94,29 @@ struct ActivityReport {
             + Formatting.count(pictures.count, "picture")
         let clients = Set(calls.map { ActivityPrinter.name(of: $0.client) }).sorted()
         let apps = Set(entries.map { "\($0.app) (\($0.endpoint))" }).sorted()
-        let rows = [
-            ("From", Self.time(first.at)), ("To", Self.time(last.at)), ("Counts", Self.escaped(counts)),
-            ("Clients", clients.map(Self.isolated).joined(separator: ", ")),
-            ("Apps", apps.map(Self.isolated).joined(separator: ", ")),
-        ]
+        let rows =
+            [
+                ("From", Self.time(first.at)), ("To", Self.time(last.at)), ("Counts", Self.escaped(counts)),
+                ("Clients", clients.map(Self.isolated).joined(separator: ", ")),
+                ("Apps", apps.map(Self.isolated).joined(separator: ", ")),
+            ]
+            + records.map {
+                ("Announced by \(Self.isolated($0.id.text))", "<pre>\(Self.escaped(Self.text(of: $0.record)))</pre>")
+            }
         return "<dl>" + rows.map { "<dt>\($0.0)</dt><dd>\($0.1)</dd>" }.joined() + "</dl>" + elsewhere
+    }
+
+    /// The lines of a TXT record, without secrets: `transport=streamable-http`.
+    private static func text(of record: TXTRecord) -> String {
+        let members = record.entries.map { entry in
+            JSONObject.Member(
+                name: entry.key,
+                value: .string(entry.value.map { String(decoding: $0, as: UTF8.self) } ?? "")
+            )
+        }
+        return SecretRedactor(known: []).arguments(JSONObject(members)).members.map { member in
+            "\(member.name)=\(member.value.string ?? "")"
+        }.joined(separator: "\n")
     }
 
     /// The note about calls that went to apps of other hosts.
