@@ -95,8 +95,7 @@ extension Device {
         )
     }
 
-    /// What an owner may want to know about a phone whose ports are reached: that it is not paired. Nil if it is, or if
-    /// nobody knows.
+    /// The information that a phone whose ports are reached is not paired; nil if it is, and if usbmuxd does not tell.
     package var pairingNote: BrokerProblem? {
         guard isPaired == false, state == .ready else { return nil }
         return BrokerProblem(

@@ -47,12 +47,12 @@ package final class NativeUsbmuxClient: UsbmuxClient {
 
     /// Returns whether usbmuxd has the record of a pairing with a phone; nil if it does not tell.
     func hasPairRecord(of udid: UDID) async -> Bool? {
-        switch try? await request(.readPairRecord(of: udid)) {
-        case .pairRecord: true
-        // usbmuxd answers ENOENT, which is the number of this result.
-        case .result(.badDevice): false
-        default: nil
-        }
+        do {
+            return try await request(.readPairRecord(of: udid)) == .pairRecord ? true : nil
+        } catch UsbmuxError.result(.badDevice, _) {
+            // usbmuxd answers ENOENT, which is the number of this result.
+            return false
+        } catch { return nil }
     }
 
     package func method(for route: USBRoute, to handle: DeviceMonitor.Handle) -> ConnectPlan.Method {

@@ -37,7 +37,7 @@ package actor DeviceDirectory: Service {
     private var unanswered: Set<UDID> = []
     /// The devices that were not unlocked since their start.
     private var locked: Set<UDID> = []
-    /// Whether usbmuxd has a pair record of each attached device that it told of.
+    /// The attached devices of which usbmuxd said if it has a pair record.
     private var paired: [UDID: Bool] = [:]
 
     /// - Parameters:
