@@ -39,7 +39,7 @@ EXPECTED = {
 # Commands that run until Ctrl-C.
 LASTING = re.compile(r"^patchbay (watch|advertise |pair(?!.*--detach)|forward (?!.*--detach))")
 ASSIGNMENT = re.compile(r"(?:export )?([A-Z_0-9]+)=")
-OURS = re.compile(r"(^|[|(] ?)(patchbay|patchbayd|curl) ")
+OURS = re.compile(r"(^|[|(] ?)(patchbay|patchbayd|curl)( |$)")
 
 
 def patchbay(*words, given=None):
