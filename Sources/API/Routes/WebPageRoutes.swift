@@ -8,24 +8,13 @@ enum WebPageRoutes {
     /// Lists the pages of a DevTools server. The URLs have the address of the caller's tunnel to the endpoint, or else of
     /// its network route.
     @Sendable static func show(_ request: APIRequest) async throws -> APIResponse {
-        let endpoint = try await request.endpoint()
-        guard endpoint.kind == .web else {
-            throw Problem(
-                .badRequest,
-                "\(endpoint.id) is an endpoint of kind \(endpoint.kind); only those of kind web have pages"
-            )
-        }
-        guard endpoint.state != .blocked else {
-            let reason = endpoint.reason ?? "no route"
-            throw Problem(.unavailable, "\(endpoint.id) is blocked and never connected to: \(reason)")
-        }
-        try await request.requireApproval(of: endpoint)
-        let tunnel = await request.tunnels().first { $0.spec.target == .endpoint(endpoint.id) && $0.authority != nil }
+        let endpoint = try await request.reachableEndpoint(of: .web, for: "have pages")
+        let authority = await request.tunnelAuthority(to: endpoint)
         var reason = "it has no route"
         for route in request.services.accessStore.secrets.access(to: endpoint).routes.map(\.route) {
             do {
                 let pages = try await request.services.webPages(route)
-                return try .json(WebPages(pages, at: tunnel?.authority ?? route.networkAuthority))
+                return try .json(WebPages(pages, at: authority ?? route.networkAuthority))
             } catch let error as DialError {
                 reason = error.description
             } catch let error as DevToolsError { reason = error.description }
