@@ -102,13 +102,20 @@ class Rig:
             "USBMUXD_SOCKET_ADDRESS": f"{folder}/no-usbmuxd",
         }
         self.environment.pop("PATCHBAY_BROKER", None)
+        try:
+            self.start_all(folder)
+        except BaseException:
+            self.stop()
+            raise
+
+    def start_all(self, folder):
         self.start("adb", "adb", "-L", f"tcp:{self.adb}", "server", "nodaemon")
         await_success(lambda: self.ask("host:version"), "the adb server answers")
         self.plug()
         with open(f"{folder}/patchbay.toml", "w") as file:
             file.write("[api]\ntcp = false\n[discovery]\nenabled = false\n[devices]\nread_logs = false\nprobe_ports = []\n"
                        "max_streams = 9000\n[tunnels]\nmax_connections = 9000\n")
-        self.start("broker", f"{built}/patchbayd", "--config", f"{folder}/patchbay.toml", "--state-directory", f"{folder}/state")
+        self.start("broker", f"{self.built}/patchbayd", "--config", f"{folder}/patchbay.toml", "--state-directory", f"{folder}/state")
         await_success(lambda: "Pixel" in self.patchbay("devices"), "the broker lists the phone")
 
     def start(self, name, *words):
@@ -136,7 +143,8 @@ class Rig:
         program.wait()
 
     def stop(self):
-        self.programs["broker"].terminate()
+        if "broker" in self.programs:
+            self.programs["broker"].terminate()
         for program in self.programs.values():
             self.end(program)
 
