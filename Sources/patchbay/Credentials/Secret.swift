@@ -55,6 +55,24 @@ enum SecretInput {
         return try text(in: input, command: command, isComplete: isComplete)
     }
 
+    /// Reads one line of a file, like `line`.
+    ///
+    /// - Throws: `CLIError` without the input, also if the file cannot be read.
+    static func text(
+        inFile path: String,
+        command: String,
+        isComplete: (String) -> Bool
+    ) throws(CLIError) -> String {
+        ProcessLimits.disableCoreDumps()
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            let reason = SocketError.message(for: errno)
+            throw .notFound("\(SanitizedText(path, limit: .max)) cannot be read: \(reason)", try: command)
+        }
+        defer { close(descriptor) }
+        return try text(in: .read(from: descriptor, limit: limit), command: command, isComplete: isComplete)
+    }
+
     /// Validates the input.
     ///
     /// - Throws: `CLIError` without the input.

@@ -32,7 +32,7 @@ import Testing
                 """
         )
         let etcd = "https://127.0.0.1:\(ports[2])"
-        _ = try await broker.start("team", "init", "lab", "--host", "lab1", "--etcd", etcd).exitStatus()
+        _ = try await broker.start("team", "init", "lab", "--host", "lab1", "--wait", "0s", "--etcd", etcd).exitStatus()
         let log = "\(broker.state)/audit.jsonl"
         let entries = try Data(contentsOf: URL(filePath: log))
         try (entries + Data("damaged\n".utf8)).write(to: URL(filePath: log))

@@ -33,11 +33,9 @@ EXPECTED = {
     "patchbay profiles check shop-debug.toml --port 8090": {75},
     # The app is no shop-debug server, so the profile is valid and does not fit.
     "patchbay profiles check shop-debug.toml -e ": {1},
-    # No etcd runs at the addresses of the document.
-    "patchbay team init ": {75},
 }
 # Commands that run until Ctrl-C.
-LASTING = re.compile(r"^patchbay (watch|advertise |pair(?!.*--detach)|forward (?!.*--detach))")
+LASTING = re.compile(r"^patchbay (watch|advertise |team init |pair(?!.*--detach)|forward (?!.*--detach))")
 ASSIGNMENT = re.compile(r"(?:export )?([A-Z_0-9]+)=")
 OURS = re.compile(r"(^|[|(] ?)(patchbay|patchbayd|curl)( |$)")
 

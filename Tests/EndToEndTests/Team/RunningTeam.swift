@@ -72,13 +72,12 @@ final class RunningTeam {
         )
         etcdNamespace = etcdHosts[0].namespace
         etcd = try await Self.startEtcd(on: etcdHosts, ports: Array(ports[4...]), for: lab1, in: scratch)
-        _ = try await lab1.ask("team", "init", "lab")
         try await lab1.restart()
         try await Self.join(lab2, as: "lab2", to: lab1)
         for (broker, other) in [(lab1, "lab2"), (lab2, "lab1")] { try await waitForHost(other, at: broker) }
     }
 
-    /// Creates the authority of the team, and starts etcd with its certificates; returns when etcd is ready.
+    /// Creates the team, and meanwhile starts etcd with its certificates.
     private static func startEtcd(
         on hosts: [NetworkHost],
         ports: [UInt16],
@@ -86,8 +85,9 @@ final class RunningTeam {
         in scratch: ScratchFolder
     ) async throws -> [EtcdServer] {
         let urls = hosts.indices.flatMap { ["--etcd", "https://\(hosts[$0].address):\(ports[2 * $0])"] }
-        // The registry does not answer yet, so the command fails after it has created the authority.
-        _ = try await authority.start(["team", "init", "lab", "--host", "lab1"] + urls).exitStatus()
+        // The registry does not answer yet, so the command waits after it has created the authority.
+        let creation = try await authority.start(["team", "init", "lab", "--host", "lab1"] + urls)
+        _ = try await creation.waitForLine("Waiting up to 10m")
         let folder = scratch.file("etcd-certificates")
         var servers: [EtcdServer] = []
         for (index, host) in hosts.enumerated() {
@@ -104,6 +104,7 @@ final class RunningTeam {
         }
         for server in servers { try await server.start(members: servers) }
         for server in servers { try await server.waitUntilReady() }
+        #expect(try await creation.exitStatus(within: .seconds(30)) == .exited(0), "\(creation.log)")
         return servers
     }
 

@@ -22,7 +22,7 @@ import Testing
                 """
         )
         let servers = urls.flatMap { ["--etcd", $0] }
-        let creation = try await lab1.start(["team", "init", "lab", "--host", "lab1"] + servers)
+        let creation = try await lab1.start(["team", "init", "lab", "--host", "lab1", "--wait", "0s"] + servers)
         #expect(try await creation.exitStatus() == .exited(75), "\(creation.log)")
         return (lab1, creation.log)
     }
@@ -87,7 +87,7 @@ import Testing
         try await node.start(members: [node])
         try await node.waitUntilReady()
 
-        let creation = try await lab1.start("team", "init", "lab")
+        let creation = try await lab1.start("team", "init", "lab", "--wait", "0s")
         #expect(try await creation.exitStatus() == .exited(75), "\(creation.log)")
     }
 }

@@ -30,7 +30,7 @@ import Testing
         let lab1 = try await broker("lab1", in: scratch)
         let lab2 = try await broker("lab2", in: scratch)
         let create = try await lab1.start([
-            "team", "init", "lab", "--host", "lab1", "--etcd", cluster.endpoints[0],
+            "team", "init", "lab", "--host", "lab1", "--wait", "0s", "--etcd", cluster.endpoints[0],
             "--etcd-ca", cluster.certificates.authorityPath,
             "--etcd-cert", cluster.root.certificatePath, "--etcd-key", cluster.root.keyPath,
         ])

@@ -8,8 +8,9 @@ struct TeamInitCommand: AsyncParsableCommand {
         commandName: "init",
         abstract: "Create a team with its certificate authority on this host, and prepare etcd for it.",
         discussion: """
-            If etcd does not answer yet, the authority is created all the same. Start etcd with certificates of \
-            `patchbay team certificate`, then run the same command again: it does what is missing.
+            If etcd does not answer yet, the authority is created all the same, and the command waits. Start etcd with \
+            certificates of `patchbay team certificate` in another terminal. The same command may be run again: it does \
+            what is missing.
 
             With --etcd-ca, --etcd-cert and --etcd-key, the team uses an etcd cluster that has its own authority and \
             an administrator. The broker keeps the three files, to add hosts later.
@@ -30,8 +31,17 @@ struct TeamInitCommand: AsyncParsableCommand {
     var etcdCert: String?
     @Option(help: ArgumentHelp("The key of its administrator, as PEM.", valueName: "file"))
     var etcdKey: String?
+    @Option(
+        name: .customLong("wait"),
+        help: ArgumentHelp("Wait this long for etcd, 0s to 24h.", valueName: "time"),
+        transform: { try DurationText.parse($0, from: 0, upTo: 86_400, as: "24h") }
+    )
+    var waitingTime = DurationText(seconds: 600)
     @OptionGroup var format: JSONOption
     @OptionGroup var options: GlobalOptions
+
+    /// The time between two questions to the servers.
+    private static let pause = Duration.seconds(1)
 
     func validate() throws {
         let files = [etcdCa, etcdCert, etcdKey].compactMap { $0 }
@@ -47,7 +57,16 @@ struct TeamInitCommand: AsyncParsableCommand {
             etcd: etcd.isEmpty ? nil : etcd,
             administrator: try administrator()
         )
-        let status = try await options.client.team.create(spec)
+        var status = try await options.client.team.create(spec)
+        if let problem = status.problem, waitingTime.seconds > 0 {
+            let errors = Console.errors()
+            try errors.line(
+                "The team \(spec.team) is created on this host. Its registry is not ready: \(Console.plain(problem))"
+            )
+            if let hint = status.hint { try errors.line("try: \(Console.plain(hint))") }
+            try errors.line("Waiting up to \(waitingTime) for etcd. After Ctrl-C, the same command completes the team.")
+            status = try await complete(spec, status, errors)
+        }
         // A failure has one next step; that of the status, a restart, comes after it.
         if format.json || status.problem == nil { try TeamStatusText(status).show(format, on: options.output) }
         guard let problem = status.problem else { return }
@@ -55,6 +74,32 @@ struct TeamInitCommand: AsyncParsableCommand {
             "the team \(spec.team) is created on this host, and its registry is not ready: \(problem)",
             try: status.hint
         )
+    }
+
+    /// Repeats the request as soon as an etcd server answers. Shows each change of the servers.
+    ///
+    /// The status is asked meanwhile, because each request to create a team is an entry of the audit log.
+    private func complete(_ spec: TeamSpec, _ first: TeamStatus, _ errors: Console) async throws -> TeamStatus {
+        let client = try options.client.team
+        let deadline = ContinuousClock.now + .seconds(waitingTime.seconds)
+        var status = first
+        // A server that has just started may refuse once more.
+        var attemptCount = 3
+        var shown = first.etcd
+        while status.problem != nil, attemptCount > 0, ContinuousClock.now < deadline {
+            try await Task.sleep(for: Self.pause)
+            let servers = try await client.status().etcd
+            if servers != shown {
+                for server in servers {
+                    try errors.line("\(Console.plain(server.url)): \(Console.plain(server.problem ?? "answers"))")
+                }
+                shown = servers
+            }
+            guard servers.contains(where: { $0.problem == nil }) else { continue }
+            status = try await client.create(spec)
+            attemptCount -= 1
+        }
+        return status
     }
 
     private func administrator() throws(CLIError) -> EtcdAdministratorSpec? {
@@ -73,49 +118,5 @@ struct TeamInitCommand: AsyncParsableCommand {
                 try: "name a file as PEM that you may read"
             )
         }
-    }
-}
-
-struct TeamJoinCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "join",
-        abstract: "Join the team of another host with a string of `patchbay team invite`.",
-        discussion: """
-            Reads the string from standard input or a hidden prompt, never from an argument. This host creates its own \
-            key, which never leaves it. The invite is sent only to the host with the key pin of the string.
-
-            Joining again with the same name renews the certificate of this host.
-
-              patchbay team join -
-              patchbay team join - --host lab2
-            """
-    )
-
-    @Argument(help: ArgumentHelp("Read standard input; the only accepted value.", valueName: "-"))
-    var source = "-"
-    @Argument(help: .hidden)
-    var rest: [String] = []
-    @Option(help: ArgumentHelp("Name this host so. Default: team.host, else the machine's name.", valueName: "name"))
-    var host: HostName?
-    @OptionGroup var format: JSONOption
-    @OptionGroup var options: GlobalOptions
-
-    func run() async throws {
-        let command = "patchbay team join -"
-        let words = (source == "-" ? [] : [source]) + rest
-        try SecretInput.refuse(arguments: words, what: "a pairing string", command: command)
-        let text = try await SecretInput.line("Pairing string (not shown): ", command: command) {
-            (try? TeamPairingString($0)) != nil
-        }
-        guard (try? TeamPairingString(text)) != nil else {
-            throw CLIError.usage(
-                text.hasPrefix(PairingString.prefix)
-                    ? "the string is of patchbay pair, which gives access to one broker"
-                    : "the string is not complete, or not a string of patchbay team invite",
-                try: "copy the whole line of patchbay team invite, and run \(command)"
-            )
-        }
-        let status = try await options.client.team.join(TeamJoinSpec(pairing: text, host: host))
-        try TeamStatusText(status).show(format, on: options.output)
     }
 }
