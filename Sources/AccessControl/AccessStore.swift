@@ -305,6 +305,7 @@ extension AccessStore {
     ///   - action: The change.
     ///   - subject: The team or the host.
     ///   - invite: The ID of the invite for the host.
+    ///   - useCount: The number of hosts that have used the invite.
     ///   - detail: Further facts in Patchbay's words.
     ///   - principal: The client.
     /// - Throws: `AccessError.notSaved`. The change of the team stands.
@@ -312,11 +313,13 @@ extension AccessStore {
         _ action: AuditEvent.Action,
         of subject: SanitizedText? = nil,
         invite: String? = nil,
+        useCount: Int? = nil,
         _ detail: String? = nil,
         by principal: Principal
     ) throws {
         var event = AuditEvent(action, by: principal.actor, from: principal.source, invite: invite, detail: detail)
         event.subject = subject
+        event.useCount = useCount
         try commit(ChangeSet([event]))
     }
 

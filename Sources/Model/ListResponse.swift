@@ -34,6 +34,7 @@ extension Advertisement: ListItem { package static let listName = "advertisement
 extension Approval: ListItem { package static let listName = "approvals" }
 extension Denial: ListItem { package static let listName = "denials" }
 extension Grant: ListItem { package static let listName = "grants" }
+extension OpenTeamInvite: ListItem { package static let listName = "invites" }
 extension Invite: ListItem { package static let listName = "invites" }
 extension ConfigurationEntry: ListItem { package static let listName = "configuration" }
 extension ProfileSummary: ListItem { package static let listName = "profiles" }

@@ -1,11 +1,65 @@
 package import FoundationEssentials
 
-/// A new invite for a host: the body of `POST /v1/team/invites`.
+/// A new invite for hosts: the body of `POST /v1/team/invites`.
 package struct TeamInviteSpec: Sendable, Codable {
     /// The address of this host in the pairing string. Nil means the first address of its team listener.
     package var address: String?
+    /// The number of hosts that may join with the invite, each once. Nil means one.
+    package var hosts: Int?
+    /// The lifetime in seconds. Nil means `standardSeconds`.
+    package var seconds: Int?
+    /// The names that the hosts may have, where `*` is any text. Nil means all names.
+    package var names: [String]?
 
-    package init(address: String? = nil) { self.address = address }
+    package static let standardSeconds = 600
+    /// Allowed lifetimes in seconds, up to one day.
+    package static let lifetimes = 1...86_400
+    /// Allowed numbers of hosts.
+    package static let hostCounts = 1...1_000
+    /// The maximum number of names.
+    package static let nameLimit = 100
+
+    package init(address: String? = nil, hosts: Int? = nil, seconds: Int? = nil, names: [String]? = nil) {
+        self.address = address
+        self.hosts = hosts
+        self.seconds = seconds
+        self.names = names
+    }
+
+    /// Returns whether a text is the name of a host, or has `*` for any text in it.
+    package static func isPattern(_ text: String) -> Bool {
+        // A hyphen may begin no name, and an asterisk may stand for no text.
+        HostName(text.replacing("*", with: "a")) != nil
+    }
+}
+
+/// An invite with which further hosts may join: an item of the response to `GET /v1/team/invites`. It has no secret.
+package struct OpenTeamInvite: Hashable, Sendable, Codable {
+    package let id: String
+    package let createdAt: Date
+    package let expiresAt: Date
+    /// The number of hosts that may join with the invite.
+    package let hosts: Int
+    /// The names that the hosts may have, where `*` is any text. Empty for all names.
+    package let names: [String]
+    /// The hosts that have used it.
+    package let admitted: [HostName]
+
+    package init(
+        id: String,
+        createdAt: Date,
+        expiresAt: Date,
+        hosts: Int,
+        names: [String],
+        admitted: [HostName]
+    ) {
+        self.id = id
+        self.createdAt = createdAt
+        self.expiresAt = expiresAt
+        self.hosts = hosts
+        self.names = names
+        self.admitted = admitted
+    }
 }
 
 /// The response to `POST /v1/team/invites`. No other response has the pairing string.

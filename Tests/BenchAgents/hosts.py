@@ -178,7 +178,7 @@ class Team:
             host.write_configuration(endpoints(number))
         first.start()
         urls = [word for url in self.etcd.urls for word in ("--etcd", url)]
-        create = ["team", "init", "bench", "--host", first.name, *urls]
+        create = ["team", "init", "bench", "--host", first.name, "--wait", "0s", *urls]
         first.run(*create)  # Creates the authority, and says that etcd does not answer yet.
         secure = f"{self.folder}/etcd"
         os.mkdir(secure)

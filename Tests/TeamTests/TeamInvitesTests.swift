@@ -44,9 +44,9 @@ import Testing
             let token = try await start().create().token
             let invites = start()
 
-            #expect(try await invites.spend(token) != nil)
-            #expect(try await invites.spend(token) == nil)
-            #expect(try await start().spend(token) == nil)
+            #expect(try await invites.spend(token, by: "lab2") != nil)
+            #expect(try await invites.spend(token, by: "lab2") == nil)
+            #expect(try await start().spend(token, by: "lab2") == nil)
         }
     }
 
@@ -58,7 +58,7 @@ import Testing
                 #expect(expiresAt == clock.now.addingTimeInterval(600))
                 clock.advance(by: TimeInterval(seconds))
 
-                #expect(try await invites.spend(token) == nil)
+                #expect(try await invites.spend(token, by: "lab2") == nil)
             }
         }
     }
@@ -66,13 +66,15 @@ import Testing
     @Test func `the fifth wrong secret ends an invite, also with restarts between them`() async throws {
         try await withInvites { start, _ in
             let token = try await start().create().token
-            for _ in 1..<TeamInvites.wrongLimit { #expect(try await start().spend(Self.wrong(token)) == nil) }
-            let record = try #require(try await start().spend(token))
+            for _ in 1..<TeamInvites.wrongLimit {
+                #expect(try await start().spend(Self.wrong(token), by: "lab2") == nil)
+            }
+            let record = try #require(try await start().spend(token, by: "lab2"))
             let invites = start()
-            try await invites.restore(record)
+            try await invites.restore("lab2", in: record)
 
-            #expect(try await invites.spend(Self.wrong(token)) == nil)
-            #expect(try await invites.spend(token) == nil)
+            #expect(try await invites.spend(Self.wrong(token), by: "lab2") == nil)
+            #expect(try await invites.spend(token, by: "lab2") == nil)
         }
     }
 
@@ -80,8 +82,8 @@ import Testing
         try await withInvites { start, _ in
             let invites = start()
             let token = try await invites.create().token
-            async let first = invites.spend(token)
-            async let second = invites.spend(token)
+            async let first = invites.spend(token, by: "lab2")
+            async let second = invites.spend(token, by: "lab2")
 
             #expect(try await [first, second].compactMap { $0 }.count == 1)
         }
@@ -97,5 +99,62 @@ import Testing
         #expect(text.contains(token.id))
         let secret = token.reveal().split(separator: "_")[2]
         #expect(!text.contains(secret))
+    }
+
+    @Test func `an invite for several hosts admits each once, and only those that it names`() async throws {
+        try await withInvites { start, _ in
+            let spec = TeamInviteSpec(hosts: 2, seconds: 86_400, names: ["lab*", "mac-1"])
+            let token = try await start().create(spec).token
+            let invites = start()
+
+            #expect(try await invites.spend(token, by: "other") == nil)
+            #expect(try await invites.spend(token, by: "lab2")?.admitted == ["lab2"])
+            #expect(try await start().spend(token, by: "lab2") == nil)
+            #expect(try await invites.open.first?.admitted == ["lab2"])
+            #expect(try await invites.spend(token, by: "mac-1")?.admitted == ["lab2", "mac-1"])
+            #expect(try await invites.spend(token, by: "lab3") == nil)
+            #expect(try await invites.open.isEmpty)
+        }
+    }
+
+    @Test func `a host that was not admitted gets its place back, and no other one`() async throws {
+        try await withInvites { start, _ in
+            let invites = start()
+            let token = try await invites.create(TeamInviteSpec(hosts: 2)).token
+            let first = try #require(try await invites.spend(token, by: "lab2"))
+            #expect(try await invites.spend(token, by: "lab3") != nil)
+            try await invites.restore("lab2", in: first)
+
+            #expect(try await invites.spend(token, by: "lab3") == nil)
+            #expect(try await invites.spend(token, by: "lab4") != nil)
+            #expect(try await invites.spend(token, by: "lab5") == nil)
+        }
+    }
+
+    @Test func `a revoked invite admits no further host, also not one that gets its place back`() async throws {
+        try await withInvites { start, _ in
+            let invites = start()
+            let token = try await invites.create(TeamInviteSpec(hosts: 3)).token
+            let record = try #require(try await invites.spend(token, by: "lab2"))
+
+            #expect(try await invites.revoke(token.id))
+            try await invites.restore("lab2", in: record)
+            #expect(try await start().spend(token, by: "lab3") == nil)
+            #expect(try await !invites.revoke(token.id))
+        }
+    }
+
+    @Test func `an invite that an earlier version saved is for one host`() async throws {
+        let folder = TeamFolder(in: scratch.file("."))
+        try folder.prepare()
+        let token = try await TeamInvites(in: folder, logger: .quiet).create().token
+        let path = "\(folder.path)/invites.json"
+        let text = try String(contentsOfFile: path, encoding: .utf8)
+        let old = try text.replacing(Regex(#","(hosts" ?: ?1|names" ?: ?\[\]|admitted" ?: ?\[\])"#), with: "")
+        try Data(old.utf8).write(to: URL(filePath: path))
+        let invites = TeamInvites(in: folder, logger: .quiet)
+
+        #expect(try await invites.spend(token, by: "lab2") != nil)
+        #expect(try await invites.spend(token, by: "lab3") == nil)
     }
 }

@@ -127,7 +127,7 @@ private struct DirectAuthority: TeamAuthorityClient {
     let losesResponse: @Sendable () -> Bool
 
     func admit(_ spec: TeamMemberSpec, at pairing: TeamPairingString) async throws -> TeamAdmission {
-        let admission = try await setup().admit(spec)
+        let admission = try await setup().admit(spec).admission
         await beforeResponse()
         if losesResponse() { throw Problem(.unavailable, "the response was lost") }
         return admission

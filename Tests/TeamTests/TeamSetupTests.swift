@@ -125,6 +125,35 @@ import Transport
         #expect(try await fixture.registry.members() == ["lab1", "lab2"])
     }
 
+    @Test func `one invite lets several hosts join, and the authority revokes it`() async throws {
+        let fixture = TeamFixture(in: scratch)
+        let lab1 = try await fixture.createTeam()
+        let pairing = try await lab1.invite(TeamInviteSpec(hosts: 50, seconds: 86_400, names: ["lab*"])).pairing
+        for host in ["lab2", "lab3"] { _ = try await fixture.start(host).join(TeamJoinSpec(pairing: pairing)) }
+        let invite = try #require(try await lab1.invites().first)
+        #expect(invite.admitted.map(\.text) == ["lab2", "lab3"] && invite.hosts == 50)
+
+        try await lab1.revoke(invite: invite.id)
+
+        let late = try await fixture.start("lab4")
+        await #expect(throws: Problem.self) { try await late.join(TeamJoinSpec(pairing: pairing)) }
+        await #expect(throws: Problem.self) { try await lab1.revoke(invite: invite.id) }
+        let other = try await fixture.start("lab2")
+        await #expect(throws: Problem.self) { try await other.invites() }
+        #expect(try await fixture.registry.members() == ["lab1", "lab2", "lab3"])
+    }
+
+    @Test(arguments: [
+        TeamInviteSpec(hosts: 0), TeamInviteSpec(hosts: 1_001), TeamInviteSpec(seconds: 86_401),
+        TeamInviteSpec(names: ["lab 2"]), TeamInviteSpec(names: ["[a-z]"]), TeamInviteSpec(names: [""]),
+    ])
+    func `an invite has bounds`(spec: TeamInviteSpec) async throws {
+        let lab1 = try await TeamFixture(in: scratch).createTeam()
+
+        await #expect(throws: Problem.self) { try await lab1.invite(spec) }
+        #expect(try await lab1.invites().isEmpty)
+    }
+
     @Test func `no host joins a team that is not complete, and the invite stays valid`() async throws {
         let fixture = TeamFixture(in: scratch)
         let lab1 = try await fixture.createTeam()

@@ -30,7 +30,19 @@ extension OpenAPISchemas {
         "TeamJoinSpec":{"type":"object","required":["pairing"],"additionalProperties":false,"properties":{
           "pairing":{"type":"string","pattern":"^PATCHBAY-TEAM:"},"host":{"$ref":"#/components/schemas/HostName"}}},
         "TeamInviteSpec":{"type":"object","additionalProperties":false,"properties":{
-          "address":{"type":"string","description":"this host's address in the pairing string"}}},
+          "address":{"type":"string","description":"this host's address in the pairing string"},
+          "hosts":{"type":"integer","minimum":1,"maximum":1000,"default":1,"description":"how many may join, each once"},
+          "seconds":{"type":"integer","minimum":1,"maximum":86400,"default":600},
+          "names":{"type":"array","maxItems":100,"items":{"type":"string"},
+            "description":"the names that the hosts may have; * is any text"}}},
+        "OpenTeamInviteList":{"type":"object","required":["schema","invites"],"properties":{
+          "schema":{"const":1},"invites":{"type":"array","items":{"type":"object",
+            "required":["id","createdAt","expiresAt","hosts","names","admitted"],"properties":{
+              "id":{"type":"string"},"createdAt":{"$ref":"#/components/schemas/Date"},
+              "expiresAt":{"$ref":"#/components/schemas/Date"},"hosts":{"type":"integer"},
+              "names":{"type":"array","items":{"type":"string"}},
+              "admitted":{"description":"the hosts that have used it","type":"array",
+                "items":{"$ref":"#/components/schemas/HostName"}}}}}}},
         "TeamInvite":{"type":"object","required":["pairing","expiresAt"],"properties":{
           "pairing":{"type":"string","description":"PATCHBAY-TEAM:1:HOST:PORT:PIN:INVITE, a secret"},
           "expiresAt":{"$ref":"#/components/schemas/Date"}}},

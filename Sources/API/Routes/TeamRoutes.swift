@@ -33,15 +33,31 @@ enum TeamRoutes {
     @Sendable static func invite(_ request: APIRequest) async throws -> APIResponse {
         let spec = try await request.body(TeamInviteSpec.self)
         let invite = try await request.services.teamSetup.invite(spec)
-        try await request.audit(.hostInvited, invite: try TeamPairingString(invite.pairing).invite)
+        let count = spec.hosts ?? 1
+        try await request.audit(
+            .hostInvited,
+            invite: try Token(TeamPairingString(invite.pairing).invite).id,
+            count == 1 ? nil : "for \(count) hosts"
+        )
         return try .created(invite)
+    }
+
+    @Sendable static func listInvites(_ request: APIRequest) async throws -> APIResponse {
+        try .json(ListResponse(await request.services.teamSetup.invites()))
+    }
+
+    @Sendable static func revokeInvite(_ request: APIRequest) async throws -> APIResponse {
+        let id = try request.parameter("id")
+        try await request.services.teamSetup.revoke(invite: id)
+        try await request.audit(.hostInviteRevoked, invite: id)
+        return .noContent
     }
 
     /// Admits a host. The invite in the body is the authentication, because the host has no certificate yet.
     @Sendable static func admit(_ request: APIRequest) async throws -> APIResponse {
         let spec = try await request.body(TeamMemberSpec.self)
-        let admission: TeamAdmission
-        do { admission = try await request.services.teamSetup.admit(spec) } catch let problem as Problem
+        let (admission, useCount): (TeamAdmission, Int)
+        do { (admission, useCount) = try await request.services.teamSetup.admit(spec) } catch let problem as Problem
             where problem.code == .unauthorized
         {
             let principal = request.principal
@@ -56,7 +72,8 @@ enum TeamRoutes {
         try await request.audit(
             .hostAdmitted,
             of: SanitizedText(spec.host.text),
-            invite: spec.invite,
+            invite: try Token(spec.invite).id,
+            useCount: useCount,
             key.map { "with the key \($0)" }
         )
         return try .created(admission)
@@ -82,14 +99,21 @@ enum TeamRoutes {
 }
 
 extension APIRequest {
-    /// Records a change of the team in the audit log. Of an invite only the ID is recorded.
+    /// Records a change of the team in the audit log. `invite` is the ID of one.
     fileprivate func audit(
         _ action: AuditEvent.Action,
         of subject: SanitizedText? = nil,
         invite: String? = nil,
+        useCount: Int? = nil,
         _ detail: String? = nil
     ) async throws {
-        let id = try invite.map { try Token($0).id }
-        try await services.accessStore.auditTeam(action, of: subject, invite: id, detail, by: principal)
+        try await services.accessStore.auditTeam(
+            action,
+            of: subject,
+            invite: invite,
+            useCount: useCount,
+            detail,
+            by: principal
+        )
     }
 }

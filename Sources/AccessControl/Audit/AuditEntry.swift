@@ -33,8 +33,9 @@ package struct AuditEvent: Hashable, Sendable, Codable {
         case teamCreated = "team-created"
         case teamJoined = "team-joined"
         case teamLeft = "team-left"
-        /// The authority of the team created an invite for a host, admitted the host with it, or removed a host.
+        /// The authority of the team created or revoked an invite for hosts, admitted a host with it, or removed a host.
         case hostInvited = "host-invited"
+        case hostInviteRevoked = "host-invite-revoked"
         case hostAdmitted = "host-admitted"
         case hostRemoved = "host-removed"
         /// The authority issued the certificates of an etcd node.

@@ -27,6 +27,12 @@ package struct TeamClient: Sendable {
         try await client.response(to: request(.POST, "invites", body: client.body(spec)))
     }
 
+    package func invites() async throws -> [OpenTeamInvite] {
+        try await (client.response(to: request(.GET, "invites")) as ListResponse).items
+    }
+
+    package func revoke(invite id: String) async throws { try await perform(request(.DELETE, "invites", id)) }
+
     /// Sends the request of a host that joins to the authority of the team.
     package func admit(_ spec: TeamMemberSpec) async throws -> TeamAdmission {
         try await client.response(to: request(.POST, "members", body: client.body(spec)))

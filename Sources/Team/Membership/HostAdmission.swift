@@ -19,7 +19,20 @@ struct HostAdmission: Sendable {
         invites = TeamInvites(in: team.folder, logger: team.logger)
     }
 
-    /// Creates a one-time invite for another host.
+    /// The invites with which further hosts may join.
+    var openInvites: [OpenTeamInvite] { get async throws { try await invites.open } }
+
+    /// Ends an open invite.
+    ///
+    /// - Throws: `Problem` if there is no such invite.
+    func revoke(_ id: String) async throws {
+        guard try await invites.revoke(id) else {
+            throw Problem(.notFound, "there is no open invite \"\(SanitizedText(id))\"", hint: "patchbay team invites")
+        }
+        team.logger.notice("revoked an invite for hosts", metadata: ["invite": "\(SanitizedText(id))"])
+    }
+
+    /// Creates an invite for other hosts.
     func invite(_ spec: TeamInviteSpec) async throws -> TeamInvite {
         let (membership, _) = try await team.requiredAuthority()
         guard let running, running.membership == membership,
@@ -39,7 +52,8 @@ struct HostAdmission: Sendable {
                 hint: "name its address: patchbay team invite --address ADDRESS"
             )
         }
-        let (token, expiresAt) = try await invites.create()
+        try Self.check(spec)
+        let (token, expiresAt) = try await invites.create(spec)
         let pairing = TeamPairingString(
             host: address.host,
             port: address.port ?? team.settings.configuration.port,
@@ -50,24 +64,42 @@ struct HostAdmission: Sendable {
         return TeamInvite(pairing: pairing.description, expiresAt: expiresAt)
     }
 
+    private static func check(_ spec: TeamInviteSpec) throws {
+        let names = spec.names ?? []
+        let isValid =
+            TeamInviteSpec.hostCounts.contains(spec.hosts ?? 1)
+            && TeamInviteSpec.lifetimes.contains(spec.seconds ?? TeamInviteSpec.standardSeconds)
+            && names.count <= TeamInviteSpec.nameLimit && names.allSatisfy(TeamInviteSpec.isPattern)
+        guard !isValid else { return }
+        throw Problem(
+            .badRequest,
+            "an invite is for 1 to \(TeamInviteSpec.hostCounts.upperBound) hosts, for at most 24 h, and for at most "
+                + "\(TeamInviteSpec.nameLimit) names with a-z, 0-9, hyphens and *",
+            hint: "patchbay team invite --hosts 50 --for 24h --host 'lab*'"
+        )
+    }
+
     /// Admits the host that holds an invite. The invite stays valid if the host certainly was not admitted.
-    func admit(_ spec: TeamMemberSpec) async throws -> TeamAdmission {
+    ///
+    /// - Returns: The response to the host, and the number of hosts that have used the invite.
+    func admit(_ spec: TeamMemberSpec) async throws -> (admission: TeamAdmission, useCount: Int) {
         guard let token = try? Token(spec.invite), token.kind == .invite, let membership = try await team.membership(),
-            membership.isAuthority, let record = try await invites.spend(token)
+            membership.isAuthority, let record = try await invites.spend(token, by: spec.host)
         else {
             throw Problem(
                 .unauthorized,
-                "the invite is not valid: it is unknown, was used, has expired, or was tried with wrong secrets",
+                "the invite is not valid for this host: it is unknown, was used, has expired, is for other names, or was "
+                    + "tried with wrong secrets",
                 hint: "ask for a new one: patchbay team invite, on the authority of the team"
             )
         }
         do {
-            return try await admission(spec, membership)
+            return (try await admission(spec, membership), record.admitted.count)
         } catch let error as TeamError where error.mayFollowAdmission {
             // A second host could otherwise join with the same invite.
             throw error
         } catch {
-            try await invites.restore(record)
+            try await invites.restore(spec.host, in: record)
             throw error
         }
     }

@@ -154,7 +154,21 @@ extension TeamSetup {
         try await Problem.ofTeam { try await admission.invite(spec) }
     }
 
-    package func admit(_ spec: TeamMemberSpec) async throws -> TeamAdmission {
+    package func invites() async throws -> [OpenTeamInvite] {
+        try await Problem.ofTeam {
+            _ = try await team.requiredAuthority()
+            return try await admission.openInvites
+        }
+    }
+
+    package func revoke(invite id: String) async throws {
+        try await Problem.ofTeam {
+            _ = try await team.requiredAuthority()
+            try await admission.revoke(id)
+        }
+    }
+
+    package func admit(_ spec: TeamMemberSpec) async throws -> (admission: TeamAdmission, useCount: Int) {
         try await Problem.ofTeam { try await admission.admit(spec) }
     }
 

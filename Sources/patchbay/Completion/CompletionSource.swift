@@ -14,6 +14,8 @@ enum CompletionSource: String, CaseIterable {
     case advertisements
     /// Grants and open invites.
     case grants
+    /// Open invites for hosts of the team.
+    case teamInvites
     /// The kinds of endpoints that Patchbay knows, and those of the broker's profiles.
     case kinds
 
@@ -33,6 +35,7 @@ enum CompletionSource: String, CaseIterable {
         case .tools: try await Self.tools(client, words: words)
         case .advertisements: try await client.advertisements.list().map(\.id)
         case .grants: try await client.grants().map(\.id) + client.invites().map(\.id)
+        case .teamInvites: try await client.team.invites().map(\.id)
         case .kinds: try await EndpointKind.builtIn.map(\.text) + client.profiles().map(\.name)
         }
     }

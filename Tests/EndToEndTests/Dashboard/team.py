@@ -30,7 +30,7 @@ def start():
     with open("patchbay.toml", "a") as file:
         file.write(configuration(7284))
     restart_desk()
-    rig.patchbay("team", "init", "bench", "--host", HOST, "--etcd", ETCD, status=75)
+    rig.patchbay("team", "init", "bench", "--host", HOST, "--wait", "0s", "--etcd", ETCD, status=75)
     options = rig.patchbay("team", "certificate", "etcd1", "127.0.0.1", "--out", "etcd").split()
     rig.start("etcd.log", "etcd", "--name", "etcd1", "--data-dir", "etcd-data", "--listen-client-urls", ETCD,
               "--advertise-client-urls", ETCD, *options)

@@ -266,7 +266,9 @@ assert all(pem.startswith("-----BEGIN CERTIFICATE") for pem in issued.values()),
 expect(400, "POST", "/v1/team/certificates", node | {"request": "none"})
 expect(400, "POST", "/v1/team/certificates", node | {"addresses": ["10.0.0.256"]})
 # The team listener starts with the broker.
-expect(409, "POST", "/v1/team/invites", {})
+expect(409, "POST", "/v1/team/invites", {"hosts": 50, "seconds": 86400, "names": ["lab*"]})
+assert expect(200, "GET", "/v1/team/invites")["invites"] == []
+expect(404, "DELETE", "/v1/team/invites/none")
 member = {"invite": "pbi_none", "host": "lab2", "request": request}
 expect(401, "POST", "/v1/team/members", member)
 expect(503, "DELETE", "/v1/team/members/lab2")

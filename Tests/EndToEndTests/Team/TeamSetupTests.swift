@@ -57,4 +57,25 @@ import Testing
         _ = try await team.lab1.ask("team", "leave")
         #expect(try await team.lab1.teamStatus().team == nil)
     }
+
+    @Test func `several hosts join with one string in a file, each once, until it is revoked`() async throws {
+        let team = try await RunningTeam(in: scratch)
+        let string = try #require(try await team.lab1.ask("team", "invite", "--hosts", "3", "--host", "lab*").first)
+        let file = scratch.file("invite.txt")
+        try Data("\(string)\n".utf8).write(to: URL(filePath: file))
+        func join(_ host: String) async throws -> ExitStatus {
+            let broker = try await RunningBroker(in: scratch, named: host, configuration: "[api]\ntcp = false\n")
+            let join = try await broker.start("team", "join", file, "--host", host)
+            return try await join.exitStatus()
+        }
+
+        #expect(try await join("lab3") == .exited(0))
+        #expect(try await join("mac1") == .exited(77))
+        #expect(try await join("lab4") == .exited(0))
+        let row = try #require(try await team.lab1.ask("team", "invites").last)
+        #expect(row.contains("2 of 3") && row.contains("lab3, lab4"), "\(row)")
+        _ = try await team.lab1.ask("team", "revoke", String(row.prefix { $0 != " " }))
+        #expect(try await join("lab5") == .exited(77))
+        #expect(try await team.lab1.teamStatus().hosts.map(\.name.text) == ["lab1", "lab2", "lab3", "lab4"])
+    }
 }

@@ -17,7 +17,8 @@ struct TeamCommand: AsyncParsableCommand {
             """,
         subcommands: [
             TeamStatusCommand.self, TeamInitCommand.self, TeamCertificateCommand.self, TeamInviteCommand.self,
-            TeamJoinCommand.self, TeamLeaveCommand.self, TeamRemoveCommand.self,
+            TeamInvitesCommand.self, TeamRevokeCommand.self, TeamJoinCommand.self, TeamLeaveCommand.self,
+            TeamRemoveCommand.self,
         ],
         defaultSubcommand: TeamStatusCommand.self
     )
@@ -38,37 +39,6 @@ struct TeamStatusCommand: AsyncParsableCommand {
 
     func run() async throws {
         try TeamStatusText(try await options.client.team.status()).show(format, on: options.output)
-    }
-}
-
-struct TeamInviteCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "invite",
-        abstract: "Print the pairing string with which one host joins the team within 10 minutes.",
-        discussion: """
-            Runs on the host with the certificate authority. The string is a secret until the host has joined. Paste it \
-            on that host: patchbay team join -
-
-              patchbay team invite
-              patchbay team invite --address lab1.example.com
-            """
-    )
-
-    @Option(
-        help: ArgumentHelp(
-            "Name this address in the string.",
-            discussion: "Default: the first address of the team listener.",
-            valueName: "address"
-        )
-    )
-    var address: String?
-    @OptionGroup var format: JSONOption
-    @OptionGroup var options: GlobalOptions
-
-    func run() async throws {
-        let invite = try await options.client.team.invite(TeamInviteSpec(address: address))
-        if format.json { return try options.output.document(invite) }
-        try options.output.line(invite.pairing)
     }
 }
 
