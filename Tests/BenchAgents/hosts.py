@@ -181,8 +181,8 @@ class Team:
         create = ["team", "init", "bench", "--host", first.name, "--wait", "0s", *urls]
         first.run(*create)  # Creates the authority, and says that etcd does not answer yet.
         secure = f"{self.folder}/etcd"
-        os.mkdir(secure)
-        first.ask("team", "certificate", "server", *{address for address, _ in self.etcd.places}, "--out", secure)
+        first.ask("team", "certificate", "server", *{address for address, _ in self.etcd.places}, "--out", self.folder)
+        os.rename(f"{self.folder}/server", secure)
         for number in range(len(self.etcd.ports)):
             self.etcd.start(number)
         paths.eventually("etcd answers", lambda: first.run(*create).returncode == 0)

@@ -119,14 +119,38 @@ import Transport
         #expect(!FileManager.default.fileExists(atPath: path))
     }
 
-    @Test func `the options of etcd name all files`() {
-        let files = EtcdNodeFiles(folder: "certs", name: "etcd1")
+    private let node = EtcdNode(name: "etcd2", address: "10.0.0.6")
 
-        #expect(files.etcdOptions.contains("--cert-file=certs/etcd1.pem"))
-        #expect(files.etcdOptions.contains("--peer-key-file=certs/etcd1-key.pem"))
-        #expect(files.etcdOptions.contains("--client-cert-auth"))
-        #expect(files.etcdOptions.contains("--peer-trusted-ca-file=certs/ca.pem"))
-        #expect(files.etcdOptions.contains("--peer-cert-file=certs/etcd1-peer.pem"))
-        #expect(files.etcdOptions.contains("--peer-cert-allowed-cn=etcd.peer"))
+    @Test func `the options of etcd name all files, the other nodes, and the only name that a node may have`() throws {
+        let others = [try EtcdNode(argument: "etcd3=fd00::7"), try EtcdNode(argument: "etcd1=10.0.0.5")]
+        let lines = node.environment(others: others, isNew: false).split(separator: "\n")
+
+        #expect(lines.contains(#"ETCD_CERT_FILE="/etc/etcd-patchbay/etcd2.pem""#))
+        #expect(lines.contains(#"ETCD_PEER_KEY_FILE="/etc/etcd-patchbay/etcd2-key.pem""#))
+        #expect(lines.contains(#"ETCD_CLIENT_CERT_AUTH="true""#))
+        #expect(lines.contains(#"ETCD_PEER_TRUSTED_CA_FILE="/etc/etcd-patchbay/ca.pem""#))
+        #expect(lines.contains(#"ETCD_PEER_CERT_FILE="/etc/etcd-patchbay/etcd2-peer.pem""#))
+        #expect(lines.contains(#"ETCD_PEER_CERT_ALLOWED_CN="etcd.peer""#))
+        #expect(lines.contains(#"ETCD_INITIAL_CLUSTER_STATE="existing""#))
+        let cluster = "etcd1=https://10.0.0.5:2380,etcd2=https://10.0.0.6:2380,etcd3=https://[fd00::7]:2380"
+        #expect(lines.contains("ETCD_INITIAL_CLUSTER=\"\(cluster)\""))
+    }
+
+    @Test func `three commands install a node, here or over ssh`() {
+        let here = node.installation(from: "my certs/etcd2", isHere: true)
+        let there = node.installation(from: "certs/etcd2", isHere: false)
+
+        #expect(here.count == 3 && there.count == 3)
+        #expect(here[1] == "tar -C 'my certs/etcd2' -c . | sudo sh -c 'tar -C /etc/etcd-patchbay -x'")
+        #expect(there[1] == "tar -C certs/etcd2 -c . | ssh root@10.0.0.6 'tar -C /etc/etcd-patchbay -x'")
+        #expect(EtcdNode(name: "etcd1", address: "127.0.0.1").isOnThisMachine)
+        #expect(!EtcdNode(name: "etcd1", address: "192.0.2.1").isOnThisMachine)
+    }
+
+    @Test(arguments: [["etcd2=10.0.0.6", "etcd2=10.0.0.7"], ["etcd1=10.0.0.6"], ["10.0.0.6"]])
+    func `each node of a cluster has a name of its own`(nodes: [String]) {
+        let words = ["team", "certificate", "etcd1", "10.0.0.5", "--out", "certs"] + nodes.flatMap { ["--node", $0] }
+
+        #expect(throws: (any Error).self) { try Patchbay.parseAsRoot(words) }
     }
 }

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Synchronization
 
 /// A real etcd with TLS, which requires certificates of its clients: one server of a cluster.
@@ -27,6 +28,26 @@ package final class EtcdServer: Sendable {
         endpoint = "https://\(host.address):\(ports.client)"
         peerURL = "https://\(host.address):\(ports.peer)"
         folder = scratch.file("\(name)-\(ports.client)")
+    }
+
+    /// Returns the options of the certificates in the file `etcd.env` of a folder by `patchbay team certificate`.
+    package static func certificateOptions(in folder: String) throws -> [String] {
+        try variables(in: folder).compactMap { name, value in
+            guard ["FILE", "AUTH", "CN"].contains(name.split(separator: "_").last) else { return nil }
+            return "--\(name.dropFirst(5).lowercased().replacing("_", with: "-"))=\(value)"
+        }
+    }
+
+    /// Returns the variables of the file `etcd.env` in a folder, with the files in the same folder.
+    package static func variables(in folder: String) throws -> [String: String] {
+        let lines = try String(contentsOfFile: "\(folder)/etcd.env", encoding: .utf8).split(separator: "\n")
+        return Dictionary(
+            uniqueKeysWithValues: lines.map { line in
+                let parts = line.split(separator: "=", maxSplits: 1)
+                let value = parts[1].dropFirst().dropLast().replacing("/etc/etcd-patchbay", with: folder)
+                return (String(parts[0]), String(value))
+            }
+        )
     }
 
     /// Starts the server, also again after its end. Returns before it is ready.

@@ -31,7 +31,10 @@ def start():
         file.write(configuration(7284))
     restart_desk()
     rig.patchbay("team", "init", "bench", "--host", HOST, "--wait", "0s", "--etcd", ETCD, status=75)
-    options = rig.patchbay("team", "certificate", "etcd1", "127.0.0.1", "--out", "etcd").split()
+    rig.patchbay("team", "certificate", "etcd1", "127.0.0.1", "--out", "etcd")
+    files = "etcd/etcd1/"
+    options = ["--cert-file", files + "etcd1.pem", "--key-file", files + "etcd1-key.pem", "--client-cert-auth",
+               "--trusted-ca-file", files + "ca.pem"]
     rig.start("etcd.log", "etcd", "--name", "etcd1", "--data-dir", "etcd-data", "--listen-client-urls", ETCD,
               "--advertise-client-urls", ETCD, *options)
     rig.eventually(lambda: "ready to serve client requests" in open("etcd.log").read())

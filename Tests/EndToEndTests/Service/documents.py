@@ -22,7 +22,6 @@ SKIPPED = {
     r"ssh://|^patchbay watch @ssh": "needs an ssh server; SSHTests has one",
     r"^flutter ": "needs Flutter and an app built with it",
     r"^podman ": "needs an image; GrantSocketTests mounts such a socket into a container",
-    r"^etcd ": "a server of another project; TeamSetupTests starts it",
     r"^patchbay team (invite|join|remove)|--etcd-ca ": "needs etcd and other hosts; TeamSetupTests and TeamExistingEtcdTests have them",
     r"[.]lab2|--host lab2|^patchbay usbmux ": "needs another host of a team, or a phone; TeamReachTests and UsbmuxCommandTests have them",
     r"^iproxy |^pymobiledevice3 ": "a program of another project; UsbmuxServerToolTests runs it",

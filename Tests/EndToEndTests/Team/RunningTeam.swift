@@ -92,12 +92,13 @@ final class RunningTeam {
         var servers: [EtcdServer] = []
         for (index, host) in hosts.enumerated() {
             let name = "etcd\(index + 1)"
+            _ = try await authority.ask("team", "certificate", name, host.address, "--out", folder)
             servers.append(
                 EtcdServer(
                     name,
                     on: host,
                     ports: (ports[2 * index], ports[2 * index + 1]),
-                    tls: try await authority.ask("team", "certificate", name, host.address, "--out", folder),
+                    tls: try EtcdServer.certificateOptions(in: "\(folder)/\(name)"),
                     in: scratch
                 )
             )

@@ -1,3 +1,4 @@
+import Model
 import TestSupport
 import Testing
 
@@ -46,7 +47,8 @@ import Testing
         var nodes: [EtcdServer] = []
         for index in 0..<3 {
             let name = "etcd\(index + 1)"
-            let tls = try await lab1.ask("team", "certificate", name, "127.0.0.1", "--out", folder)
+            _ = try await lab1.ask("team", "certificate", name, "127.0.0.1", "--out", folder)
+            let tls = try EtcdServer.certificateOptions(in: "\(folder)/\(name)")
             nodes.append(EtcdServer(name, ports: (ports[index], ports[3 + index]), tls: tls, in: scratch))
         }
         for node in nodes { try await node.start(members: nodes) }
@@ -55,12 +57,12 @@ import Testing
         _ = try await lab1.ask("team", "init", "lab")
 
         let host = "\(lab1.state)/team/host.pem"
-        let (node, key) = ("\(folder)/etcd1-peer.pem", "\(folder)/etcd1-key.pem")
+        let (node, key) = ("\(folder)/etcd1/etcd1-peer.pem", "\(folder)/etcd1/etcd1-key.pem")
         for (certificate, key, isAccepted) in [(node, key, true), (host, host, false)] {
             let request = try await Program(
                 "curl",
                 [
-                    "-sS", "--http1.1", "--max-time", "5", "--cacert", "\(folder)/ca.pem", "--cert", certificate,
+                    "-sS", "--http1.1", "--max-time", "5", "--cacert", "\(folder)/etcd1/ca.pem", "--cert", certificate,
                     "--key", key,
                     "https://127.0.0.1:\(ports[3])/members",
                 ],
@@ -89,5 +91,66 @@ import Testing
 
         let creation = try await lab1.start("team", "init", "lab", "--wait", "0s")
         #expect(try await creation.exitStatus() == .exited(75), "\(creation.log)")
+    }
+
+    @Test func `a cluster grows from one node to three by the steps in docs/team.md`() async throws {
+        let ports = try FreePorts.take(2)
+        let addresses = ["etcd1": "127.0.0.1", "etcd2": "127.0.0.2", "etcd3": "127.0.0.3"]
+        let urls = ["etcd1", "etcd2", "etcd3"].map { "https://\(addresses[$0]!):\(ports[0])" }
+        let folder = scratch.file("etcd-certs")
+        /// Starts a node with its `etcd.env`, at other ports and on one of the addresses of loopback.
+        func start(_ name: String) async throws -> Program {
+            let variables = try EtcdServer.variables(in: "\(folder)/\(name)").mapValues { value in
+                value.replacing("0.0.0.0", with: addresses[name]!).replacing(":2379", with: ":\(ports[0])")
+                    .replacing(":2380", with: ":\(ports[1])")
+                    .replacing("/var/lib/etcd/patchbay", with: scratch.file("\(name)-data"))
+            }
+            let node = try await Program(
+                "etcd",
+                ["--logger", "zap", "--log-outputs", "stderr"],
+                in: scratch,
+                environment: variables
+            )
+            _ = try await node.waitForLine("serving client traffic securely", within: .seconds(30))
+            return node
+        }
+        let (lab1, _) = try await createTeam(etcd: urls[0], in: scratch)
+        _ = try await lab1.ask("team", "certificate", "etcd1", "127.0.0.1", "--out", folder)
+        let first = try await start("etcd1")
+        _ = try await lab1.ask("team", "init", "lab")
+
+        var nodes = ["--node", "etcd1=127.0.0.1"]
+        var others: [Program] = []
+        for name in ["etcd2", "etcd3"] {
+            let address = addresses[name]!
+            let words = ["team", "certificate", name, address, "--out", folder, "--existing"] + nodes
+            #expect(try await lab1.start(words).exitStatus() == .exited(0))
+            let root = "\(lab1.state)/team/root.pem"
+            // etcd refuses a further node for 5 s, until the last one takes part.
+            try await eventually(within: .seconds(30), "etcd adds \(name)") {
+                let add = try await Program(
+                    "etcdctl",
+                    [
+                        "--endpoints", urls[0], "--cacert", "\(lab1.state)/team/ca.pem", "--cert", root, "--key", root,
+                        "member", "add", name, "--peer-urls=https://\(address):\(ports[1])",
+                    ],
+                    in: scratch,
+                    environment: ["ETCDCTL_API": "3"]
+                )
+                return try await add.exitStatus(within: .seconds(20)) == .exited(0)
+            }
+            others.append(try await start(name))
+            nodes += ["--node", "\(name)=\(address)"]
+        }
+        let change = try await lab1.start(["team", "init", "lab"] + urls.flatMap { ["--etcd", $0] })
+        #expect(try await change.exitStatus(within: .seconds(30)) == .exited(0), "\(change.log)")
+
+        first.kill()
+        _ = try await first.exitStatus()
+        let status = try await lab1.teamStatus()
+        #expect(status.etcd.map(\.url) == urls)
+        try await eventually(within: .seconds(20), "the other two nodes work without the first") {
+            try await lab1.teamStatus().etcd.map { $0.problem == nil } == [false, true, true]
+        }
     }
 }

@@ -37,7 +37,7 @@ import Testing
         #expect(try await create.exitStatus() == .exited(75), "\(create.log)")
         let folder = scratch.file("team-certs")
         _ = try await lab1.ask("team", "certificate", "any", "127.0.0.1", "--out", folder)
-        try await trust("\(folder)/ca.pem", cluster)
+        try await trust("\(folder)/any/ca.pem", cluster)
 
         _ = try await lab1.ask("team", "init", "lab")
 

@@ -63,7 +63,7 @@ import Testing
         let string = try #require(try await team.lab1.ask("team", "invite", "--hosts", "3", "--host", "lab*").first)
         let file = scratch.file("invite.txt")
         try Data("\(string)\n".utf8).write(to: URL(filePath: file))
-        func join(_ host: String) async throws -> ExitStatus {
+        func join(_ host: String) async throws -> TestSupport.ExitStatus {
             let broker = try await RunningBroker(in: scratch, named: host, configuration: "[api]\ntcp = false\n")
             let join = try await broker.start("team", "join", file, "--host", host)
             return try await join.exitStatus()

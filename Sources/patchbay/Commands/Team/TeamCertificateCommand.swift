@@ -9,13 +9,14 @@ import Transport
 struct TeamCertificateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "certificate",
-        abstract: "Create the certificate files of an etcd node.",
+        abstract: "Create the certificates and options of an etcd node, in a folder of its own.",
         discussion: """
-            Runs on the host with the certificate authority. Writes NAME.pem, NAME-peer.pem, NAME-key.pem and ca.pem \
-            to a folder, and prints the options of etcd that use them. An existing key is kept, so the command also renews a \
-            certificate. Copy the files to the node, where only etcd may read them.
+            Runs on the host with the certificate authority. Writes NAME.pem, NAME-peer.pem, NAME-key.pem, ca.pem, and the \
+            options etcd.env for the etcd service of Debian and Ubuntu to FOLDER/NAME. Then prints the commands that \
+            install etcd with them. An existing key is kept, so the command also renews a certificate.
 
               patchbay team certificate etcd1 10.0.0.5 --out etcd-certs
+              patchbay team certificate etcd2 10.0.0.6 --out etcd-certs --node etcd1=10.0.0.5
             """
     )
 
@@ -23,12 +24,30 @@ struct TeamCertificateCommand: AsyncParsableCommand {
     var name: HostName
     @Argument(help: ArgumentHelp("The names and addresses at which others reach the node.", valueName: "address"))
     var addresses: [String]
-    @Option(help: ArgumentHelp("Write the files to this folder.", valueName: "folder"))
+    @Option(help: ArgumentHelp("Write the node's folder to this one.", valueName: "folder"))
     var out: String
+    @Option(
+        help: ArgumentHelp("Name another node of the cluster; repeat it.", valueName: "name=address"),
+        transform: EtcdNode.init(argument:)
+    )
+    var node: [EtcdNode] = []
+    @Flag(help: "Add the node to a cluster that runs, instead of a new one.")
+    var existing = false
     @OptionGroup var options: GlobalOptions
 
+    func validate() throws {
+        guard Set(node.map(\.name) + [name]).count == node.count + 1 else {
+            throw ValidationError("Each node has another name.")
+        }
+        guard !existing || !node.isEmpty else {
+            throw ValidationError("--existing needs --node with the nodes that run.")
+        }
+    }
+
     func run() async throws {
-        let files = EtcdNodeFiles(folder: out, name: name.text)
+        guard let address = addresses.first else { return }
+        let own = EtcdNode(name: name, address: address)
+        let files = EtcdNodeFiles(folder: "\(out)/\(name)", name: name.text)
         let key = try files.loadKey()
         let request: String
         do { request = try key.signingRequest() } catch { throw CLIError(ofKey: error) }
@@ -41,11 +60,80 @@ struct TeamCertificateCommand: AsyncParsableCommand {
         try files.write(certificate.certificate, to: files.certificatePath)
         try files.write(certificate.peerCertificate, to: files.peerCertificatePath)
         try files.write(certificate.authority, to: files.authorityPath)
-        for line in files.etcdOptions { try options.output.line(line) }
+        try files.write(own.environment(others: node, isNew: !existing), to: files.environmentPath)
+        for line in own.installation(from: files.folder, isHere: own.isOnThisMachine) { try options.output.line(line) }
     }
 }
 
-/// The certificate files of an etcd node, with mode 0600.
+/// A node of etcd, as its command line and its service name it.
+struct EtcdNode: Hashable {
+    let name: HostName
+    /// The host name or numeric address for clients and for the other nodes.
+    let address: String
+
+    /// The folder of the files on the machine of the node.
+    static let folder = "/etc/etcd-patchbay"
+
+    init(name: HostName, address: String) { (self.name, self.address) = (name, address) }
+
+    /// Parses `NAME=ADDRESS`.
+    ///
+    /// - Throws: `ValidationError`.
+    init(argument: String) throws {
+        let parts = argument.split(separator: "=", maxSplits: 1).map(String.init)
+        guard parts.count == 2, let name = HostName(parts[0]) else {
+            throw ValidationError("Enter a node as NAME=ADDRESS, such as etcd1=10.0.0.5.")
+        }
+        self.init(name: name, address: parts[1])
+    }
+
+    private func url(_ port: Int) -> String { "https://\(address.contains(":") ? "[\(address)]" : address):\(port)" }
+
+    /// True if the numeric address is one of this machine.
+    var isOnThisMachine: Bool {
+        guard let own = SocketAddress(numeric: address, port: 0), let listener = try? Listener(on: own) else {
+            return false
+        }
+        listener.close()
+        return true
+    }
+
+    /// The options of etcd as variables, for `/etc/default/etcd`.
+    ///
+    /// Without the allowed name, a host could connect as another node and write to the registry. A single node has the peer
+    /// options, too, so that others can be added.
+    func environment(others: [EtcdNode], isNew: Bool) -> String {
+        let files = EtcdNodeFiles(folder: Self.folder, name: name.text)
+        let any = address.contains(":") ? "[::]" : "0.0.0.0"
+        let members = (others + [self]).sorted { $0.name < $1.name }
+        let variables = [
+            ("NAME", name.text), ("DATA_DIR", "/var/lib/etcd/patchbay"), ("AUTO_COMPACTION_RETENTION", "1h"),
+            ("LISTEN_CLIENT_URLS", "https://\(any):2379"), ("ADVERTISE_CLIENT_URLS", url(2_379)),
+            ("LISTEN_PEER_URLS", "https://\(any):2380"), ("INITIAL_ADVERTISE_PEER_URLS", url(2_380)),
+            ("INITIAL_CLUSTER", members.map { "\($0.name)=\($0.url(2_380))" }.joined(separator: ",")),
+            ("INITIAL_CLUSTER_STATE", isNew ? "new" : "existing"),
+            ("CERT_FILE", files.certificatePath), ("KEY_FILE", files.keyPath), ("CLIENT_CERT_AUTH", "true"),
+            ("TRUSTED_CA_FILE", files.authorityPath),
+            ("PEER_CERT_FILE", files.peerCertificatePath), ("PEER_KEY_FILE", files.keyPath),
+            ("PEER_CLIENT_CERT_AUTH", "true"), ("PEER_TRUSTED_CA_FILE", files.authorityPath),
+            ("PEER_CERT_ALLOWED_CN", TeamCertificateSpec.peerName),
+        ]
+        return variables.map { "ETCD_\($0)=\"\($1)\"\n" }.joined()
+    }
+
+    /// The commands that install etcd on Debian or Ubuntu with the files of a folder, also again with new files.
+    func installation(from folder: String, isHere: Bool) -> [String] {
+        let run = isHere ? "sudo sh -c" : "ssh \("root@\(address)".shellQuoted)"
+        let target = Self.folder
+        return [
+            "\(run) 'apt-get install -y etcd-server && install -d -m 700 \(target)'",
+            "tar -C \(folder.shellQuoted) -c . | \(run) 'tar -C \(target) -x'",
+            "\(run) 'chown -R etcd: \(target) && cp \(target)/etcd.env /etc/default/etcd && systemctl restart etcd'",
+        ]
+    }
+}
+
+/// The files of an etcd node, with mode 0600.
 struct EtcdNodeFiles {
     let folder: String
     let name: String
@@ -55,18 +143,8 @@ struct EtcdNodeFiles {
     var peerCertificatePath: String { "\(folder)/\(name)-peer.pem" }
     var keyPath: String { "\(folder)/\(name)-key.pem" }
     var authorityPath: String { "\(folder)/ca.pem" }
-
-    /// The options with which etcd uses the files for its clients and for the other nodes.
-    ///
-    /// Without the allowed name, a host could connect as another node and write to the registry.
-    var etcdOptions: [String] {
-        [
-            "--cert-file=\(certificatePath)", "--key-file=\(keyPath)", "--client-cert-auth",
-            "--trusted-ca-file=\(authorityPath)",
-            "--peer-cert-file=\(peerCertificatePath)", "--peer-key-file=\(keyPath)", "--peer-client-cert-auth",
-            "--peer-trusted-ca-file=\(authorityPath)", "--peer-cert-allowed-cn=\(TeamCertificateSpec.peerName)",
-        ]
-    }
+    /// The options of etcd.
+    var environmentPath: String { "\(folder)/etcd.env" }
 
     /// Loads the key; creates one, without its file, if there is none.
     ///
