@@ -81,7 +81,7 @@ tsan: setup ## look for data races in the data path with ThreadSanitizer (a buil
 fuzz: setup ## try the parsers on made-up input with libFuzzer (a build of its own): ARGS="--seconds 60 --only token"
 	Tests/FuzzTests/run $(ARGS)
 
-demo: setup say-build ## a phone, two apps and an agent in a minute, then a shell: STEP=1 waits for Enter, ARGS=--kinds shows every kind of app
+demo: setup say-build ## a phone, two apps and an agent in a minute, then a shell: STEP=1 waits for Enter, ARGS=--kinds shows every kind of app, ARGS=--android an Android phone
 	swift build
 	Tests/TestSupport/demo/run $(ARGS)
 

@@ -95,6 +95,23 @@ import Testing
         }
     }
 
+    @Test(.needs(.adb), .timeLimit(.minutes(2)))
+    func `an app of an Android phone beside an iPhone needs one call to its screenshot, also after a relaunch`()
+        async throws
+    {
+        let lines = try await run("--android", "--once")
+
+        let phones = ["Demo iPhone  usb      iOS", "Pixel 8      network  Android   Pixel 8 15"]
+        let apps = ["shop-demo-iphone ", "wallet-pixel-8 "]
+        for wanted in phones + apps { #expect(lines.contains { $0.contains(wanted) }, "\(wanted) in \(lines)") }
+        #expect(lines.count { $0.hasPrefix("$ patchbay call wallet-pixel-8 screenshot") } == 2)
+        #expect(lines.count { $0.hasPrefix("[image/png, ") } == 2)
+        #expect(!lines.contains { $0.hasPrefix("$ patchbay secret") || $0.contains("appreveal_session_token") })
+        let tunnels = lines.filter { $0.hasPrefix("t1 ") }
+        #expect(tunnels.count == 2 && tunnels[0].contains(" waiting ") && tunnels[1].contains(" active "), "\(tunnels)")
+        #expect(lines.count { $0.contains(#""auth": "session-token""#) } == 2)
+    }
+
     @Test(.timeLimit(.minutes(2)))
     func `on a terminal the demo ends with the address of the page, which a browser of this machine can open`()
         async throws

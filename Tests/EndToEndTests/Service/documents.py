@@ -20,6 +20,7 @@ SKIPPED = {
     r"^make |^sudo make ": "compiles or changes the machine; DocumentedCommandTests runs the installation of README",
     r"^sudo ": "changes the machine; make e2e-systemd boots one for it",
     r"ssh://|^patchbay watch @ssh": "needs an ssh server; SSHTests has one",
+    r"^adb ": "a program of another project; AndroidTests has its server and phones",
     r"^flutter ": "needs Flutter and an app built with it",
     r"^podman ": "needs an image; GrantSocketTests mounts such a socket into a container",
     r"^patchbay team (invite|join|remove)|--etcd-ca ": "needs etcd and other hosts; TeamSetupTests and TeamExistingEtcdTests have them",

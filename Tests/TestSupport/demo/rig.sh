@@ -57,6 +57,37 @@ plug_in() {
 }
 unplug() { rm "usbmuxd/devices/$1"; }
 
+# Starts the unmodified adb server on a socket of its own. It opens no USB device, and scans no port for emulators.
+start_adb() {
+	ADB_USB=0 ADB_EMU=1 ADB_LOCAL_TRANSPORT_MAX_PORT=1 adb -L "$ADB_SERVER_SOCKET" server nodaemon >>adb.log 2>&1 &
+	echo $! >adb.pid
+	disown
+	timeout 20 bash -c 'until adb_request host:version >/dev/null 2>&1; do sleep 0.05; done' || { cat adb.log; exit 1; }
+}
+# Sends a request to the adb server. Its own client would start another server in the gap between two.
+adb_request() {
+	python3 - "$1" <<-'X'
+		import socket, sys
+		with socket.socket(socket.AF_UNIX) as server:
+		    server.connect("adb")
+		    server.sendall(b"%04x" % len(sys.argv[1]) + sys.argv[1].encode())
+		    while part := server.recv(65536):
+		        print(part.decode())
+	X
+}
+export -f adb_request
+# Plugs in an Android phone, whose apps and log are in the files pixel.apps and pixel.logcat.
+attach_android() {
+	touch pixel.apps pixel.logcat
+	python3 -u "$here/../adb/phone.py" 5555 --serial "$1" --address "$2" --name "$3" --apps pixel.apps --logcat pixel.logcat \
+		>phone.log 2>&1 &
+	echo $! >phone.pid
+	disown
+	await phone.log listening
+	adb_request host:emulator:5555
+}
+unplug_android() { kill "$(cat phone.pid)" && await_end "$(cat phone.pid)"; }
+
 # Starts the broker with its state, and returns when it answers. `$broker` is its process.
 start_broker() {
 	"$built/patchbayd" --config patchbay.toml --socket "$PATCHBAY_SOCKET" --state-directory $work/state \
@@ -73,6 +104,7 @@ start_daemons() {
 	cd $work
 	export DBUS_SYSTEM_BUS_ADDRESS=unix:path=$work/bus
 	export USBMUXD_SOCKET_ADDRESS=UNIX:$work/usbmuxd/usbmuxd
+	export ADB_SERVER_SOCKET=localfilesystem:$work/adb
 	export PATCHBAY_SOCKET=$work/patchbay.sock
 	PATH=$PATH:/usr/sbin
 	cat >bus.conf <<-X
