@@ -268,33 +268,6 @@ import Testing
         )
     }
 
-    @Test func `status counts the phones that are not ready, and names those that wait for a person`() throws {
-        let devices = try Device.State.allCases.filter { $0 != .ready }.map { state in
-            let udid = try #require(UDID(androidSerial: state.rawValue))
-            var device = Device(udid: udid, transport: .usb, attachedAt: SampleEndpoints.date)
-            device.state = state
-            return device
-        }
-        var status = BrokerStatus(
-            version: "0.1.0",
-            pid: 42,
-            startedAt: SampleEndpoints.date,
-            revision: 7,
-            endpoints: [:],
-            devices: 2,
-            tunnels: 0,
-            sources: []
-        )
-
-        let text = StatusCommand.text(status, unusable: devices, socket: "/x", isColoured: false)
-        #expect(text.contains("phones     2 ready, 6 not: see `patchbay devices`"), "\(text)")
-        let named = text.split(separator: "\n").filter { $0.hasPrefix("problem: phone: ") }
-        #expect(named.count == 3 && named.contains { $0.contains("android-unauthorized has not allowed") }, "\(text)")
-
-        status.devices = 1
-        #expect(StatusCommand.text(status, socket: "/x", isColoured: false).contains("phones     1 attached"))
-    }
-
     @Test func `the line of a tunnel has the address, the target and the reason of its state`() {
         let spec = TunnelSpec(local: .tcp(host: nil, port: 0), target: .device(udid: SampleEndpoints.phone, port: 22))
         let tunnel = Tunnel.sample(

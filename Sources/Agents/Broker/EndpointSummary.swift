@@ -29,6 +29,7 @@ struct EndpointSummary: Hashable, Sendable {
             row["app"] = Self.name(endpoint.app)
             row["version"] = endpoint.version.flatMap(Self.name)
             row["device"] = endpoint.location.device.flatMap(Self.name)
+            row["platform"] = endpoint.location.udid.map { .string($0.platform.rawValue) }
         }
         row["host"] = endpoint.host.map { .string($0.name.text) }
         row["kind"] = .string(endpoint.kind.text)

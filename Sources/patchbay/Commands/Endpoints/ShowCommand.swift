@@ -57,7 +57,7 @@ struct ShowCommand: AsyncParsableCommand {
         )
     }
 
-    /// Returns the phone of an endpoint, for its note; nil if it is not attached.
+    /// Returns the phone of an endpoint, for its system and its note; nil if it is not attached.
     private static func device(of endpoint: Endpoint, _ client: PatchbayClient) async throws -> Device? {
         guard let udid = endpoint.location.udid else { return nil }
         return try? await client.devices().first { $0.udid == udid }
@@ -78,7 +78,7 @@ struct ShowCommand: AsyncParsableCommand {
             ("app", ([endpoint.app] + (endpoint.version.map { [$0] } ?? [])).map(\.text).joined(separator: " ")),
             ("kind", endpoint.kind.text), ("can", isBlocked ? nil : Self.list(endpoint.capabilities)),
             ("cannot", isBlocked ? "be connected to" : Self.list(endpoint.limits)),
-            ("phone", Self.phone(of: endpoint)),
+            ("phone", Self.phone(of: endpoint)), ("system", device.map(Self.system)),
             ("label", device?.label?.text), ("note", device?.note?.text),
             ("host", endpoint.location.machine?.text),
             ("team host", endpoint.host.map { TeamText.host($0, now: now) }),
@@ -127,6 +127,12 @@ struct ShowCommand: AsyncParsableCommand {
         endpoint.location.udid.map { udid in
             endpoint.location.deviceName.map { "\($0) (\(udid))" } ?? udid.text
         }
+    }
+
+    /// The system and the model of the phone: `Android 15, Pixel 8`.
+    private static func system(of device: Device) -> String {
+        let system = [device.platform.name, device.productVersion?.text].compactMap { $0 }.joined(separator: " ")
+        return [system, device.productType?.text].compactMap { $0 }.joined(separator: ", ")
     }
 
     /// Describes the approval: `approved by user 1000, … 3 h ago, on iphone.local at 192.168.1.20`.
