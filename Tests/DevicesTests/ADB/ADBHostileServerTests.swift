@@ -107,7 +107,7 @@ import Testing
             #expect(server.openConnections <= 260)
             let start = ContinuousClock.now
             #expect(await monitor.status().state == .ok)
-            #expect(ContinuousClock.now - start < .seconds(1))
+            #expect(ContinuousClock.now - start < .seconds(3))
         }
     }
 

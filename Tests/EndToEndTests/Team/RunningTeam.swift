@@ -38,6 +38,7 @@ final class RunningTeam {
     ///   - scratch: The folder of the test.
     ///   - ownPhones: The phones of `lab1`.
     ///   - phones: The phones of `lab2`.
+    ///   - android: The Android phones of `lab2`.
     ///   - port: The port of an app on the phones, which both brokers probe.
     ///   - published: The port that `lab2` publishes; nil for that of its team listener.
     ///   - network: The hosts; nil to run all on loopback.
@@ -46,6 +47,7 @@ final class RunningTeam {
         in scratch: ScratchFolder,
         ownPhones: UsbmuxdFixture? = nil,
         phones: UsbmuxdFixture? = nil,
+        android: ADBFixture? = nil,
         probing port: UInt16? = nil,
         publishing published: UInt16? = nil,
         network: TeamNetwork? = nil
@@ -67,6 +69,7 @@ final class RunningTeam {
             in: scratch,
             named: "lab2",
             phones: phones,
+            android: android,
             namespace: hosts[1].namespace,
             configuration: Self.configuration(api: ports[3], team: addresses[1], probing: port, publishing: published)
         )
