@@ -7,14 +7,14 @@ enum VMServiceRoutes {
     /// Shows the URLs of a Dart VM service for its preferred approved network route, or on a cable for the caller's tunnel.
     /// The broker does not connect to the service: the Dart Development Service must be its only client.
     @Sendable static func show(_ request: APIRequest) async throws -> APIResponse {
-        let endpoint = try await request.reachableEndpoint(of: .dartVM, for: "have a VM service")
+        let endpoint = try await EndpointKindRoutes.endpoint(of: .dartVM, for: "have a VM service", request)
         let principal = request.principal
         let access = try await request.services.accessStore.secrets.read(
             of: endpoint,
             by: principal.actor,
             from: principal.source
         )
-        let authority = await request.tunnelAuthority(to: endpoint)
+        let authority = await EndpointKindRoutes.tunnelAuthority(to: endpoint, request)
         let services = access.routes.compactMap { route in
             let code = route.secret?.reveal()
             return DartVMService(at: route.route, authCode: code)
@@ -34,13 +34,18 @@ enum VMServiceRoutes {
     }
 }
 
-extension APIRequest {
+/// What the routes for one kind of endpoints have in common.
+enum EndpointKindRoutes {
     /// Returns the endpoint of the path, for a route that exists for one kind of endpoints. `purpose` is what only these
     /// endpoints do: "have pages".
     ///
     /// - Throws: `Problem` for another kind, and for an endpoint that is blocked or not approved.
-    func reachableEndpoint(of kind: EndpointKind, for purpose: String) async throws -> Endpoint {
-        let endpoint = try await endpoint()
+    static func endpoint(
+        of kind: EndpointKind,
+        for purpose: String,
+        _ request: APIRequest
+    ) async throws -> Endpoint {
+        let endpoint = try await request.endpoint()
         guard endpoint.kind == kind else {
             throw Problem(
                 .badRequest,
@@ -51,12 +56,12 @@ extension APIRequest {
             let reason = endpoint.reason ?? "no route"
             throw Problem(.unavailable, "\(endpoint.id) is blocked and never connected to: \(reason)")
         }
-        try await requireApproval(of: endpoint)
+        try await request.requireApproval(of: endpoint)
         return endpoint
     }
 
     /// Returns the address of a tunnel of the caller to an endpoint; nil without one at a port.
-    func tunnelAuthority(to endpoint: Endpoint) async -> String? {
-        await tunnels().lazy.filter { $0.spec.target == .endpoint(endpoint.id) }.compactMap(\.authority).first
+    static func tunnelAuthority(to endpoint: Endpoint, _ request: APIRequest) async -> String? {
+        await request.tunnels().lazy.filter { $0.spec.target == .endpoint(endpoint.id) }.compactMap(\.authority).first
     }
 }

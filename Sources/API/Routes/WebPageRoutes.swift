@@ -8,8 +8,8 @@ enum WebPageRoutes {
     /// Lists the pages of a DevTools server. The URLs have the address of the caller's tunnel to the endpoint, or else of
     /// its network route.
     @Sendable static func show(_ request: APIRequest) async throws -> APIResponse {
-        let endpoint = try await request.reachableEndpoint(of: .web, for: "have pages")
-        let authority = await request.tunnelAuthority(to: endpoint)
+        let endpoint = try await EndpointKindRoutes.endpoint(of: .web, for: "have pages", request)
+        let authority = await EndpointKindRoutes.tunnelAuthority(to: endpoint, request)
         var reason = "it has no route"
         for route in request.services.accessStore.secrets.access(to: endpoint).routes.map(\.route) {
             do {
