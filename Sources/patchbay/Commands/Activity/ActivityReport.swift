@@ -19,7 +19,7 @@ struct ActivityReport {
 
     /// The hosts with apps whose calls are recorded there.
     private let otherHosts: Set<HostName>
-    /// What the apps of the entries announce.
+    /// The TXT records of the apps of the entries.
     private let records: [(id: EndpointID, record: TXTRecord)]
 
     /// - Parameters:
