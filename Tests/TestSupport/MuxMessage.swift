@@ -88,7 +88,9 @@ extension MuxMessage {
     /// Returns the type of a request that a stand-in for usbmuxd knows.
     package static func requestType(of body: [UInt8]) -> String? {
         let text = String(decoding: body, as: UTF8.self)
-        return ["Listen", "ListDevices", "Connect", "ReadBUID"].first { text.contains("<string>\($0)</string>") }
+        return ["Listen", "ListDevices", "Connect", "ReadBUID", "ReadPairRecord"].first {
+            text.contains("<string>\($0)</string>")
+        }
     }
 
     /// Returns the integer value of a key.
