@@ -14,8 +14,11 @@ const answer = (request, label, done, classes) => actButton(label,
 
 /** The apps whose addresses wait for an approval, the newest first. */
 function waiting() {
-  return [...store.endpoints.values()].filter(endpoint => endpoint.approval !== 'approved' && ['online', 'suspect'].includes(endpoint.state) && !endpoint.hostRoutes && openAddresses(endpoint).length)
-    .sort((one, other) => (one.firstSeenAt < other.firstSeenAt ? 1 : -1));
+  const found = [];
+  for (const endpoint of store.endpoints.values()) {
+    if (endpoint.approval !== 'approved' && ['online', 'suspect'].includes(endpoint.state) && !endpoint.hostRoutes && openAddresses(endpoint).length) found.push(endpoint);
+  }
+  return found.sort((one, other) => (one.firstSeenAt < other.firstSeenAt ? 1 : -1));
 }
 
 export function render(root, params, ctx) {

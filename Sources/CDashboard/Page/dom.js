@@ -73,6 +73,7 @@ export function setForeign(element, text, limit = 300) {
 }
 
 const rows = new WeakMap();
+let runs = 0;
 // moveBefore keeps focus and scroll position; browsers without it get the focus back by hand.
 function place(parent, element, before) {
   if (element.parentNode === parent && parent.moveBefore) return parent.moveBefore(element, before);
@@ -88,25 +89,26 @@ function place(parent, element, before) {
  */
 export function list(parent, items, key, render, update = (element, item) => element.replaceChildren(...render(item).childNodes)) {
   const known = rows.get(parent) ?? new Map();
-  const next = new Map();
+  const run = runs += 1;
+  const elements = [];
   for (const item of items) {
     const id = key(item);
-    if (next.has(id)) continue;
     let row = known.get(id);
-    if (!row) row = {item, element: render(item)};
-    else if (row.item !== item) {
-      update(row.element, item, row.item);
-      row.item = item;
-    }
-    next.set(id, row);
+    if (row?.run === run) continue;
+    if (!row) known.set(id, row = {element: render(item)});
+    else if (row.item !== item) update(row.element, item, row.item);
+    row.item = item;
+    row.run = run;
+    elements.push(row.element);
   }
-  for (const [id, row] of known) {
-    if (next.has(id)) continue;
-    if (row.element.contains(document.activeElement)) focusNeighbour(row.element);
-    row.element.remove();
+  for (const [id, {run: last, element}] of known) {
+    if (last === run) continue;
+    known.delete(id);
+    if (element.contains(document.activeElement)) focusNeighbour(element);
+    element.remove();
   }
   let cursor = parent.firstChild;
-  for (const {element} of next.values()) {
+  for (const element of elements) {
     // One element that moved down would make all others move up, so it makes place first.
     if (cursor && cursor !== element && cursor.nextSibling === element) {
       const moved = cursor;
@@ -116,7 +118,7 @@ export function list(parent, items, key, render, update = (element, item) => ele
     if (cursor === element) cursor = element.nextSibling;
     else place(parent, element, cursor);
   }
-  rows.set(parent, next);
+  rows.set(parent, known);
 }
 
 // A removed row gives its focus to the next one, so that the keyboard does not start again at the top.

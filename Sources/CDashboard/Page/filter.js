@@ -2,17 +2,20 @@
 import {deviceName, hostOf, leaseOf, store, titleOf} from './store.js';
 import {routesOf, routeText, tunnelsOf} from './rows.js';
 
-const texts = new WeakMap();
-// An endpoint's own text is built once, because each key in the search field looks at all of them.
-function textOf(endpoint) {
-  let text = texts.get(endpoint);
-  if (text === undefined) {
-    text = [endpoint.id, endpoint.app, endpoint.name, endpoint.kind, endpoint.server, endpoint.version, endpoint.location?.host, endpoint.location?.udid,
-      endpoint.location?.deviceName, ...routesOf(endpoint).map(routeText)].map((part) => String(part ?? '').slice(0, 300)).join('\n').toLowerCase();
-    texts.set(endpoint, text);
+const derived = new WeakMap();
+// Each frame looks at all endpoints, so what follows from one is made once, and most frames make no garbage of it.
+function derive(endpoint) {
+  let found = derived.get(endpoint);
+  if (!found) {
+    derived.set(endpoint, found = {place: endpoint.location?.udid ?? `m:${endpoint.location?.host ?? ''}`,
+      order: `${endpoint.state === 'offline' ? 1 : 0}${titleOf(endpoint).slice(0, 80).toLowerCase()}\n${endpoint.id}`});
   }
-  return text;
+  return found;
 }
+/** Returns the phone or the machine of an endpoint as a key. */
+export const placeOf = (endpoint) => derive(endpoint).place;
+const textOf = (endpoint) => (derive(endpoint).text ??= [endpoint.id, endpoint.app, endpoint.name, endpoint.kind, endpoint.server, endpoint.version, endpoint.location?.host,
+  endpoint.location?.udid, endpoint.location?.deviceName, ...routesOf(endpoint).map(routeText)].map((part) => String(part ?? '').slice(0, 300)).join('\n').toLowerCase());
 
 /** Returns whether an endpoint is at a network address that still waits for an approval. */
 export const needsApproval = (endpoint) => !['approved', 'denied'].includes(endpoint.approval) && (endpoint.state === 'online' || endpoint.state === 'suspect');
@@ -40,18 +43,6 @@ export function matcher({q, state, kind, device, host}) {
     (!kind || endpoint.kind === kind) && (!device || placeOf(endpoint) === device) && (!host || hostOf(endpoint) === host) && words.every((word) => word(endpoint));
 }
 
-/** Returns the phone or the machine of an endpoint as a key. */
-export const placeOf = (endpoint) => endpoint.location?.udid ?? `m:${endpoint.location?.host ?? ''}`;
-
-const sortKeys = new WeakMap();
-function sortKey(endpoint) {
-  let key = sortKeys.get(endpoint);
-  if (key === undefined) {
-    key = `${endpoint.state === 'offline' ? 1 : 0}${titleOf(endpoint).slice(0, 80).toLowerCase()}\n${endpoint.id}`;
-    sortKeys.set(endpoint, key);
-  }
-  return key;
-}
 const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
 
 /**
@@ -59,38 +50,49 @@ const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
  * of the team, and a section a phone or a machine.
  */
 export function groupsOf(endpoints, by, {showsEmptyDevices}) {
-  const sorted = endpoints.map((endpoint) => [sortKey(endpoint), endpoint]).sort(([a], [b]) => compare(a, b)).map(([, endpoint]) => endpoint);
+  const sorted = endpoints.toSorted((a, b) => compare(derive(a).order, derive(b).order));
   if (by !== 'device') {
     const groups = new Map();
     for (const endpoint of sorted) {
       const title = by === 'app' ? titleOf(endpoint) : by === 'kind' ? endpoint.kind : by === 'state' ? endpoint.state : '';
-      const group = groups.get(title) ?? {key: `g:${title}`, title, sections: [{key: `s:${title}`, endpoints: []}]};
+      let group = groups.get(title);
+      if (!group) groups.set(title, group = {key: `g:${title}`, title, sections: [{key: `s:${title}`, endpoints: []}]});
       group.sections[0].endpoints.push(endpoint);
-      groups.set(title, group);
     }
     return [...groups.values()].sort((a, b) => compare(a.title.toLowerCase(), b.title.toLowerCase()));
   }
   const own = store.status?.host ?? '';
   const groups = new Map();
-  const section = (host, place, make) => {
-    const group = groups.get(host) ?? {key: `h:${host}`, title: host, host, sections: new Map()};
-    groups.set(host, group);
-    const key = `${host}|${place}`;
-    if (!group.sections.has(key)) group.sections.set(key, {key, endpoints: [], ...make()});
-    return group.sections.get(key);
+  const group = (host) => {
+    if (!groups.has(host)) groups.set(host, {key: `h:${host}`, title: host, host, sections: new Map()});
+    return groups.get(host).sections;
+  };
+  const add = (sections, host, place, name, part) => {
+    const section = {key: `${host}|${place}`, endpoints: [], name, ...part};
+    sections.set(place, section);
+    return section;
   };
   if (showsEmptyDevices) {
-    if (own) groups.set(own, {key: `h:${own}`, title: own, host: own, sections: new Map()});
-    for (const name of store.hosts.keys()) groups.set(name, {key: `h:${name}`, title: name, host: name, sections: new Map()});
-    for (const device of store.devices.values()) section(device.routes?.[0]?.host.name ?? own, device.udid, () => ({device, name: deviceName(device)}));
+    if (own) group(own);
+    for (const name of store.hosts.keys()) group(name);
+    for (const device of store.devices.values()) {
+      const host = device.routes?.[0]?.host.name ?? own;
+      // A phone on the cable and on Wi-Fi is one section, of its better way.
+      if (!group(host).has(device.udid)) add(group(host), host, device.udid, deviceName(device), {device});
+    }
   }
   for (const endpoint of sorted) {
-    const {udid} = endpoint.location ?? {};
-    section(hostOf(endpoint), placeOf(endpoint), () => {
+    const host = hostOf(endpoint);
+    const sections = group(host);
+    const place = placeOf(endpoint);
+    let section = sections.get(place);
+    if (!section) {
+      const {udid, deviceName: reported, host: machine = ''} = endpoint.location ?? {};
       const device = store.devices.get(udid);
-      if (udid) return {device: device ?? {udid, name: endpoint.location.deviceName, isAway: true}, name: device ? deviceName(device) : endpoint.location.deviceName ?? udid};
-      return {machine: endpoint.location?.host ?? '', name: endpoint.location?.host ?? ''};
-    }).endpoints.push(endpoint);
+      section = !udid ? add(sections, host, place, machine, {machine})
+        : add(sections, host, place, device ? deviceName(device) : reported ?? udid, {device: device ?? {udid, name: reported, isAway: true}});
+    }
+    section.endpoints.push(endpoint);
   }
   const order = (a) => `${a.device ? (a.device.isAway ? 1 : 0) : 2}${a.name.slice(0, 80).toLowerCase()}`;
   return [...groups.values()].map((group) => ({...group, sections: [...group.sections.values()].map((a) => [order(a), a]).sort(([a], [b]) => compare(a, b)).map(([, a]) => a)}))

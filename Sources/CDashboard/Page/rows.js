@@ -89,7 +89,7 @@ export function endpointRow(endpoint, isAlone) {
     extras: h('span.row-extras'),
     seen: time(null, {relative: true}),
   };
-  const row = h('li.row', parts.wires, parts.state, h('span.row-name', parts.link, parts.id), parts.kind,
+  const row = h('li.row', {class: isAlone && 'is-alone'}, parts.wires, parts.state, h('span.row-name', parts.link, parts.id), parts.kind,
     isAlone ? parts.place : null, parts.routes, h('span.row-middle', parts.note, parts.extras), h('span.row-seen', parts.seen));
   Object.assign(row, {parts, isAlone, routesKey: null, extrasKey: ''});
   updateRow(row, endpoint);
