@@ -34,7 +34,7 @@ enum VMServiceRoutes {
     }
 }
 
-/// What the routes for one kind of endpoints have in common.
+/// The checks of the routes that exist for one kind of endpoints.
 enum EndpointKindRoutes {
     /// Returns the endpoint of the path, for a route that exists for one kind of endpoints. `purpose` is what only these
     /// endpoints do: "have pages".
