@@ -64,7 +64,7 @@ extension ClientError: CustomStringConvertible {
         case .noRemotePermission(let destination, let path):
             "\(destination.login) has no permission to use the broker's socket \(path) there"
         case .otherKey(let address):
-            "the broker at \(address) has another key than the pairing string; somebody may intercept the connection; "
+            "the broker at \(address) has another key than the pairing string; another server may answer in its place; "
                 + "nothing was sent"
         case .keyRefused(let address): "the broker at \(address) refused the key of this client"
         case .notTrusted(let address): "the broker at \(address) is not trusted any more; nothing was sent"
