@@ -45,7 +45,7 @@ package struct APIServices: Sendable {
     package let team: RunningTeam?
     package let brokers: NearbyBrokers
     package let teamSetup: TeamSetup
-    /// Probes an endpoint now, and reports the result to the registry. Throws a `Problem` if another server answers.
+    /// Probes an endpoint now, and reports the result to the registry. Throws `DialError` or `DevToolsError`.
     package let probe: @Sendable (Endpoint) async throws -> Void
     /// Asks a DevTools server for its pages, over this route. Throws `DialError` or `DevToolsError`.
     package let webPages: @Sendable (Route) async throws -> DevToolsPages

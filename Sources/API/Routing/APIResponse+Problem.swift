@@ -54,6 +54,7 @@ extension APIResponse {
         case let error as AccessError: error.problem
         case let error as HostError: error.problem
         case let failure as DialError: Problem(failure)
+        case let error as DevToolsError: Problem(.unavailable, error.description)
         // The client has disconnected and reads no response.
         case is CancellationError: Problem(.unavailable, "the request was cancelled because the client disconnected")
         // A body without a valid end, or with invalid chunks.

@@ -61,14 +61,8 @@ extension APIServices {
             team: team,
             probe: { endpoint in
                 await sources.prober.probe(endpoint)
-                do {
-                    try await sources.openAgents.identify(endpoint)
-                    try await devTools.verify(endpoint)
-                } catch let failure as DialError {
-                    throw Problem(.unavailable, failure.description)
-                } catch let failure as DevToolsError {
-                    throw Problem(.unavailable, failure.description)
-                }
+                try await sources.openAgents.identify(endpoint)
+                try await devTools.verify(endpoint)
             },
             webPages: { try await devTools.pages(of: $0) },
             storageProblems: { await state.health.problems() + [state.accessStore.storageProblem].compactMap { $0 } },
