@@ -34,7 +34,7 @@ struct DiscoverySources: Sendable {
         let connectionLimit = FairLimiter<UDID>(limit: configuration.devices.maxStreams)
         self.connectionLimit = FairLimiter(limit: configuration.devices.maxStreams)
         guard configuration.devices.enabled else {
-            (devices, adb, adbOff) = (nil, nil, .adbOff("turned off by devices.enabled = false"))
+            (devices, adb, adbOff) = (nil, nil, .off("adb", by: "devices.enabled = false"))
             return
         }
         (adb, adbOff) = Self.adb(configuration, environment, logger)
@@ -54,7 +54,7 @@ struct DiscoverySources: Sendable {
         _ logger: Logger
     ) -> (ADBDeviceMonitor?, SourceStatus) {
         do throws(ADBError) {
-            let off = SourceStatus.adbOff("turned off by devices.adb = \"off\"")
+            let off = SourceStatus.off("adb", by: "devices.adb = \"off\"")
             guard let address = try configuration.devices.adb.address(environment) else { return (nil, off) }
             let monitor = ADBDeviceMonitor(
                 address: address,
@@ -94,17 +94,15 @@ struct DiscoverySources: Sendable {
 
     func statuses() async -> [SourceStatus] {
         [
-            await bonjour?.status()
-                ?? SourceStatus(name: "bonjour", state: .off, detail: "turned off by discovery.enabled = false"),
-            await devices?.status()
-                ?? SourceStatus(name: "usbmuxd", state: .off, detail: "turned off by devices.enabled = false"),
+            await bonjour?.status() ?? .off("bonjour", by: "discovery.enabled = false"),
+            await devices?.status() ?? .off("usbmuxd", by: "devices.enabled = false"),
             await adb?.status() ?? adbOff,
         ]
     }
 }
 
 extension SourceStatus {
-    fileprivate static func adbOff(_ reason: String) -> SourceStatus {
-        SourceStatus(name: "adb", state: .off, detail: reason)
+    fileprivate static func off(_ name: String, by key: String) -> SourceStatus {
+        SourceStatus(name: name, state: .off, detail: "turned off by \(key)")
     }
 }
