@@ -7,20 +7,14 @@ import SystemIO
 ///
 /// It runs one `logcat` on the phone, which filters there, and one `track-app`. The sockets are read after news only.
 final class PhoneAppFollower: Sendable {
-    /// Opens a service of the phone by its current attachment.
-    typealias Opener = @Sendable (ADBRequest) async throws -> ADBConnection
-
     /// The log from its oldest line, so that an app that was started before Patchbay is found too.
     static let logCommand = "logcat -v threadtime -v uid -s AppReveal:I flutter:I"
     private static let shortestPause = Duration.seconds(1)
     private static let longestPause = Duration.seconds(60)
     private static let chunk = 64 << 10
-    /// The maximum size of the output of a command in bytes: that of about 1,700 sockets.
-    private static let outputLimit = 256 << 10
 
-    private let open: Opener
+    private let shell: PhoneShell
     private let report: @Sendable ([PhonePort]) -> Void
-    private let timeout: Duration
     private let clock: any Clock<Duration>
     private let logger: Logger
     private let table = Mutex(AppPortTable())
@@ -34,13 +28,14 @@ final class PhoneAppFollower: Sendable {
     ///   - logger: The logger.
     ///   - report: Called by one task with all ports, first and after each change.
     init(
-        open: @escaping Opener,
+        open: @escaping PhoneShell.Opener,
         timeout: Duration = .seconds(5),
         clock: any Clock<Duration> = PollerClock(),
         logger: Logger,
         report: @escaping @Sendable ([PhonePort]) -> Void
     ) {
-        (self.open, self.timeout, self.clock, self.logger, self.report) = (open, timeout, clock, logger, report)
+        shell = PhoneShell(open: open, timeout: timeout, clock: clock)
+        (self.clock, self.logger, self.report) = (clock, logger, report)
     }
 
     /// Follows the phone until cancelled.
@@ -67,7 +62,7 @@ final class PhoneAppFollower: Sendable {
     }
 
     private func readLog(_ hadData: () -> Void) async throws {
-        let connection = try await open(.shellWithPackets(Self.logCommand))
+        let connection = try await shell.open(.shellWithPackets(Self.logCommand))
         var (packets, lines, budget) = (ShellPacketDecoder(), LogLineDecoder(), LogBudget())
         let timer = ElapsedTimer(clock)
         while true {
@@ -86,7 +81,7 @@ final class PhoneAppFollower: Sendable {
 
     /// Reads the lists of processes. Phones before Android 12 refuse the service.
     private func readProcesses(_ hadData: () -> Void) async throws {
-        let connection = try await open(.trackApps)
+        let connection = try await shell.open(.trackApps)
         var (decoder, budget) = (ADBTextDecoder(), ADBListBudget())
         while true {
             decoder.append(try await connection.receive(atMost: decoder.bytesNeeded, for: "the list of processes"))
@@ -106,14 +101,14 @@ final class PhoneAppFollower: Sendable {
         while !Task.isCancelled {
             let wanted = table.withLock { $0.wantedProcesses }
             do {
-                let sockets = PhoneSockets(try await output(of: PhoneSockets.command(processes: wanted.sorted())))
+                let sockets = PhoneSockets(try await shell.output(of: PhoneSockets.command(processes: wanted.sorted())))
                 table.withLock { $0.apply(sockets, wanted: wanted) }
             } catch {
                 logger.debug("cannot read the sockets of a phone", metadata: ["reason": "\(error)"])
                 table.withLock { $0.skip() }
             }
             for user in table.withLock({ $0.usersWithoutPackage }) {
-                let list = try? await output(of: AppPortTable.packageCommand(of: user))
+                let list = try? await shell.output(of: AppPortTable.packageCommand(of: user))
                 let package = list.flatMap { AppPortTable.package(in: $0, of: user) }
                 table.withLock { $0.set(package: package, of: user) }
             }
@@ -131,25 +126,9 @@ final class PhoneAppFollower: Sendable {
     /// Returns whether the app that is behind a port now is the one that wrote to the log.
     func isOwner(of port: PhonePort) async -> Bool {
         guard let announcement = port.announcement,
-            let output = try? await output(of: PhoneSockets.command(processes: [announcement.processID]))
+            let output = try? await shell.output(of: PhoneSockets.command(processes: [announcement.processID]))
         else { return false }
         let sockets = PhoneSockets(output)
         return sockets.users[port.port] == port.user && sockets.processes[announcement.processID] == port.user
-    }
-
-    /// - Throws: `ADBError`, also for more than 256 KiB; `DialError`; `CancellationError`.
-    private func output(of command: String) async throws -> [UInt8] {
-        let output = try await withTimeout(timeout, clock: clock) { [open] in
-            let connection = try await open(.shell(command))
-            var output: [UInt8] = []
-            while output.count <= Self.outputLimit {
-                do { output += try await connection.receive(atMost: Self.chunk) } catch ADBError.closed {
-                    return output
-                }
-            }
-            throw ADBError.malformedAnswer("more than 256 KiB of the command \(command)")
-        }
-        guard let output else { throw ADBError.timedOut(request: command, limit: timeout) }
-        return output
     }
 }
