@@ -309,6 +309,9 @@ extension ADBDeviceMonitor: ADBTransportSource {
         return answer
     }
 
+    /// Returns whether a phone accepts requests now.
+    func isReachable(_ udid: UDID) -> Bool { table.attachment(of: udid) != nil }
+
     private func absence(of udid: UDID) -> DialError {
         guard let device = table.snapshot.devices.first(where: { $0.udid == udid }), !device.isReady else {
             return .absent(udid)

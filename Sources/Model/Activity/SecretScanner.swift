@@ -20,6 +20,8 @@ package struct SecretScanner {
     /// The minimum length of a run that may be a token.
     private static let tokenLength = 24
     private static let hexTokenLength = 32
+    /// The minimum length of the code of a Dart VM service, which is 8 random bytes in base64.
+    private static let authCodeLength = 10
 
     private let bytes: UnsafeBufferPointer<UInt8>
     private var found: [Range<Int>] = []
@@ -31,6 +33,7 @@ package struct SecretScanner {
         scanner.scan()
         scanner.scanBase64()
         scanner.scanUserinfo()
+        scanner.scanAuthCodes()
         for secret in known { scanner.find(secret) }
         return scanner.merged
     }
@@ -116,6 +119,21 @@ package struct SecretScanner {
             }
             if end < bytes.count, bytes[end] == 0x40, let colon, colon + 1 < end { found.append(colon + 1..<end) }
             start = end
+        }
+    }
+
+    /// Finds the authentication code of a Dart VM service in a URL: `http://127.0.0.1:41321/EMYU73JbR-A=/`.
+    private mutating func scanAuthCodes() {
+        var start = 0
+        while let slashes = Self.find(Array("://".utf8), in: bytes, from: start) {
+            start = slashes + 3
+            while start < bytes.count, bytes[start] > 0x20, bytes[start] != 0x2F { start += 1 }
+            let code = min(start + 1, bytes.count)
+            var end = code
+            while end < bytes.count, Self.isWord(bytes[end]) { end += 1 }
+            while end < bytes.count, bytes[end] == 0x3D { end += 1 }
+            if end - code >= Self.authCodeLength, bytes[end - 1] == 0x3D { found.append(code..<end) }
+            start = code
         }
     }
 

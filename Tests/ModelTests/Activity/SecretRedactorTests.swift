@@ -20,6 +20,7 @@ import Testing
             "jwt eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N end",
             "jwt [removed].[removed].[removed] end"
         ),
+        ("on http://127.0.0.1:41321/EMYU73JbR-A=/ws now", "on http://127.0.0.1:41321/[removed]/ws now"),
         ("aws wJalrXUtnFEMI/K7MDENG/bPxRfiCY9aZ8qT2LkP0w end", "aws [removed] end"),
     ])
     func `secrets are removed`(text: String, expected: String) {
@@ -32,7 +33,7 @@ import Testing
     @Test(arguments: [
         "tapped checkout.button at 10,20", "productCardAddToCartButton12 is visible",
         "550e8400-e29b-41d4-a716-446655440000", "phone 00008110-001A2B3C4D5E6F70",
-        "/var/mobile/Containers/Data/Application",
+        "/var/mobile/Containers/Data/Application", "http://127.0.0.1:8081/index.bundle?platform=ios&dev=1",
         "com.example.shop.checkout.PaymentViewController2", #"{"hasToken":true,"password":null}"#, "", "näme 😀",
     ])
     func `other texts stay`(text: String) { #expect(Self.redactor.text(text) == text) }

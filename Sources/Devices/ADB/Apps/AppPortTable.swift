@@ -125,18 +125,33 @@ struct AppPortTable: Sendable {
 
     /// Returns the package in the output of `packageCommand`; nil if there is none, or if several share the user.
     static func package(in output: [UInt8], of user: UInt32) -> SanitizedText? {
-        let names = String(decoding: output, as: UTF8.self).split(whereSeparator: \.isNewline).compactMap {
-            line -> Substring? in
-            let words = line.split(separator: " ")
-            guard words.count == 2, words[0].hasPrefix("package:"), words[1].hasPrefix("uid:"),
-                words[1].dropFirst(4).split(separator: ",").contains("\(user)")
-            else { return nil }
-            return words[0].dropFirst(8)
-        }
-        guard let name = names.first, names.count == 1, name.utf8.count <= packageLimit,
-            name.utf8.allSatisfy({ $0.isLetterOrDigit || $0 == 0x2E || $0 == 0x5F })
-        else { return nil }
+        let names = listed(in: output).filter { $0.users.split(separator: ",").contains("\(user)") }.map(\.name)
+        guard let name = names.first, names.count == 1, isPackage(name) else { return nil }
         return SanitizedText(name, limit: packageLimit)
+    }
+
+    /// The command that lists a package with its user; nil for a text that is the name of none.
+    static func userCommand(of package: String) -> String? {
+        isPackage(package[...]) ? "cmd package list packages -U \(package)" : nil
+    }
+
+    /// Returns the user of a package in the output of `userCommand`, which also has longer names.
+    static func user(of package: String, in output: [UInt8]) -> UInt32? {
+        listed(in: output).first { $0.name == package }.flatMap { UInt32($0.users) }
+    }
+
+    /// Reads lines of the form `package:NAME uid:USER,USER`.
+    private static func listed(in output: [UInt8]) -> [(name: Substring, users: Substring)] {
+        String(decoding: output, as: UTF8.self).split(whereSeparator: \.isNewline).compactMap { line in
+            let words = line.split(separator: " ")
+            guard words.count == 2, words[0].hasPrefix("package:"), words[1].hasPrefix("uid:") else { return nil }
+            return (words[0].dropFirst(8), words[1].dropFirst(4))
+        }
+    }
+
+    private static func isPackage(_ name: Substring) -> Bool {
+        (1...packageLimit).contains(name.utf8.count)
+            && name.utf8.allSatisfy { $0.isLetterOrDigit || $0 == 0x2E || $0 == 0x5F }
     }
 
     /// The longest name of a package that is shown, as of a bundle identifier.
