@@ -344,6 +344,13 @@ extension AccessStore {
         buffer(AuditEvent(action, by: principal.actor, from: principal.source, endpoint: endpoint, detail: detail))
     }
 
+    /// Records that a client reads a log of a phone: that of an endpoint, or of all apps for nil. Like a call.
+    package nonisolated func auditLogRead(of endpoint: EndpointID?, on udid: UDID, by principal: Principal) {
+        var event = AuditEvent(.logRead, by: principal.actor, from: principal.source, endpoint: endpoint)
+        event.subject = SanitizedText(udid.text, limit: 100)
+        buffer(event)
+    }
+
     private nonisolated func buffer(_ event: AuditEvent) {
         var event = event
         event.occurredAt = Date(timeIntervalSince1970: Double(reading().wall) / 1_000)

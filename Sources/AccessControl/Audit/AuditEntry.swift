@@ -19,6 +19,8 @@ package struct AuditEvent: Hashable, Sendable, Codable {
         case secretSet = "secret-set"
         case secretForgotten = "secret-forgotten"
         case secretRead = "secret-read"
+        /// A client reads the log of an app, or of a phone.
+        case logRead = "log-read"
         case clockRecovered = "clock-recovered"
         case repaired
         /// A call of an app's tool through the broker.

@@ -163,6 +163,9 @@ package final class DevicePortScanner: Service {
         for key in keys { changedPorts.continuation.yield(key) }
     }
 
+    /// The port as its phone reports it; nil if it does not.
+    package func reportedPort(_ key: USBRoute) -> PhonePort? { state.withLock { $0.reported[key] } }
+
     /// Returns a reported port whose announced server has answered, once; nil otherwise.
     package func takeVerified(_ key: USBRoute) -> PhonePort? { state.withLock { $0.verified.removeValue(forKey: key) } }
 

@@ -25,6 +25,7 @@ package struct LoggedSecretStore: Service {
     private let registry: EndpointRegistry
     private let accessStore: AccessStore
     private let scanner: DevicePortScanner
+    private let users: PhoneAppUsers
     private let isOwner: OwnerCheck
     private let logger: Logger
     private let found = AsyncStream.makeStream(of: Found.self)
@@ -33,10 +34,11 @@ package struct LoggedSecretStore: Service {
         registry: EndpointRegistry,
         accessStore: AccessStore,
         scanner: DevicePortScanner,
+        users: PhoneAppUsers = PhoneAppUsers(),
         isOwner: @escaping OwnerCheck,
         logger: Logger
     ) {
-        (self.registry, self.accessStore, self.scanner) = (registry, accessStore, scanner)
+        (self.registry, self.accessStore, self.scanner, self.users) = (registry, accessStore, scanner, users)
         (self.isOwner, self.logger) = (isOwner, logger)
     }
 
@@ -50,11 +52,13 @@ package struct LoggedSecretStore: Service {
         }
     }
 
-    /// Takes the secret of a sighting that the registry has applied, if its app has logged one.
+    /// Takes the user of a sighting that the registry has applied, and the secret if its app has logged one.
     package func observe(_ sighting: Sighting) async {
         guard case .usb(let route)? = sighting.routes.first, route.udid.platform == .android,
-            let endpoint = await registry.endpoint(seenAs: sighting.id), let port = scanner.takeVerified(route)
+            let endpoint = await registry.endpoint(seenAs: sighting.id)
         else { return }
+        if let port = scanner.reportedPort(route) { users.observe(port, of: endpoint, on: route.udid) }
+        guard let port = scanner.takeVerified(route) else { return }
         found.continuation.yield(Found(port: port, route: route, endpoint: endpoint.id))
     }
 
