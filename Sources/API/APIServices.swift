@@ -151,6 +151,7 @@ package struct MCPHandlers: Sendable {
     /// The history of calls; nil if it is turned off.
     package let activity: ActivityReader?
     package let screens: ScreenService
+    package let logs: PhoneLogService
 
     package init(
         broker: any MCPRequestHandler,
@@ -161,7 +162,8 @@ package struct MCPHandlers: Sendable {
         keepAliveTimer: KeepAliveTimer,
         artifacts: any ArtifactReader,
         activity: ActivityReader?,
-        screens: ScreenService
+        screens: ScreenService,
+        logs: PhoneLogService
     ) {
         self.broker = broker
         self.app = app
@@ -172,5 +174,6 @@ package struct MCPHandlers: Sendable {
         self.artifacts = artifacts
         self.activity = activity
         self.screens = screens
+        self.logs = logs
     }
 }

@@ -63,6 +63,11 @@ enum OpenAPIDocument {
         switch route.responseSchema {
         case nil: "\"204\":{\"description\":\"Success, without a body\"\(headers(route))}"
         case "events"?: "\"200\":{\"description\":\"Server-sent events\",\"content\":{\"text/event-stream\":{}}}"
+        case "PhoneLog"?:
+            """
+            "200":{"description":"The log","content":{"text/event-stream":{},\
+            "application/json":{"schema":{"$ref":"#/components/schemas/PhoneLog"}}}}
+            """
         case "stream"?: "\"101\":{\"description\":\"The connection is a byte stream from now on\"}"
         case "metrics"?:
             """

@@ -2,7 +2,7 @@
 enum OpenAPISchemas {
     static let text =
         "{\(access),\(mcp),\(team),\(dashboard),\(ActivitySchemas.text),\(ReverseTunnelSchemas.text),"
-        + "\(core)}"
+        + "\(PhoneLogSchemas.text),\(core)}"
 
     private static let core = #"""
         "Health":{"type":"object","required":["status","version","degraded"],

@@ -49,6 +49,8 @@ enum RouteTable {
             returns: "DeviceList", DeviceRoutes.list),
         .put("/v1/devices/{udid}/note", .owner, "Set or remove the label and the note of a device",
             takes: "DeviceNote", DeviceRoutes.setNote),
+        .get("/v1/devices/{udid}/log", .owner, "Show the log of an Android phone, without secrets",
+            query: PhoneLogRoutes.query, returns: "PhoneLog", PhoneLogRoutes.device),
 
         .get("/v1/profiles", .owner, "List the profiles of debug servers",
             returns: "ProfileList", ProfileRoutes.list),
@@ -230,6 +232,8 @@ enum RouteTable {
             query: ScreenRoutes.pictureQuery, returns: "file", ScreenRoutes.picture).on(.forwarded(.tools)),
         .post("/v1/endpoints/{id}/screen/input", .scope(.endpointCall), "Tap, swipe or type on the screen of an app",
             takes: "ScreenInput", ScreenRoutes.send).on(.forwarded(.tools)),
+        .get("/v1/endpoints/{id}/log", .scope(.endpointCall), "Show what an app logged on its Android phone, without secrets",
+            query: PhoneLogRoutes.query, returns: "PhoneLog", PhoneLogRoutes.endpoint).on(.forwarded(.tools)),
         .get("/v1/artifacts/{sha}", .grantHolder, "Download patchbay://artifact/{sha} of a tool result (kept 1 hour)",
             returns: "file", ArtifactRoutes.show).on(.asked),
     ]

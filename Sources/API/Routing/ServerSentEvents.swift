@@ -4,6 +4,7 @@ import HummingbirdCore
 import Model
 import NIOCore
 import ServiceLifecycle
+import SystemIO
 
 /// A stream of server-sent events (WHATWG HTML, section 9.2).
 struct ServerSentEventStream: Sendable {
@@ -13,7 +14,14 @@ struct ServerSentEventStream: Sendable {
     /// reconnects with `Last-Event-ID`.
     static let maxBufferedEvents = 1_000
 
-    private let out: AsyncStream<[UInt8]>.Continuation
+    /// Bytes of the response.
+    private struct Part {
+        let bytes: [UInt8]
+        /// Completed when the bytes are written.
+        var written: Promise<Void>?
+    }
+
+    private let out: AsyncStream<Part>.Continuation
 
     /// Sends one event. The data is one line of JSON, so no value can break the framing.
     func send(_ name: String, _ value: some Encodable, id: UInt64? = nil) throws {
@@ -24,7 +32,15 @@ struct ServerSentEventStream: Sendable {
     func send(_ name: String, encoded data: [UInt8]) { send(SSEEncoder.event(name, data: data)) }
 
     private func send(_ event: [UInt8]) {
-        if case .dropped = out.yield(event) { out.finish() }
+        if case .dropped = out.yield(Part(bytes: event)) { out.finish() }
+    }
+
+    /// Sends events that are encoded already, and waits until the reader has room for more.
+    func sendWritten(_ events: [UInt8]) async throws {
+        guard !events.isEmpty else { return }
+        let written = Promise<Void>()
+        out.yield(Part(bytes: events, written: written))
+        try await written.value()
     }
 
     /// Returns a response whose events `produce` sends.
@@ -53,7 +69,7 @@ struct ServerSentEventStream: Sendable {
         _ produce: @escaping @Sendable (ServerSentEventStream) async throws -> Void
     ) async throws {
         let (parts, out) = AsyncStream.makeStream(
-            of: [UInt8].self,
+            of: Part.self,
             bufferingPolicy: .bufferingOldest(maxBufferedEvents)
         )
         let stream = ServerSentEventStream(out: out)
@@ -70,7 +86,10 @@ struct ServerSentEventStream: Sendable {
                 }
             }
             defer { group.cancelAll() }
-            for await part in parts { try await writer.write(ByteBuffer(bytes: part)) }
+            for await part in parts {
+                try await writer.write(ByteBuffer(bytes: part.bytes))
+                part.written?.complete(.success(()))
+            }
         }
     }
 }

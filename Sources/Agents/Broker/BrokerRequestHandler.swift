@@ -24,6 +24,7 @@ package final class BrokerRequestHandler: MCPRequestHandler, Service {
         leases: LeaseService = LeaseService(),
         leaseAuthority: (any LeaseAuthority)? = nil,
         devices: any DeviceListing,
+        logs: PhoneLogService? = nil,
         probe: @escaping @Sendable (Endpoint) async -> Void,
         clock: any Clock<Duration> = ContinuousClock()
     ) {
@@ -36,7 +37,7 @@ package final class BrokerRequestHandler: MCPRequestHandler, Service {
             EndpointWaitTool(directory: directory, list: list, probe: probe, clock: clock),
             PortForwardTool(directory: directory, tunnels: tunnels),
         ]
-        resources = BrokerResourceProvider(directory: directory, devices: devices)
+        resources = BrokerResourceProvider(directory: directory, devices: devices, logs: logs)
         changeCoalescer = ChangeCoalescer(list: list, devices: devices, clock: clock)
     }
 

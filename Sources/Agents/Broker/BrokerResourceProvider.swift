@@ -4,22 +4,33 @@ import FoundationEssentials
 import Model
 import Registry
 
-/// The endpoint list and the devices as resources. Clients can subscribe to them.
+/// The endpoint list, the devices and the logs of apps as resources. Clients can subscribe to the lists.
 struct BrokerResourceProvider: Sendable {
     let directory: EndpointDirectory
     let devices: any DeviceListing
+    /// Nil if no log is read.
+    let logs: PhoneLogService?
+
+    /// The maximum number of lines of a log, and of its bytes.
+    private static let logLines = 500
+    private static let logBytes = 64 << 10
 
     /// Returns a page of the resources that the principal may see.
     func page(_ params: JSONObject, for principal: Principal) async throws(RPCError) -> JSONObject {
         guard principal.may(.registryRead) else { return ["resources": []] }
         let cursor = try Self.cursor(params)
-        let ids = await directory.listed(visibleTo: principal).map(\.id).filter { $0.text > cursor }
+        let endpoints = await directory.listed(visibleTo: principal).filter { $0.id.text > cursor }
         var resources = cursor.isEmpty ? [BrokerResource.endpoints.json] : []
         if cursor.isEmpty, principal.canSeeAllEndpoints { resources.append(BrokerResource.devices.json) }
-        let page = ids.prefix(EndpointDirectory.pageSize)
-        resources += page.map { BrokerResource.endpoint($0).json }
+        let page = endpoints.prefix(EndpointDirectory.pageSize)
+        for endpoint in page {
+            resources.append(BrokerResource.endpoint(endpoint.id).json)
+            if endpoint.approval == .approved, logs?.hasLog(of: endpoint, for: principal) == true {
+                resources.append(BrokerResource.log(endpoint.id).json)
+            }
+        }
         var result: JSONObject = ["resources": .array(resources)]
-        if page.count < ids.count { result["nextCursor"] = page.last.map { .string($0.text) } }
+        if page.count < endpoints.count { result["nextCursor"] = page.last.map { .string($0.id.text) } }
         return result
     }
 
@@ -43,10 +54,31 @@ struct BrokerResourceProvider: Sendable {
         case .devices:
             guard principal.canSeeAllEndpoints else { throw .resourceNotFound(uri) }
             json = Self.json(ListResponse(await devices.devices()))
+        case .log(let id):
+            guard let endpoint = await directory.endpoint(id, visibleTo: principal), endpoint.approval == .approved
+            else { throw await notFound(uri, for: principal) }
+            let text = try await log(of: endpoint, for: principal)
+            return ["contents": [["uri": .string(uri), "mimeType": .string(resource.type), "text": .string(text)]]]
         }
         return [
             "contents": [["uri": .string(uri), "mimeType": "application/json", "text": .string(json.text)]]
         ]
+    }
+
+    /// Returns the newest lines of an app's log.
+    private func log(of endpoint: Endpoint, for principal: Principal) async throws(RPCError) -> String {
+        guard let logs else { throw .invalidParams("this broker reads no logs of phones") }
+        if let host = endpoint.id.host {
+            throw .invalidParams("the log of \(endpoint.id) is read on its host \(host): patchbay log \(endpoint.id)")
+        }
+        do {
+            var lines = try await logs.open(endpoint, lines: Self.logLines, for: principal).past.map(\.description)[...]
+            var bytes = lines.reduce(0) { $0 + $1.utf8.count + 1 }
+            while bytes > Self.logBytes, let first = lines.popFirst() { bytes -= first.utf8.count + 1 }
+            return lines.map { $0 + "\n" }.joined()
+        } catch let problem as Problem {
+            throw .invalidParams(problem.detail + (problem.hint.map { "; try: \($0)" } ?? ""))
+        } catch { throw .internalError("\(error)") }
     }
 
     /// Rejects subscriptions to resources that do not exist or that the principal may not see.
@@ -57,6 +89,7 @@ struct BrokerResourceProvider: Sendable {
         case .endpoints?: return
         case .endpoint(let id)?: if await directory.endpoint(id, visibleTo: principal) != nil { return }
         case .devices?: if principal.canSeeAllEndpoints { return }
+        case .log?: throw .invalidParams("a log has no subscriptions; read it again")
         case nil: break
         }
         throw await notFound(uri, for: principal)
@@ -102,19 +135,21 @@ enum BrokerResource: Hashable, Sendable {
     case endpoints
     case endpoint(EndpointID)
     case devices
+    /// The newest lines of an app's log, as text.
+    case log(EndpointID)
 
     private static let endpointPrefix = "patchbay://endpoint/"
+    private static let logSuffix = "/log"
 
     init?(_ uri: String) {
         switch uri {
         case "patchbay://endpoints": self = .endpoints
         case "patchbay://devices": self = .devices
         default:
-            guard uri.hasPrefix(Self.endpointPrefix), let id = EndpointID(uri.dropFirst(Self.endpointPrefix.count))
-            else {
-                return nil
-            }
-            self = .endpoint(id)
+            let isLog = uri.hasSuffix(Self.logSuffix)
+            let text = uri.dropFirst(Self.endpointPrefix.count).dropLast(isLog ? Self.logSuffix.utf8.count : 0)
+            guard uri.hasPrefix(Self.endpointPrefix), let id = EndpointID(text) else { return nil }
+            self = isLog ? .log(id) : .endpoint(id)
         }
     }
 
@@ -123,8 +158,12 @@ enum BrokerResource: Hashable, Sendable {
         case .endpoints: "patchbay://endpoints"
         case .endpoint(let id): Self.endpointPrefix + id.text
         case .devices: "patchbay://devices"
+        case .log(let id): Self.endpointPrefix + id.text + Self.logSuffix
         }
     }
+
+    /// The media type of the content.
+    var type: String { if case .log = self { "text/plain" } else { "application/json" } }
 
     var json: JSON {
         let name =
@@ -132,12 +171,17 @@ enum BrokerResource: Hashable, Sendable {
             case .endpoints: "endpoints"
             case .endpoint(let id): id.text
             case .devices: "devices"
+            case .log(let id): "log of \(id)"
             }
-        return ["uri": .string(uri), "name": .string(name), "mimeType": "application/json"]
+        return ["uri": .string(uri), "name": .string(name), "mimeType": .string(type)]
     }
 
     static let templates: JSON = [
         ["uriTemplate": "patchbay://endpoint/{id}", "name": "endpoint", "mimeType": "application/json"],
+        [
+            "uriTemplate": "patchbay://endpoint/{id}/log", "name": "log", "mimeType": "text/plain",
+            "description": "What an app on an Android phone logged: its newest 500 lines",
+        ],
         [
             "uriTemplate": "patchbay://artifact/{sha}", "name": "artifact",
             "description": "Content too large for a result; kept for an hour",

@@ -2,6 +2,7 @@ import API
 import AccessControl
 import Agents
 import Apps
+import Devices
 import FoundationEssentials
 import Glibc
 import Logging
@@ -29,6 +30,11 @@ struct MCPComponents: Sendable {
         let probe = Self.identityProbe(dialer)
         let images = ImageResizer()
         let activity = Self.activity(configuration.activity, state)
+        let logs = PhoneLogService(
+            configuration.devices.readLogs ? sources.discovery.adb.map { ADBLogSource($0) } : nil,
+            users: sources.appUsers,
+            accessStore: state.accessStore
+        )
         let proxy = AppProxy(
             registry: registry,
             dialer: dialer,
@@ -51,6 +57,7 @@ struct MCPComponents: Sendable {
             leases: state.leases,
             leaseAuthority: state.leaseAuthority,
             devices: sources.devices,
+            logs: logs,
             probe: { await sources.prober.probe($0) }
         )
         let keepAliveTimer = KeepAliveTimer()
@@ -64,7 +71,8 @@ struct MCPComponents: Sendable {
             keepAliveTimer: keepAliveTimer,
             artifacts: teamProxy.map { TeamArtifacts(artifacts, proxy: $0) } ?? artifacts,
             activity: activity.map { ActivityReader($0, images: images, artifacts: artifacts) },
-            screens: ScreenService(proxy, images: images)
+            screens: ScreenService(proxy, images: images),
+            logs: logs
         )
         let sameLaunches = SameLaunchVerifier(registry: registry, accessStore: state.accessStore, probe: probe)
         let launchEvents = LaunchFollower(

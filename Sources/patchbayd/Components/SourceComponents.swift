@@ -21,6 +21,7 @@ struct SourceComponents: Sendable {
     /// The phones of all hosts of the team; nil without one.
     let teamDevices: TeamDevices?
     let brokers = NearbyBrokers()
+    let appUsers = PhoneAppUsers()
     let connections: TunnelComponents
     let prober: LivenessProber
     let launchWatcher: LaunchWatcher
@@ -172,6 +173,7 @@ struct SourceComponents: Sendable {
             registry: registry,
             accessStore: state.accessStore,
             scanner: ports,
+            users: appUsers,
             isOwner: apps.isOwner,
             logger: logger
         )

@@ -186,7 +186,7 @@ extension ConfigurationKey {
         .init("devices.read_logs", \.devices.readLogs, .flag, """
             Read the log of each Android phone, and the list of its debuggable apps. So an app is found on any port, and the
             session token that AppReveal logs and the code of a Dart VM service need no person. A line counts only for a
-            port of the app that wrote it.
+            port of the app that wrote it. `patchbay log` needs it too.
             """),
         .init("devices.probe_ports", \.devices.probePorts, .list(of: .port), """
             Ports on each phone's loopback interface that are probed for debug servers: AppReveal, MCP over HTTP (at /mcp or

@@ -287,7 +287,7 @@ import Testing
             switch route.path {
             case "/e/{id}/mcp": #expect(route.otherHosts == .forwarded(.mcp))
             case "/v1/endpoints/{id}/tools", "/v1/endpoints/{id}/screen", "/v1/endpoints/{id}/screen/picture",
-                "/v1/endpoints/{id}/screen/input":
+                "/v1/endpoints/{id}/screen/input", "/v1/endpoints/{id}/log":
                 #expect(route.otherHosts == .forwarded(.tools))
             case "/v1/endpoints/{id}/call": #expect(route.otherHosts == .forwarded(.call))
             case "/v1/endpoints/{id}/approval", "/v1/endpoints/{id}/denial", "/v1/endpoints/{id}/secret",

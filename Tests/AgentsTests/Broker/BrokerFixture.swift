@@ -185,8 +185,10 @@ struct BrokerFixture: Sendable {
     let followed = AsyncStream.makeStream(of: Void.self)
     let handler: BrokerRequestHandler
 
-    /// - Parameter remote: The endpoints of the other hosts; nil without a team.
-    init(_ remote: RemoteEndpoints? = nil) {
+    /// - Parameters:
+    ///   - remote: The endpoints of the other hosts; nil without a team.
+    ///   - logs: Reads the logs of phones; nil if none is read.
+    init(_ remote: RemoteEndpoints? = nil, logs: PhoneLogService? = nil) {
         registry = EndpointRegistry(
             startingAfter: 1_795_000_000_000,
             host: remote?.hosts.own,
@@ -203,6 +205,7 @@ struct BrokerFixture: Sendable {
             tunnels: tunnels,
             leases: leases,
             devices: FakeDevices(lists: deviceLists.stream, followed: followed.continuation),
+            logs: logs,
             probe: { endpoint in
                 guard let answers = probe.ask(endpoint.id) else { return }
                 await registry.report(answers ? nil : DialError(.refused, "refused"), of: endpoint.id)

@@ -1,5 +1,7 @@
 import AccessControl
 import Model
+import Registry
+import Samples
 import Testing
 
 @testable import Agents
@@ -128,5 +130,75 @@ import Testing
         #expect(try await read("txt")["result"]?["contents"]?.array?.first?["text"] == "häh")
         #expect(try await read("no")["error"]?["code"] == -32_602)
         #expect(try await read("png", of: BrokerFixture.grant([.endpointCall]))["error"] != nil)
+    }
+
+    /// A phone with one app, whose log has 600 lines.
+    private struct LoggingPhone: PhoneLogSource {
+        let size: Int
+
+        func user(ofPort port: UInt16, on udid: UDID) async throws -> UInt32? { 10_234 }
+        func user(ofPackage package: SanitizedText, on udid: UDID) async throws -> UInt32? { nil }
+        func package(ofUser user: UInt32, on udid: UDID) async throws -> SanitizedText? {
+            SanitizedText("com.example.shop")
+        }
+        func past(of udid: UDID, user: UInt32?, lines: Int) async throws -> PhoneLogPast {
+            let raw = (0..<600).suffix(lines).map { number in
+                RawPhoneLogLine(
+                    time: "11-26 10:00:00.000",
+                    user: "10234",
+                    processID: 47,
+                    threadID: 48,
+                    level: "I",
+                    tag: "Shop",
+                    text: "\(number) " + String(repeating: "x", count: size)
+                )
+            }
+            return PhoneLogPast(lines: raw, position: PhoneLogPosition())
+        }
+        func follow(
+            _ udid: UDID,
+            user: UInt32?,
+            from position: PhoneLogPosition,
+            _ receive: @escaping @Sendable ([PhoneLogEvent<RawPhoneLogLine>]) -> Void
+        ) async throws {}
+    }
+
+    @Test(arguments: [10, 1_000]) func `the newest lines of an app on an Android phone are a text`(size: Int)
+        async throws
+    {
+        let logs = PhoneLogService(LoggingPhone(size: size), users: PhoneAppUsers(), secrets: { [] }) { _, _, _ in }
+        let fixture = BrokerFixture(logs: logs)
+        let udid: UDID = "android-R58M12ABCDE"
+        let sighting = Sighting(
+            id: Sighting.ID(source: .adb, key: "1"),
+            kind: .appreveal,
+            app: SanitizedText("com.example.shop"),
+            appIsBundleID: true,
+            name: SanitizedText("Shop"),
+            device: udid,
+            routes: [.usb(USBRoute(udid: udid, port: 4_000))]
+        )
+        await fixture.registry.apply(.seen(sighting))
+        let id = try #require(await fixture.registry.endpoint(seenAs: sighting.id)).id
+        let uri = "patchbay://endpoint/\(id)/log"
+        let caller = BrokerFixture.grant([.registryRead, .endpointCall], on: .endpoints([id]))
+
+        for (principal, isListed) in [(caller, true), (BrokerFixture.grant([.registryRead]), false)] {
+            let list = try await fixture.handler.answer(MCPRequest("resources/list"), of: principal)
+            #expect(list["resources"]?.array?.contains { $0["uri"] == .string(uri) } == isListed)
+        }
+        let result = try await fixture.handler.answer(MCPRequest("resources/read", ["uri": .string(uri)]), of: caller)
+        let content = try #require(result["contents"]?.array?.first)
+        let lines = try #require(content["text"]?.string).split(separator: "\n")
+        #expect(content["mimeType"] == "text/plain")
+        #expect(lines.last?.hasPrefix("11-26 10:00:00.000    47 I Shop: 599 x") == true)
+        #expect(lines.count == (size == 10 ? 500 : 63), "\(lines.count)")
+        let other = BrokerFixture.grant([.registryRead, .endpointCall], on: .bundles(["other"]))
+        await #expect(throws: RPCError.resourceNotFound(uri)) {
+            try await fixture.handler.answer(MCPRequest("resources/read", ["uri": .string(uri)]), of: other)
+        }
+        await #expect(throws: RPCError.self) {
+            try await fixture.handler.answer(MCPRequest("resources/subscribe", ["uri": .string(uri)]), of: caller)
+        }
     }
 }

@@ -36,6 +36,12 @@ assert expect(200, "GET", f"/v1/endpoints/{flutter}/vm-service")["webSocket"] ==
 expect(400, "GET", f"/v1/endpoints/{lab}/vm-service")
 expect(204, "DELETE", f"/v1/endpoints/{flutter}")
 expect(400, "GET", f"/v1/endpoints/{lab}/pages")
+for log in (f"/v1/endpoints/{lab}/log", f"/v1/endpoints/{lab}/log?lines=10001", f"/v1/endpoints/{lab}/log?follow=yes",
+            f"/v1/devices/{udid}/log"):
+    expect(400, "GET", log)
+for log in ("/v1/endpoints/none/log", "/v1/devices/none/log"):
+    expect(404, "GET", log)
+expect(503, "GET", "/v1/devices/android-none/log")
 first = expect(201, "POST", "/v1/tunnels", tunnel("tcp:127.0.0.1:0"))
 expect(201, "POST", "/v1/tunnels", tunnel("tcp:127.0.0.1:0", target={"endpoint": lab}))
 expect(201, "POST", "/v1/tunnels/all", [tunnel("tcp:127.0.0.1:0"), tunnel("tcp:127.0.0.1:0")])
