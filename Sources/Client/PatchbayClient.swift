@@ -50,6 +50,7 @@ package struct PatchbayClient: APIClient {
     package var advertisements: AdvertisementClient { AdvertisementClient(client: self) }
     package var approvals: ApprovalClient { ApprovalClient(client: self) }
     package var audit: AuditClient { AuditClient(client: self) }
+    package var logs: LogClient { LogClient(client: self) }
     package var secrets: SecretClient { SecretClient(client: self) }
     package var streams: StreamClient { StreamClient(client: self) }
     package var team: TeamClient { TeamClient(client: self) }

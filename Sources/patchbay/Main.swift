@@ -124,7 +124,8 @@ struct Patchbay: AsyncParsableCommand {
             CommandGroup(
                 name: "Agents",
                 subcommands: [
-                    ToolsCommand.self, CallCommand.self, ActivityCommand.self, LeaseCommand.self, LeasesCommand.self,
+                    ToolsCommand.self, CallCommand.self, ActivityCommand.self, LogCommand.self, LeaseCommand.self,
+                    LeasesCommand.self,
                     UnleaseCommand.self,
                     DebugCommand.self, MCPCommand.self,
                 ]

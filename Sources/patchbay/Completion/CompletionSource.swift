@@ -6,6 +6,7 @@ import Model
 enum CompletionSource: String, CaseIterable {
     case endpoints
     case devices
+    case endpointsAndDevices
     /// Endpoints, and phones as `UDID:`.
     case streamTargets
     case tunnels
@@ -29,6 +30,8 @@ enum CompletionSource: String, CaseIterable {
         switch self {
         case .endpoints: try await Self.ids(of: client.endpoints().endpoints)
         case .devices: try await client.devices().map(\.udid.text)
+        case .endpointsAndDevices:
+            try await Self.ids(of: client.endpoints().endpoints) + client.devices().map(\.udid.text)
         case .streamTargets:
             try await Self.ids(of: client.endpoints().endpoints) + client.devices().map { "\($0.udid.text):" }
         case .tunnels: try await client.tunnels.list().map(\.id)

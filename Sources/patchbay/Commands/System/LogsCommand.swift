@@ -8,7 +8,7 @@ struct LogsCommand: ParsableCommand {
         abstract: "Show the log of the broker's service.",
         discussion: """
             Runs journalctl for the system's service, or for your own service if yours is the broker in use. A broker \
-            in a terminal logs to that terminal.
+            in a terminal logs to that terminal. For the log of an app or a phone, see patchbay log.
 
               patchbay logs -f
               patchbay logs -p warning --since 10m
