@@ -87,6 +87,9 @@ package actor ADBFixture {
     /// Stops a phone's program with SIGSTOP: the server lists the phone, which answers nothing.
     package func freeze(_ serial: String) { phones[serial]?.program.freeze() }
 
+    /// The output of a phone's program, which tells of each `logcat` that goes on.
+    package func output(of serial: String) -> String { phones[serial]?.program.log ?? "" }
+
     package func thaw(_ serial: String) { phones[serial]?.program.thaw() }
 
     /// Starts the server; returns when it lists the attached phones.

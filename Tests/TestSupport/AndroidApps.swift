@@ -5,6 +5,7 @@ import Glibc
 package struct AndroidApps: Sendable {
     /// An app that runs.
     package struct App: Sendable {
+        /// 0 for an app that is installed and does not run.
         package var processID: UInt32
         package var user: UInt32
         package var package: String

@@ -40,6 +40,8 @@ package struct AndroidPhone: Sendable {
     /// The user of the app that owns every listening socket.
     package var user = 10_234
     package var hostility: Hostility?
+    /// True for a phone whose logcat cannot filter by user.
+    package var hasOldLogcat = false
     /// False for a phone on which nobody has allowed this machine.
     package var isAuthorized = true
 
@@ -58,6 +60,7 @@ package struct AndroidPhone: Sendable {
         if let apps { words += ["--apps", apps] }
         if !abstractSockets.isEmpty { words += ["--forward"] + abstractSockets.map { "\($0.key)=\($0.value)" } }
         if let hostility { words += ["--hostile", hostility.rawValue] }
+        if hasOldLogcat { words.append("--old-logcat") }
         return isAuthorized ? words : words + ["--refuse-auth"]
     }
 }

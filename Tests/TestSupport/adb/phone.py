@@ -3,7 +3,7 @@
 
     phone.py PORT [--address 127.0.0.1] [--serial test] [--model Pixel_8] [--name "Pixel 8"] [--release 15] [--logcat FILE]
              [--avd NAME] [--boot-id UUID] [--apps FILE] [--forward NAME=PORT ...] [--uid 10234] [--refuse-auth]
-             [--hostile MODE]
+             [--hostile MODE] [--old-logcat]
 
 The real adb server connects with `adb connect 127.0.0.1:PORT`, or with `host:emulator:PORT`. Services of the phone:
   tcp:N                 connects to ADDRESS:N, which plays the phone's loopback
@@ -11,17 +11,19 @@ The real adb server connects with `adb connect 127.0.0.1:PORT`, or with `host:em
   shell:getprop KEY, shell:settings get global device_name, shell:cat /proc/net/tcp, shell:stat -c FORMAT /proc/PID,
   shell:cmd package list packages, shell:grep -a TEXT /proc/net/unix, shell:cat /proc/PID/cmdline
                         canned answers; with shell,v2 in its packets. Commands with `;` between them are answered in order.
-  shell:logcat …        the file of `--logcat` as it is, and what is added to it later; with -d only the former
   reverse:forward:tcp:N;tcp:M, reverse:killforward:tcp:N, reverse:killforward-all, reverse:list-forward
                         listens on ADDRESS:N until the unplug; each connection opens the service tcp:M of the server
+  shell:logcat …        the file of `--logcat`, and what is added to it later; with -d or -t only the former. --uid=N, -t N, -T N
+                        and -T TIME select lines as logcat does, which counts before it filters; all else prints the file as
+                        it is. With --old-logcat, --uid is an unknown option. Each logcat that goes on is told on standard output
   track-app             the processes of `--apps`, again at each change of the file; refused without the option
 Each line of the file of `--apps` is an app that runs: PID UID PACKAGE PORT… The ports are those on which it listens, and
-NAME=PORT is an abstract socket.
+NAME=PORT is an abstract socket. An app with the PID 0 is installed and does not run.
 The modes of --hostile: `garbage` answers the greeting with random bytes, `length` answers the first OPEN with a packet of
 4 GB, and `endless` sends without end on each stream: records of track-app, packets of 4 GB of the shell, or plain output.
 One WRTE of a stream is in flight until its OKAY, as the protocol demands. SIGTERM ends the phone, which is an unplug.
 """
-import argparse, asyncio, os, struct, sys
+import argparse, asyncio, os, shlex, struct, sys
 
 CNXN, AUTH, OPEN, OKAY, WRTE, CLSE = (int.from_bytes(c, "little") for c in (b"CNXN", b"AUTH", b"OPEN", b"OKAY", b"WRTE", b"CLSE"))
 VERSION, MAX = 0x01000001, 256 * 1024
@@ -123,8 +125,14 @@ class Phone:
     def answer(self, service):
         kind, _, rest = service.partition(":")
         out = b"".join(self.output(command.strip()) for command in rest.split(";"))
+        if self.refuses(rest):
+            error = b"logcat: Unknown option '--uid'.\n"
+            return struct.pack("<BI", 2, len(error)) + error + struct.pack("<BIB", 3, 1, 1)
         # shell,v2 sends packets: id 1 is stdout, id 3 is the exit code.
         return out if "v2" not in kind else struct.pack("<BI", 1, len(out)) + out + struct.pack("<BIB", 3, 1, 0)
+
+    def refuses(self, command):
+        return self.o.old_logcat and command.startswith("logcat") and "--uid" in command
 
     def output(self, rest):
         if rest.startswith("getprop"):
@@ -141,7 +149,8 @@ class Phone:
         elif rest == "cat /proc/sys/kernel/random/boot_id" and self.o.boot_id:
             text = self.o.boot_id
         elif rest.startswith("logcat"):
-            text = open(self.o.logcat).read() if self.o.logcat else ""
+            data = open(self.o.logcat, "rb").read() if self.o.logcat else b""
+            return LogSelection(rest).of(data) if data else b""
         elif "/proc/net/tcp" in rest:
             text = self.sockets()
         elif rest.startswith("grep -a") and rest.endswith("/proc/net/unix"):
@@ -152,9 +161,12 @@ class Phone:
         elif rest.startswith("stat -c"):
             users = {f"/proc/{pid}": uid for pid, uid, *_ in self.apps()}
             text = "\n".join(f"process {users[name]} {name}" for name in rest.split() if name in users)
+        elif rest.startswith("cmd package list packages -U"):
+            wanted = rest.split()[-1]
+            text = "\n".join(f"package:{package} uid:{uid}" for _, uid, package, *_ in self.installed() if wanted in package)
         elif rest.startswith("cmd package list packages"):
             wanted = rest.split()[-1]
-            found = {package for _, uid, package, *_ in self.apps() if uid == wanted}
+            found = {package for _, uid, package, *_ in self.installed() if uid == wanted}
             text = "\n".join(f"package:{package} uid:{wanted}" for package in found)
         else:
             text = f"/system/bin/sh: {rest}: not found"
@@ -176,6 +188,10 @@ class Phone:
         return dict(word.split("=") for word in words)
 
     def apps(self):
+        """The apps that run."""
+        return [app for app in self.installed() if app[0] != "0"]
+
+    def installed(self):
         lines = open(self.o.apps).read().splitlines() if self.o.apps else []
         return [line.split() for line in lines if line.strip()]
 
@@ -201,10 +217,39 @@ def varint(number):
     return bytes(out + bytes([number]))
 
 
+class LogSelection:
+    """The lines of a log that a command of logcat prints."""
+
+    def __init__(self, command):
+        words = shlex.split(command)
+        self.uid = next((word[6:].encode() for word in words if word.startswith("--uid=")), None)
+        start = next((words[i + 1] for i, word in enumerate(words[:-1]) if word in ("-t", "-T")), "")
+        self.count = int(start) if start.isdigit() else None
+        self.time = None if start.isdigit() else start.encode()
+        self.isWhole = self.uid is None and not start
+
+    def of(self, data):
+        """The lines of the past."""
+        if self.isWhole:
+            return data
+        lines = data.splitlines(keepends=True)
+        if self.count is not None:
+            lines = lines[-self.count:]
+        return b"".join(self.new(lines))
+
+    def new(self, lines):
+        for line in lines:
+            if self.time and line[:18] < self.time:
+                continue
+            self.time = None
+            if self.uid is None or line[18:40].split()[:1] == [self.uid]:
+                yield line
+
+
 class Stream:
     def __init__(self, phone, local, remote):
         self.phone, self.local, self.remote = phone, local, remote
-        self.may_send, self.writer, self.reader, self.feeder = asyncio.Event(), None, None, None
+        self.may_send, self.writer, self.reader, self.feeder, self.log = asyncio.Event(), None, None, None, None
         self.may_send.set()
 
     async def start(self, service):
@@ -220,18 +265,24 @@ class Stream:
             self.reader, self.writer = await asyncio.open_connection(self.phone.o.address, int(ports[rest]))
         elif kind == "track-app" and self.phone.o.apps:
             self.follow(self.changes(self.phone.processes))
-        elif kind.split(",")[0] == "shell" and rest.startswith("logcat") and " -d" not in rest and self.phone.o.logcat:
-            self.follow(self.lines(isPacked="v2" in kind))
         elif kind == "reverse":
             self.reader = asyncio.StreamReader()
             self.reader.feed_data(await self.phone.change_reverse(rest))
             self.reader.feed_eof()
+        elif self.isFollowing(kind, rest):
+            self.log = rest
+            print("logcat begins:", rest, flush=True)
+            self.follow(self.lines(LogSelection(rest), isPacked="v2" in kind))
         elif kind.split(",")[0] in ("shell", "exec"):
             self.reader = asyncio.StreamReader()
             self.reader.feed_data(self.phone.answer(service))
             self.reader.feed_eof()
         else:
             raise OSError("unknown service")
+
+    def isFollowing(self, kind, command):
+        ends = " -d" in command or " -t " in command or self.phone.refuses(command)
+        return kind.split(",")[0] == "shell" and command.startswith("logcat") and not ends and self.phone.o.logcat
 
     def follow(self, parts):
         """Sends the parts of a service that does not end."""
@@ -264,14 +315,20 @@ class Stream:
             record = b"0005" + bytes([10, 3, 8, 0x80 | count, 0x20])
             yield record * 1000 if service == "track-app" else b"x" * 65536
 
-    async def lines(self, isPacked):
+    async def lines(self, selection, isPacked):
+        rest = b""
         with open(self.phone.o.logcat, "rb") as log:
+            if selection.count is not None:
+                rest = selection.of(log.read())
             while True:
-                part = log.read(65536)
+                new = log.read(65536)
+                part, rest = rest + new, b""
+                if not selection.isWhole:
+                    whole, end, rest = part.rpartition(b"\n")
+                    part = b"".join(selection.new((whole + end).splitlines(keepends=True)))
                 if part:
                     yield struct.pack("<BI", 1, len(part)) + part if isPacked else part
-                else:
-                    await asyncio.sleep(0.02)
+                await asyncio.sleep(0 if new else 0.02)
 
     def run(self):
         self.task = asyncio.ensure_future(self.pump())
@@ -307,6 +364,9 @@ class Stream:
     def close(self):
         if self.feeder:
             self.feeder.cancel()
+        if self.log:
+            print("logcat ends:", self.log, flush=True)
+            self.log = None
         if self.writer:
             self.writer.close()
 
@@ -327,6 +387,7 @@ async def main():
     p.add_argument("--uid", type=int, default=10234, help="the user of the app that owns every listening socket")
     p.add_argument("--refuse-auth", action="store_true")
     p.add_argument("--hostile", choices=["garbage", "length", "endless"])
+    p.add_argument("--old-logcat", action="store_true", help="a logcat without --uid, as before Android 12")
     o = p.parse_args()
     server = await asyncio.start_server(lambda r, w: Phone(o).serve(r, w), "127.0.0.1", o.port)
     print("listening", flush=True)
