@@ -1,6 +1,6 @@
 /// The schemas of the MCP routes. MCP defines its own messages; only their frame is described here.
-extension OpenAPISchemas {
-    static let mcp = #"""
+enum MCPSchemas {
+    static let text = #"""
         "MCPMessage":{"description":"A JSON-RPC 2.0 message of MCP 2024-11-05 to 2026-07-28, or a batch of 2025-03-26; a response may be sent as server-sent events","type":["object","array"]},
         "ToolList":{"type":"object","required":["schema","tools","stale","changed"],"properties":{
           "schema":{"const":1},"tools":{"type":"array","items":{"type":"object"}},

@@ -1,8 +1,8 @@
 /// The documents of the API as JSON Schemas (draft 2020-12), the schema language of OpenAPI 3.1.
 enum OpenAPISchemas {
     static let text =
-        "{\(access),\(mcp),\(team),\(dashboard),\(ActivitySchemas.text),\(ReverseTunnelSchemas.text),"
-        + "\(PhoneLogSchemas.text),\(core)}"
+        "{\(access),\(MCPSchemas.text),\(TeamSchemas.text),\(DashboardSchemas.text),\(ActivitySchemas.text),"
+        + "\(ReverseTunnelSchemas.text),\(PhoneLogSchemas.text),\(core)}"
 
     private static let core = #"""
         "Health":{"type":"object","required":["status","version","degraded"],

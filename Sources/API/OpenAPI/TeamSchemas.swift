@@ -1,6 +1,6 @@
 /// The bodies of `/v1/team`.
-extension OpenAPISchemas {
-    static let team = #"""
+enum TeamSchemas {
+    static let text = #"""
         "PEM":{"type":"string","pattern":"^-----BEGIN "},
         "TeamName":{"type":"string","minLength":1,"maxLength":32},
         "TeamStatus":{"description":"without a team, only the required members","type":"object",

@@ -1,6 +1,6 @@
 /// The schemas of the dashboard: its sign-in, problems, agents and notes.
-extension OpenAPISchemas {
-    static let dashboard = #"""
+enum DashboardSchemas {
+    static let text = #"""
         "DashboardCode":{"type":"object","required":["schema","code","url","expiresAt"],"properties":{
           "schema":{"const":1},"code":{"type":"string","description":"a secret, valid once"},
           "url":{"type":"string","description":"the page with the code in its fragment, also a secret"},
