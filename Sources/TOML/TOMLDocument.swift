@@ -17,11 +17,11 @@ package struct TOMLDocument {
         if let mistake = positions.mistake { throw .syntax(file: file, at: mistake.position, reason: mistake.reason) }
         let table: TOMLKit.TOMLTable
         do { table = try TOMLKit.TOMLTable(string: text) } catch let error as TOMLParseError {
-            let begin = error.source.begin
+            let begin = FilePosition(line: error.source.begin.line, column: error.source.begin.column)
             throw .syntax(
                 file: file,
-                at: FilePosition(line: begin.line, column: begin.column),
-                reason: error.description
+                at: begin,
+                reason: SyntaxMistake(error.description, at: begin, in: text).words
             )
         } catch {
             throw .syntax(file: file, at: start, reason: "\(error)")

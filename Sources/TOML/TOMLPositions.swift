@@ -80,7 +80,7 @@ struct TOMLPositions {
                 keys.append(String(decoding: bytes[min(start + 1, offset)..<max(start + 1, offset - 1)], as: UTF8.self))
             } else {
                 while let byte = byte(), Self.isBareKeyByte(byte) { advance() }
-                if offset == start { note(Self.misplaced) }
+                if offset == start { note(misplaced) }
                 keys.append(String(decoding: bytes[start..<offset], as: UTF8.self))
             }
             skipSpace()
@@ -133,7 +133,7 @@ struct TOMLPositions {
         var index = 0
         while let byte = byte(), byte != end {
             let before = offset
-            if byte == UInt8(ascii: "}") { note(Self.misplaced) }
+            if byte == UInt8(ascii: "}") { note(misplaced) }
             scan(&self, index)
             skipBlank()
             if self.byte() == UInt8(ascii: ",") {
@@ -173,7 +173,13 @@ struct TOMLPositions {
 
     // MARK: Mistakes
 
-    private static let misplaced = "expected a key or a value, saw another character"
+    /// The mistake of a character that can begin neither a key nor a value.
+    private var misplaced: String {
+        let character = String(decoding: bytes[offset...].prefix(4), as: UTF8.self).first ?? "\n"
+        if character == "=" { return "a key is missing before =; write key = value" }
+        let subject = character.isNewline ? "the end of the line" : "\(character)"
+        return "\(subject) cannot be here; write key = value or [table], and text in quotes"
+    }
 
     /// Records a mistake at the current position, or at the one given, unless there is an earlier one.
     private mutating func note(_ reason: String, at place: FilePosition? = nil) {

@@ -60,9 +60,9 @@ import Testing
     }
 
     static let mistakes: [Mistake] = [
-        Mistake("name = ", "1:8: Error while parsing key-value pair"),
-        Mistake(before: "ports = [}\n", "1:10: expected a key or a value, saw another character"),
-        Mistake(after: "[!]\n", "11:2: expected a key or a value, saw another character"),
+        Mistake("name = ", "1:8: a value is missing after =; write key = value"),
+        Mistake(before: "ports = [}\n", "1:10: } cannot be here; write key = value or [table]"),
+        Mistake(after: "[!]\n", "11:2: ! cannot be here; write key = value or [table]"),
         Mistake("name = \"a\u{0}\"", "1:1: the file is not text"),
         Mistake(before: "titel = 1\n", #"1: titel: there is no such key; did you mean "title"?"#),
         Mistake(
