@@ -2,7 +2,6 @@ import Apps
 import ArgumentParser
 import CVersion
 import FoundationEssentials
-import Glibc
 import Logging
 import Model
 import SystemIO
@@ -113,10 +112,10 @@ struct Patchbayd: AsyncParsableCommand {
             let daemon = try await Daemon(loaded, options: options, environment: environment, reload: load)
             try await daemon.run()
         } catch let error as ConfigurationError {
-            for line in error.description.split(separator: "\n") { Self.printError("error: \(line)") }
+            Self.report(error.description, environment)
             throw ExitCode(78)
         } catch let error as DaemonError {
-            Self.printError("error: \(error)")
+            Self.report(error.description, environment)
             throw ExitCode(error.exitCode)
         }
     }
@@ -137,6 +136,13 @@ struct Patchbayd: AsyncParsableCommand {
         return "there is no file at \(places), so every key is at its default"
     }
 
+    /// Prints each line of an error; the status line of the unit has the first one.
+    private static func report(_ error: String, _ environment: [String: String]) {
+        let lines = error.split(separator: "\n").map { "error: \($0)" }
+        for line in lines { printError(line) }
+        SystemdNotifier(environment: environment).failed(lines.first ?? "")
+    }
+
     private static func printError(_ text: String) {
         StandardErrorWriter.standardError.write("\(text)\n")
     }
@@ -148,21 +154,6 @@ extension DaemonError {
         switch self {
         case .stateDirectory, .path: 78
         default: 1
-        }
-    }
-}
-
-/// Writes text to standard error, independent of the log level.
-struct StandardErrorWriter: Sendable {
-    static let standardError = StandardErrorWriter(descriptor: 2)
-    let descriptor: CInt
-
-    func write(_ text: String) {
-        var bytes = Array(text.utf8)[...]
-        while !bytes.isEmpty {
-            let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            guard count > 0 else { return }
-            bytes = bytes.dropFirst(count)
         }
     }
 }

@@ -16,33 +16,35 @@ struct ConfigurationReloader: Service {
     func run() async throws {
         for await _ in signals.cancelOnGracefulShutdown() {
             notifier.reloading()
-            await reload()
-            notifier.ready(nil)
+            notifier.ready(await reload() ?? "serving; the configuration was reloaded")
         }
     }
 
-    private func reload() async {
+    /// Returns the error; nil if the file is valid.
+    private func reload() async -> String? {
         let loaded: LoadedConfiguration
         do { loaded = try load() } catch {
             for line in error.description.split(separator: "\n") {
                 logger.error("the configuration is invalid and was not reloaded", metadata: ["error": "\(line)"])
             }
-            return
+            return "error: the configuration was not reloaded: \(error.description.prefix { $0 != "\n" })"
         }
         let changed = await store.adopt(loaded)
         let configuration = await store.effective
         for key in changed { await key.apply?(configuration, targets) }
         guard !changed.isEmpty else {
             logger.notice("the configuration was reloaded; no key has changed")
-            return
+            return nil
         }
         let (applied, needRestart) = (names(changed.filter(\.isReloadable)), names(changed.filter { !$0.isReloadable }))
         logger.notice(
             "the configuration was reloaded",
             metadata: ["changed": "\(applied.isEmpty ? "no key" : applied)"]
         )
-        guard !needRestart.isEmpty else { return }
-        logger.warning("changed keys need a restart of patchbayd", metadata: ["keys": "\(needRestart)"])
+        if !needRestart.isEmpty {
+            logger.warning("changed keys need a restart of patchbayd", metadata: ["keys": "\(needRestart)"])
+        }
+        return nil
     }
 
     private func names(_ keys: [ConfigurationKey]) -> String { keys.map(\.name).joined(separator: ", ") }

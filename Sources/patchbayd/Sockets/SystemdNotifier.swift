@@ -27,6 +27,9 @@ struct SystemdNotifier: Sendable {
         send("RELOADING=1\nMONOTONIC_USEC=\(CLinux_nanoseconds(CLOCK_MONOTONIC) / 1_000)")
     }
 
+    /// Leaves the reason of a failed start in the status line of the unit.
+    func failed(_ status: String) { send("STATUS=\(status)") }
+
     func stopping() { send("STOPPING=1") }
     func alive() { send("WATCHDOG=1") }
 
