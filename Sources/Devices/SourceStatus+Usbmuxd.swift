@@ -41,7 +41,6 @@ extension SourceStatus {
                 ? "start usbmuxd there, or correct \(ServerAddress.usbmuxdVariable)"
                 : "plug in a phone, which starts it; if it does not, `sudo apt install usbmuxd`"
         case .permissionDenied:
-            state = .missing
             detail = "this user may not open usbmuxd's socket \(address)"
             hint = "`sudo chmod 0666 \(address)`, the mode that usbmuxd gives it"
         case .timedOut:
@@ -49,6 +48,7 @@ extension SourceStatus {
             hint = Self.restart
         case .closed:
             detail = "usbmuxd at \(address) closes connections at once; Patchbay retries"
+            hint = Self.restart
         case .badAddress, .result, .malformedMessage, .failed:
             detail = "usbmuxd at \(address) cannot be used: \(error)"
             hint = "check which program listens there and whether \(ServerAddress.usbmuxdVariable) is right"

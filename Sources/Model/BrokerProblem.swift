@@ -22,14 +22,14 @@ package struct BrokerProblem: Hashable, Sendable, Codable, Identifiable {
 
     package init(
         _ id: String,
-        _ severity: Severity,
+        _ fact: BrokerFact,
         subject: String,
         text: String,
         hint: String? = nil,
         command: String? = nil
     ) {
         self.id = id
-        self.severity = severity
+        severity = fact.severity
         self.subject = subject
         self.text = text
         self.hint = hint
@@ -59,14 +59,14 @@ extension BrokerStatus {
 extension BrokerProblem {
     /// Returns the problem of a finding in the stored access state, whose text includes the next step.
     package static func finding(_ text: String, number: Int = 0) -> BrokerProblem {
-        BrokerProblem("access/\(number)", .warning, subject: BrokerPart.access.rawValue, text: text)
+        BrokerProblem("access/\(number)", .accessFinding, subject: BrokerPart.access.rawValue, text: text)
     }
 
     /// Returns the problem of a file that cannot be written, whose text names the file and the reason.
     package static func storage(_ text: String, number: Int = 0) -> BrokerProblem {
         BrokerProblem(
             "state/\(number)",
-            .problem,
+            .unwritableState,
             subject: BrokerPart.state.rawValue,
             text: text,
             command: "patchbay logs -p warning"
@@ -77,7 +77,7 @@ extension BrokerProblem {
 extension SourceStatus {
     /// The problem of a source that does not work, or works only in part.
     package var problem: BrokerProblem? {
-        isDegraded ? BrokerProblem("source/\(name)", .warning, subject: name, text: detail, hint: hint) : nil
+        fact.map { BrokerProblem("source/\(name)", $0, subject: name, text: detail, hint: hint) }
     }
 }
 
@@ -88,7 +88,7 @@ extension Device {
         let needsPerson = [.locked, .unauthorized, .noPermissions].contains(state)
         return BrokerProblem(
             "phone/\(udid)/\(transport.rawValue)",
-            needsPerson ? .warning : .information,
+            needsPerson ? .phoneNeedsPerson : .phoneConnecting,
             subject: "phone",
             text: "\(names) \(obstacle)",
             hint: state.hint
@@ -100,7 +100,7 @@ extension Device {
         guard isPaired == false, state == .ready else { return nil }
         return BrokerProblem(
             "pairing/\(udid)/\(transport.rawValue)",
-            .information,
+            .phoneUnpaired,
             subject: "phone",
             text: "\(names) is not paired with \(routes?.first?.host.name.text ?? "this machine")",
             hint: "tunnels need no pairing; for tools that do, plug the phone in again, unlock it and tap Trust"
@@ -116,7 +116,7 @@ extension RemoteStatus {
         guard state == .waiting else { return nil }
         return BrokerProblem(
             BrokerPart.remote.rawValue,
-            .warning,
+            .remoteWaiting,
             subject: BrokerPart.remote.rawValue,
             text: summary + (configured ? "; api.remote of the configuration selects the address" : ""),
             command: configured ? "patchbay config show" : "patchbay remote off"
@@ -144,7 +144,7 @@ extension AccessRequest {
     package var problem: BrokerProblem {
         BrokerProblem(
             "request/\(userCode)",
-            .information,
+            .accessRequested,
             subject: BrokerPart.access.rawValue,
             text: summary,
             command: "patchbay requests"
@@ -190,14 +190,14 @@ extension Sequence<Endpoint> {
         return [
             Self.problem(
                 "changed",
-                .warning,
+                .serverChanged,
                 changed,
                 one: "another app or host answers than the approved one, so calls are refused:",
                 hint: "check the address and the app, then approve the endpoint again"
             ),
             Self.problem(
                 "pending",
-                .information,
+                .approvalPending,
                 own.filter { $0.approval == .pending },
                 one: "no owner has approved an address, so nothing is connected:",
                 hint: "check the address, then approve the endpoint"
@@ -207,7 +207,7 @@ extension Sequence<Endpoint> {
 
     private static func problem(
         _ id: String,
-        _ severity: BrokerProblem.Severity,
+        _ fact: BrokerFact,
         _ endpoints: [Endpoint],
         one text: String,
         hint: String
@@ -217,7 +217,7 @@ extension Sequence<Endpoint> {
         let names = endpoints.prefix(namedLimit).map(\.id.text).joined(separator: ", ")
         return BrokerProblem(
             "approval/\(id)",
-            severity,
+            fact,
             subject: "approval",
             text: "\(text) \(names)" + (rest > 0 ? " and \(rest) more" : ""),
             hint: hint,

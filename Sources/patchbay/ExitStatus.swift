@@ -69,7 +69,7 @@ enum ExitStatus: CInt, CaseIterable {
     var meaning: String {
         switch self {
         case .ok: "success"
-        case .error: "failed, see the message; also from `doctor` if a check failed"
+        case .error: "failed, see the message; also from `doctor` and `status` if something does not work"
         case .usage: "invalid command line, or a name that matches several objects"
         case .notFound: "no such endpoint, tool, state, phone, tunnel, advertisement or grant"
         case .notReachable: "no broker is reachable: none listens, or ssh failed"

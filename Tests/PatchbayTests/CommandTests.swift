@@ -254,16 +254,14 @@ import Testing
 
         #expect(
             text == """
-                problem: usbmuxd: usbmuxd is not there
-                try: apt install usbmuxd
-                problem: access: the clock went back by 9 s
+                warning: access: the clock went back by 9 s
 
                 broker     patchbayd 0.1.0, process 42, up 1 min, at /run/x.sock
                 endpoints  2 online (revision 7)
                 phones     none attached
                 tunnels    1
                 bonjour    ok: browsing 5 types
-                usbmuxd    missing: usbmuxd is not there
+                usbmuxd    missing: usbmuxd is not there; apt install usbmuxd
                 """
         )
     }

@@ -37,7 +37,7 @@ import Testing
 
         let text = StatusCommand.text(status, unusable: devices, socket: "/x", isColoured: false)
         #expect(text.contains("phones     2 ready, 6 not: see `patchbay devices`"), "\(text)")
-        let named = text.split(separator: "\n").filter { $0.hasPrefix("problem: phone: ") }
+        let named = text.split(separator: "\n").filter { $0.hasPrefix("warning: phone: ") }
         #expect(named.count == 3 && named.contains { $0.contains("android-unauthorized has not allowed") }, "\(text)")
 
         status.devices = 1

@@ -24,7 +24,7 @@ enum ProblemRoutes {
             problems.append(
                 BrokerProblem(
                     "requests-closed",
-                    .warning,
+                    .requestsClosed,
                     subject: BrokerPart.access.rawValue,
                     text: "too many wrong codes were entered, so access requests are closed",
                     command: "patchbay requests unlock"

@@ -116,7 +116,7 @@ struct AndroidHostileTests {
         guard hostility == .garbage || hostility == .truncated else { return }
         let problem = hostility == .garbage ? "check which program listens on its port" : "within 5 s"
         try await eventually("status names the problem") {
-            try await broker.ask("status").contains { $0.hasPrefix("problem: adb: ") && $0.contains(problem) }
+            try await broker.ask("status").contains { $0.hasPrefix("warning: adb: ") && $0.contains(problem) }
         }
         let doctor = try await broker.start("doctor")
         _ = try await doctor.exitStatus()

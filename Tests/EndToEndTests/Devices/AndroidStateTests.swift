@@ -56,7 +56,7 @@ import Testing
 
         let status = try await broker.ask("status")
         #expect(status.contains { $0.contains("0 ready, 4 not: see `patchbay devices`") }, "\(status)")
-        let named = status.filter { $0.hasPrefix("problem: phone: ") }
+        let named = status.filter { $0.hasPrefix("warning: phone: ") }
         #expect(named.count == 2, "only those that need a person: \(named)")
     }
 
@@ -77,7 +77,7 @@ import Testing
             try await broker.devices().first { $0.state == .unauthorized }
         }
         #expect(
-            try await broker.ask("status").contains { $0.hasPrefix("problem: phone: \(device.udid) has not allowed") }
+            try await broker.ask("status").contains { $0.hasPrefix("warning: phone: \(device.udid) has not allowed") }
         )
 
         try await android.detach(pixel.key)
@@ -98,7 +98,7 @@ import Testing
         let broker = try await RunningBroker(in: scratch, configuration: server.configuration)
         try await eventually("status names the versions") {
             try await broker.ask("status").contains {
-                $0.hasPrefix("problem: adb: ") && $0.contains("replace each other")
+                $0.hasPrefix("warning: adb: ") && $0.contains("replace each other")
             }
         }
         for _ in 0..<5 {
@@ -129,7 +129,7 @@ import Testing
         let android = try await ADBFixture([one, two], in: scratch)
         let broker = try await RunningBroker(in: scratch, android: android)
         let problem = try await eventually("the second is named") {
-            try await broker.ask("status").first { $0.hasPrefix("problem: adb: ") }
+            try await broker.ask("status").first { $0.hasPrefix("warning: adb: ") }
         }
         #expect(problem.contains("two of them have the serial SAME, so only the first one is used"))
         #expect(try await broker.devices().map(\.udid.text) == ["android-SAME"])

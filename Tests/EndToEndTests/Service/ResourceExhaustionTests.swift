@@ -75,8 +75,9 @@ import Testing
             #expect(try await refusal.exitStatus() == .exited(75))
             #expect(refusal.log.contains("endpoints.json could not be written"), "\(refusal.log)")
         }
-        let status = try await broker.ask("status").joined(separator: "\n")
-        #expect(status.contains("problem: state: ") && status.contains("endpoints.json"), "\(status)")
+        let status = try await broker.start("status")
+        #expect(try await status.exitStatus() == .exited(1))
+        #expect(status.log.contains("problem: state: ") && status.log.contains("endpoints.json"), "\(status.log)")
         let doctor = try await broker.start("doctor")
         #expect(try await doctor.exitStatus() == .exited(1))
         #expect(doctor.log.contains("endpoints.json could not be written"), "\(doctor.log)")

@@ -40,7 +40,7 @@ import Testing
         status.storage = ["x.json could not be written"]
 
         #expect(status.problems.map(\.subject) == ["usbmuxd", "access", "state"])
-        #expect(status.problems.map(\.severity) == [.warning, .warning, .problem])
+        #expect(status.problems.map(\.severity) == [.information, .warning, .problem])
         #expect(
             status.problems.map(\.command) == ["sudo systemctl start usbmuxd", nil, "patchbay logs -p warning"]
         )
@@ -75,8 +75,9 @@ import Testing
     }
 
     @Test func `a hint in words is no command`() {
-        #expect(BrokerProblem("x", .warning, subject: "x", text: "x", hint: "unplug it").command == nil)
-        #expect(BrokerProblem("x", .warning, subject: "x", text: "x", hint: "patchbay list").command == "patchbay list")
+        #expect(BrokerProblem("x", .sourceDegraded, subject: "x", text: "x", hint: "unplug it").command == nil)
+        let problem = BrokerProblem("x", .sourceDegraded, subject: "x", text: "x", hint: "patchbay list")
+        #expect(problem.command == "patchbay list")
     }
 
     @Test func `a phone that a person has to unlock or to allow is a problem`() {

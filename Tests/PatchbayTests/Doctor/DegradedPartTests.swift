@@ -41,14 +41,44 @@ import Testing
         return status
     }
 
-    @Test(arguments: BrokerPart.allCases) func `status and doctor name each degraded part`(part: BrokerPart) {
+    @Test(arguments: BrokerPart.allCases) func `status and doctor name each degraded part`(part: BrokerPart) throws {
         let status = Self.status(with: part)
 
         #expect(status.degradedParts == [part])
-        let text = StatusCommand.text(status, socket: "/x", isColoured: false)
-        #expect(text.contains("problem: \(part.rawValue): "), "\(text)")
-        let checks = BrokerCheck.parts(of: status).filter { $0.verdict != .ok }
-        #expect(checks.map(\.name) == [part.rawValue])
+        let severity = try #require(status.problems.first?.severity)
+        let text = StatusCommand.text(status, problems: status.problems, socket: "/x", isColoured: false)
+        let line = severity == .information ? "usbmuxd    missing: " : "\(severity.rawValue): \(part.rawValue): "
+        #expect(text.contains(line), "\(text)")
+        #expect(BrokerCheck.parts(of: status).map(\.name).contains(part.rawValue))
+    }
+
+    @Test(arguments: BrokerFact.allCases) func `a fact has one weight in status and in doctor`(fact: BrokerFact) {
+        let problem = BrokerProblem("x", fact, subject: "part", text: "a fact", hint: "patchbay list")
+        let text = StatusCommand.text(Self.status(with: nil), problems: [problem], socket: "/x", isColoured: false)
+        let check = Check(problem)
+
+        switch fact.severity {
+        case .problem: #expect(check.verdict == .fail && text.hasPrefix("problem: part: a fact\ntry: patchbay list"))
+        case .warning: #expect(check.verdict == .warn && text.hasPrefix("warning: part: a fact\ntry: patchbay list"))
+        case .information: #expect(check.verdict == .ok && check.hint == nil && text.hasPrefix("broker "))
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("usbmuxd", .missing, "plug in a phone", BrokerFact.usbmuxdAsleep),
+            ("usbmuxd", .starting, "sudo chmod 0666 /var/run/usbmuxd", .sourceDegraded),
+            ("usbmuxd", .starting, nil, .sourceStarting), ("bonjour", .missing, "x", .sourceDegraded),
+            ("list", .ok, "x", .sourceDegraded), ("usbmuxd", .ok, nil, nil), ("adb", .off, "x", nil),
+        ] as [(String, SourceStatus.State, String?, BrokerFact?)]
+    )
+    func `the state of a source decides its fact`(
+        name: String,
+        state: SourceStatus.State,
+        hint: String?,
+        fact: BrokerFact?
+    ) {
+        #expect(SourceStatus(name: name, state: state, detail: "", hint: hint).fact == fact)
     }
 
     @Test func `a broker without Avahi and usbmuxd is healthy`() {

@@ -23,8 +23,9 @@ struct BrokerCheck {
             return (checks + Self.parts(of: status), status, true)
         } catch let error as ClientError {
             if case .brokerNotRunning = error { isRunning = false }
+            let cause = await BrokerOutage(error, at: client.address)?.explained()
             checks.append(
-                .fail("broker", error.description, try: Self.hint(for: error))
+                .fail("broker", cause?.message ?? error.description, try: cause?.hint ?? Self.hint(for: error))
             )
         } catch {
             checks.append(.fail("broker", "\(error)", try: "patchbay logs -p warning"))
@@ -42,8 +43,7 @@ struct BrokerCheck {
     private static func hint(for error: ClientError) -> String? {
         switch error {
         case .brokerNotRunning:
-            access("/lib/systemd/system/patchbayd.service", F_OK) == 0
-                || access("/usr/local/lib/systemd/system/patchbayd.service", F_OK) == 0
+            BrokerSocketPath.serviceUnits.contains { access($0, F_OK) == 0 }
                 ? "sudo systemctl start patchbayd" : "patchbayd"
         default: error.hint
         }
@@ -96,13 +96,22 @@ struct BrokerCheck {
 }
 
 extension Check {
-    /// Converts a problem of the broker, with its command.
+    /// Converts a problem of the broker, with its command. Information needs none.
     init(_ problem: BrokerProblem) {
-        self.init(
-            name: problem.subject,
-            verdict: problem.severity == .problem ? .fail : .warn,
-            detail: problem.text,
-            hint: problem.command ?? problem.hint
-        )
+        let verdict = Verdict(problem.severity)
+        let hint = verdict == .ok ? nil : problem.command ?? problem.hint
+        self.init(name: problem.subject, verdict: verdict, detail: problem.text, hint: hint)
+    }
+}
+
+extension Check.Verdict {
+    /// The verdict of a fact. Information is nothing that anybody has to do.
+    init(_ severity: BrokerProblem.Severity) {
+        self =
+            switch severity {
+            case .problem: .fail
+            case .warning: .warn
+            case .information: .ok
+            }
     }
 }

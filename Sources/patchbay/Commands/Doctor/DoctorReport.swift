@@ -57,7 +57,7 @@ struct DoctorReport: Encodable {
     /// - Parameters:
     ///   - broker: The checks of the broker.
     ///   - sources: The sources of the broker; nil if the broker does not respond.
-    ///   - usbmuxd: The checks of usbmuxd; the first is that of its socket.
+    ///   - usbmuxd: The checks of usbmuxd.
     ///   - network: The checks of Avahi and of the network.
     ///   - machine: The other checks.
     init(
@@ -69,19 +69,8 @@ struct DoctorReport: Encodable {
     ) {
         func isOff(_ name: String) -> Bool { sources?.contains { $0.name == name && $0.state == .off } == true }
         var checks = broker
-        if !isOff("usbmuxd") {
-            let machine = usbmuxd()
-            // udev starts usbmuxd when a device is connected, so a stopped usbmuxd is normal.
-            if machine.first?.verdict == .ok {
-                checks = checks.map { $0.name == "usbmuxd" && $0.verdict != .ok ? $0.ignored : $0 }
-            }
-            checks += machine
-        }
+        if !isOff("usbmuxd") { checks += usbmuxd() }
         if !isOff("bonjour") { checks += network() }
         self.checks = checks + machine
     }
-}
-
-extension Check {
-    fileprivate var ignored: Check { Check.ok(name, detail) }
 }

@@ -39,7 +39,8 @@ struct Overview {
         var lines = [
             "patchbayd \(status.version) has run for \(Formatting.duration(now.timeIntervalSince(status.startedAt)))."
         ]
-        lines += status.problems.map { "\($0.subject): \(Console.plain($0.text))" }
+        lines += status.problems.filter { $0.severity != .information }
+            .map { "\($0.subject): \(Console.plain($0.text))" }
         lines += ["", phones]
         if endpoints.isEmpty {
             lines.append(

@@ -8,7 +8,7 @@ struct StatusCommand: AsyncParsableCommand {
         commandName: "status",
         abstract: "Show broker status: problems with hints, counts and sources.",
         discussion: """
-            Lists problems first, each with a hint.
+            Lists problems and warnings first, each with a hint. Exits with 1 after a problem.
 
               patchbay status
               patchbay status --json | jq .sources
@@ -22,36 +22,55 @@ struct StatusCommand: AsyncParsableCommand {
         let status = try await options.client.status()
         let output = options.output
         if format.json { return try output.document(status) }
+        let problems = [try await configurationProblem(of: status)].compactMap { $0 } + status.problems
         // Only owners may list requests.
         let requests = (try? await options.client.requests()) ?? []
         let devices = (try? await options.client.devices()) ?? []
         let text = Self.text(
             status,
+            problems: problems,
             requests: requests,
             unusable: devices.filter { !$0.isReady },
             socket: try options.client.address.description,
             isColoured: output.isColoured
         )
         try output.line(text)
+        if problems.contains(where: { $0.severity == .problem }) { throw ExitCode(ExitStatus.error.rawValue) }
+    }
+
+    /// Returns the problem of the file with which a broker of this machine runs. Only an owner reads where it is.
+    private func configurationProblem(of status: BrokerStatus) async throws -> BrokerProblem? {
+        let client = try options.client
+        guard case .unix(let socket) = client.address, let entries = try? await client.configuration() else {
+            return nil
+        }
+        let file = entries.compactMap(\.file).first
+        return ConfigurationFileCheck.problem(
+            await (file.map(ConfigurationFileCheck.init(file:)) ?? ConfigurationFileCheck(ofBrokerAt: socket)).run(),
+            isService: BrokerService.isBroker(at: socket),
+            pid: status.pid
+        )
     }
 
     /// The maximum number of phones whose problems are listed.
     private static let phoneLimit = 5
 
-    /// `unusable` has the phones whose apps cannot be reached, which the status does not count.
+    /// `problems` also has that of the configuration file; nil stands for those of the status. `unusable` has the phones
+    /// whose apps cannot be reached, which the status does not count.
     static func text(
         _ status: BrokerStatus,
+        problems: [BrokerProblem]? = nil,
         requests: [AccessRequest] = [],
         unusable: [Device] = [],
         socket: String,
         now: Date = Date(),
         isColoured: Bool
     ) -> String {
-        let phoneProblems = unusable.compactMap(\.problem).filter { $0.severity != .information }
-        let problems = status.problems + phoneProblems.prefix(phoneLimit)
-        var lines = problems.flatMap { problem in
-            let style = problem.severity == .problem ? ANSIStyle.red : .yellow
-            return ["\(style.paint("problem:", isOn: isColoured)) \(problem.subject): \(Console.plain(problem.text))"]
+        let phoneProblems = unusable.compactMap(\.problem).filter { $0.severity != .information }.prefix(phoneLimit)
+        var lines = ((problems ?? status.problems).filter { $0.severity != .information } + phoneProblems).flatMap {
+            problem in
+            let word = problem.severity.style.paint("\(problem.severity.rawValue):", isOn: isColoured)
+            return ["\(word) \(problem.subject): \(Console.plain(problem.text))"]
                 + ((problem.hint ?? problem.command).map { ["try: \(Console.plain($0))"] } ?? [])
         }
         lines += requests.map { AccessTables.notice($0, isColoured: isColoured) }
@@ -73,7 +92,10 @@ struct StatusCommand: AsyncParsableCommand {
         if let leases = status.leases { lines.append("leases     \(leases)") }
         lines += status.sources.map { source in
             let name = source.name.padded(to: 9)
-            return "\(name)  \(source.state.style.paint(source.state.rawValue, isOn: isColoured)): \(source.detail)"
+            // What needs nobody now is no line of its own.
+            let hint = source.fact?.severity == .information ? source.hint.map { "; \($0)" } ?? "" : ""
+            return
+                "\(name)  \(source.state.style.paint(source.state.rawValue, isOn: isColoured)): \(source.detail)\(hint)"
         }
         return lines.joined(separator: "\n")
     }
@@ -81,6 +103,16 @@ struct StatusCommand: AsyncParsableCommand {
     private static func phones(_ ready: Int, unusable: Int) -> String {
         guard unusable > 0 else { return ready == 0 ? "none attached" : "\(ready) attached" }
         return "\(ready) ready, \(unusable) not: see `patchbay devices`"
+    }
+}
+
+extension BrokerProblem.Severity {
+    var style: ANSIStyle {
+        switch self {
+        case .problem: .red
+        case .warning: .yellow
+        case .information: .plain
+        }
     }
 }
 
