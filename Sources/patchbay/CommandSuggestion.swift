@@ -29,12 +29,22 @@ enum CommandSuggestion {
 
     /// Returns the longest prefix of the command line that names a command, such as `patchbay tunnels rm`.
     static func command(in arguments: [String], below root: any ParsableCommand.Type) -> String {
-        var command = root
-        var path = root._commandName
+        path(in: arguments, below: root).map { $0._commandName }.joined(separator: " ")
+    }
+
+    /// Returns the command that a command line names.
+    static func type(in arguments: [String], below root: any ParsableCommand.Type) -> any ParsableCommand.Type {
+        path(in: arguments, below: root).last ?? root
+    }
+
+    private static func path(
+        in arguments: [String],
+        below root: any ParsableCommand.Type
+    ) -> [any ParsableCommand.Type] {
+        var path = [root]
         for word in arguments {
-            guard let next = subcommand(word, of: command) else { break }
-            command = next
-            path += " \(next._commandName)"
+            guard let next = subcommand(word, of: path[path.count - 1]) else { break }
+            path.append(next)
         }
         return path
     }
@@ -42,7 +52,11 @@ enum CommandSuggestion {
     /// Returns the best suggestion: edit distance 1, then prefix match, then edit distance 2.
     static func nearest(to word: String, among names: [String]) -> String? {
         let closest = names.map { ($0, SimilarNameFinder.distance(word, $0)) }.min { $0.1 < $1.1 }
-        let near = closest.flatMap { $1 <= min(2, word.count / 2 + 1) && $1 < $0.count ? $0 : nil }
+        // A short word with two slips and another first letter is another word.
+        let near = closest.flatMap { name, distance in
+            let limit = word.count > 4 || word.first == name.first ? min(2, word.count / 2 + 1) : 1
+            return distance <= limit && distance < name.count ? name : nil
+        }
         if closest?.1 == 1, let near { return near }
         return (word.isEmpty ? nil : names.first { $0.hasPrefix(word) }) ?? near
     }

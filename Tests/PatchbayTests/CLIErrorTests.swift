@@ -131,7 +131,8 @@ import Testing
         ("lss", "patchbay list"), ("lst", "patchbay list"), ("stauts", "patchbay status"),
         ("forwrad", "patchbay forward"),
         ("tunnel", "patchbay tunnels"), ("iproxi", "patchbay iproxy"), ("dev", "patchbay devices"),
-        ("qqqqqq", "patchbay --help"), ("tunnels rmm", "patchbay tunnels rm"), ("help lss", "patchbay list"),
+        ("qqqqqq", "patchbay --help"), ("top", "patchbay --help"), ("tunnels rmm", "patchbay tunnels rm"),
+        ("help lss", "patchbay list"),
     ])
     func `a mistyped command gets a suggestion`(line: String, hint: String) {
         let error = #expect(throws: CLIError.self) {
@@ -147,6 +148,24 @@ import Testing
     ])
     func `a valid command passes the check`(line: String) throws {
         try CommandSuggestion.check(line.split(separator: " ").map(String.init), against: Patchbay.self)
+    }
+
+    @Test(arguments: [
+        ("advertise web 9876 --type foo", "unknown option '--type'", "patchbay advertise --help"),
+        ("list --jsn x", "unknown option '--jsn'", "patchbay list --json x"),
+        ("devices --proeb", "unknown option '--proeb'", "patchbay devices --probe"),
+        ("show x --colour=never", "unknown option '--colour'", "patchbay show x --color=never"),
+    ])
+    func `an unknown option is blamed, and not the word after it`(line: String, message: String, hint: String) {
+        let error = UnknownOption.error(in: line.split(separator: " ").map(String.init), below: Patchbay.self)
+        #expect(error?.message == message && error?.hint == hint, "\(String(describing: error))")
+    }
+
+    @Test(arguments: [
+        "list --json x", "iproxy --x", "lease x -- top --foo", "call x tap --wait=5s", "show", "audit --last 3",
+    ])
+    func `options that exist are not blamed`(line: String) {
+        #expect(UnknownOption.error(in: line.split(separator: " ").map(String.init), below: Patchbay.self) == nil)
     }
 
     @Test func `an error without a hint of the broker has no hint`() {

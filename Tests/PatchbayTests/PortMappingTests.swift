@@ -68,7 +68,11 @@ import Testing
     }
 
     @Test func `a mapping to an endpoint with a phone port is rejected`() {
-        #expect(throws: CLIError.self) { try PortMapping(toEndpoint: "8080:9876", source: nil) }
+        let error = #expect(throws: CLIError.self) {
+            try PortMapping(toEndpoint: "8080:9876", source: nil, endpoint: "shop")
+        }
+        #expect(error?.message == "an endpoint has its own port, so \"8080:9876\" has one too many")
+        #expect(error?.hint == "patchbay forward 8080 --endpoint shop")
     }
 
     @Test func `the source address applies to mappings without an address`() throws {

@@ -14,7 +14,7 @@ struct EndpointSelector {
     ///
     /// - Throws: `CLIError` if no endpoint matches, or only an unapproved one, or with the candidates if several match.
     func choose(among endpoints: [Endpoint]) throws(CLIError) -> Endpoint {
-        guard !text.isEmpty else { throw .usage("the endpoint name is empty", try: "\(command) ID") }
+        guard !text.isEmpty else { throw .usage("the endpoint name is empty", try: "patchbay list") }
         let wanted = text.lowercased()
         let match = EndpointMatch(text, among: endpoints) { endpoint in
             endpoint.id.text.hasPrefix(wanted) || endpoint.isApp(wanted)

@@ -55,20 +55,28 @@ struct PortMapping: Equatable {
     /// - Parameters:
     ///   - text: `LOCAL`; nil lets the kernel choose a port.
     ///   - source: The value of `--source-address`; applies if LOCAL has no address.
+    ///   - endpoint: The endpoint, for hints.
     /// - Throws: `CLIError` for an invalid mapping.
-    init(toEndpoint text: String?, source: String?) throws(CLIError) {
+    init(toEndpoint text: String?, source: String?, endpoint: String = "ID") throws(CLIError) {
         remote = nil
         guard let text else {
             local = .tcp(host: source, port: 0)
             return
         }
-        local = try Self.local(text, of: text, source: source, example: "8080, tcp:0 or unix:/tmp/shop.sock")
+        local = try Self.local(
+            text,
+            of: text,
+            source: source,
+            endpoint: endpoint,
+            example: "8080, tcp:0 or unix:/tmp/shop.sock"
+        )
     }
 
     private static func local(
         _ text: String,
         of whole: String,
         source: String?,
+        endpoint: String = "ID",
         example: String
     ) throws(CLIError) -> ListenAddress {
         guard let address = ListenAddress(text) else {
@@ -77,6 +85,11 @@ struct PortMapping: Equatable {
         }
         switch address {
         // `8080:9876` parses as the host 8080: the mapping has a phone port, but the target is an endpoint.
+        case .tcp(let host?, _) where text == whole && host.allSatisfy(\.isNumber):
+            throw .usage(
+                "an endpoint has its own port, so \"\(SanitizedText(whole))\" has one too many",
+                try: "patchbay forward \(host) --endpoint \(endpoint.shellQuoted)"
+            )
         case .tcp(let host?, _) where host.allSatisfy(\.isNumber):
             throw .usage("\"\(host)\" in \"\(SanitizedText(whole))\" is not an address to listen on", try: example)
         case .tcp(let host?, _) where !Self.isNumeric(host):

@@ -91,9 +91,7 @@ struct JoinedBrokerStore {
         throw CLIError.notFound(
             "no joined broker has the name \"\(SanitizedText(name))\"",
             candidates: names,
-            try: names.isEmpty
-                ? "patchbay join -, with the pairing string of `patchbay pair --remote` on that machine"
-                : "patchbay brokers"
+            try: "patchbay brokers"
         )
     }
 

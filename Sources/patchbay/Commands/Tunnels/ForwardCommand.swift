@@ -108,7 +108,7 @@ struct ForwardCommand: AsyncParsableCommand {
     private func specs(_ client: PatchbayClient) async throws -> [TunnelSpec] {
         if let endpoint {
             let words: [String?] = pairs.isEmpty ? [nil] : pairs
-            let arguments = try words.map { try PortMapping(toEndpoint: $0, source: sourceAddress) }
+            let arguments = try words.map { try PortMapping(toEndpoint: $0, source: sourceAddress, endpoint: endpoint) }
             let selector = EndpointSelector(text: endpoint, command: "patchbay forward --endpoint")
             let id = try await selector.choose(client).id
             return arguments.map { spec($0.local, .endpoint(id)) }

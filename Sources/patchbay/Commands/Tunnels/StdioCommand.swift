@@ -56,7 +56,7 @@ struct StdioCommand: AsyncParsableCommand {
                 }
                 return .brokerDisconnected
             }
-            try await conclude(&group)
+            try await conclude(&group, hint: Self.hint(for: spec.target))
         }
     }
 
@@ -67,7 +67,15 @@ struct StdioCommand: AsyncParsableCommand {
         case .finished: return
         case .outputClosed: throw BrokenPipe()
         case .reset:
-            throw CLIError.temporary("\(SanitizedText(self.target)) reset the connection", try: "patchbay devices")
+            throw CLIError.temporary("\(SanitizedText(self.target)) reset the connection", try: Self.hint(for: target))
+        }
+    }
+
+    /// The command that shows the state of a target.
+    private static func hint(for target: TunnelTarget) -> String {
+        switch target {
+        case .endpoint(let id): "patchbay show \(id)"
+        case .device: "patchbay devices"
         }
     }
 
@@ -95,7 +103,10 @@ struct StdioCommand: AsyncParsableCommand {
     /// Waits for the end of the relay and throws the reason of a failure.
     ///
     /// After a reset, waits up to 1 s for the reason, which arrives on the event stream. A normal end has no reason.
-    private func conclude(_ group: inout ThrowingTaskGroup<Ending, any Error>) async throws {
+    private func conclude(
+        _ group: inout ThrowingTaskGroup<Ending, any Error>,
+        hint: String
+    ) async throws {
         var isReset = false
         while let ending = try await group.next() {
             switch ending {
@@ -114,7 +125,7 @@ struct StdioCommand: AsyncParsableCommand {
                 }
             case .failed(let failure):
                 group.cancelAll()
-                throw CLIError.temporary(failure.detail, try: "patchbay devices")
+                throw CLIError.temporary(failure.detail, try: hint)
             case .brokerDisconnected:
                 group.cancelAll()
                 let message =

@@ -1,0 +1,39 @@
+import ArgumentParser
+import Model
+
+/// An option that a command does not have. ArgumentParser can report the value after it instead, as a wrong argument.
+enum UnknownOption {
+    /// Returns the error of the first option that the command does not have; nil if it has all of them.
+    static func error(in arguments: [String], below root: any ParsableCommand.Type) -> CLIError? {
+        let words = Array(arguments.prefix { $0 != "--" })
+        // `iproxy` has its own parser.
+        guard words.first != "iproxy" else { return nil }
+        let known = options(of: CommandSuggestion.type(in: words, below: root))
+        guard let index = words.firstIndex(where: { $0.hasPrefix("--") && !known.contains(name(of: $0)) }) else {
+            return nil
+        }
+        let unknown = name(of: words[index])
+        let near = unknown.count > 4 ? CommandSuggestion.nearest(to: unknown, among: known.sorted()) : nil
+        let corrected = near.map { near in
+            var words = arguments
+            words[index] = near + words[index].dropFirst(unknown.count)
+            return (["patchbay"] + words.map(\.shellQuoted)).joined(separator: " ")
+        }
+        return .usage(
+            "unknown option '\(SanitizedText(unknown))'",
+            try: corrected ?? "\(CommandSuggestion.command(in: words, below: root)) --help"
+        )
+    }
+
+    private static func name(of word: String) -> String { String(word.prefix { $0 != "=" }) }
+
+    /// The long options of a command, from its help.
+    static func options(of command: any ParsableCommand.Type) -> Set<String> {
+        let help = Patchbay.helpMessage(for: command, includeHidden: true, columns: 200)
+        let lines = help.split(separator: "\n").filter { $0.hasPrefix("  -") }
+        let words = lines.flatMap { $0.split { " ,/".contains($0) } }
+        return Set(
+            words.filter { $0.hasPrefix("--") }.map { String($0.prefix { $0 != "=" }) } + ["--help", "--version"]
+        )
+    }
+}
