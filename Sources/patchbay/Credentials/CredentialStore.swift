@@ -33,6 +33,17 @@ struct CredentialStore {
         try folder.write(credential, to: "\(credential.grant.id).json")
     }
 
+    /// Returns the addresses of the brokers with a stored grant that has not expired.
+    func brokers() throws(CLIError) -> [String] {
+        var found: Set<String> = []
+        for name in folder.names where name.hasSuffix(".json") {
+            guard let credential = try folder.read(Credential.self, from: name), credential.grant.expiresAt > Date()
+            else { continue }
+            found.insert(credential.broker)
+        }
+        return found.sorted()
+    }
+
     /// Returns the newest unexpired credential for a broker.
     ///
     /// - Throws: `CLIError` if there is none, or if other users can read its file.

@@ -55,6 +55,8 @@ import Testing
         let taken = ports(broker: 7, [other]).first
         #expect(taken?.hint == "set another api.port in patchbay.toml, or api.tcp = false")
         #expect(taken?.detail.hasPrefix("nginx (process 8) uses port 7282") == true)
+        #expect(ports(broker: 7, []).first?.detail == "the broker listens on port 7282")
+        #expect(ports(broker: nil, []).first?.detail.hasPrefix("a program of another user listens") == true)
         let second = ports(broker: 7, [.init(process: 8, name: "patchbayd")]).first
         #expect(second?.detail.hasPrefix("another patchbayd (process 8) uses port 7282") == true)
     }

@@ -9,6 +9,10 @@ struct PortCheck {
     let broker: pid_t?
     /// The tunnels whose address could not be bound.
     let failedTunnels: [Tunnel]
+    /// True if the broker itself says that its port is taken.
+    var isTaken = false
+    /// True if the service is installed, for which systemd listens.
+    var isService = false
     /// Returns the programs that listen on a port; nil if no socket listens there.
     var readOwners: (UInt16) -> [KernelSockets.Owner]? = { port in
         let sockets = KernelSockets()
@@ -47,8 +51,12 @@ struct PortCheck {
         guard owners.isEmpty || broker != nil else {
             return .ok("ports", "systemd listens on port \(apiPort) for the broker")
         }
-        let holder = owners.isEmpty ? "a program of another user listens" : "the broker listens"
-        return .ok("ports", "\(holder) on port \(apiPort)")
+        // Only root sees which program of another user has a port.
+        if owners.isEmpty, isTaken || broker == nil {
+            let holder = isService && !isTaken ? "systemd, or a program of another user," : "a program of another user"
+            return .ok("ports", "\(holder) listens on port \(apiPort); run the check with sudo to see which")
+        }
+        return .ok("ports", "the broker listens on port \(apiPort)")
     }
 
     private func tunnel(_ tunnel: Tunnel) -> Check {

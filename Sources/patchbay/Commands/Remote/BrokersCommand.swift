@@ -42,9 +42,17 @@ struct BrokersCommand: AsyncParsableCommand {
             BrokerList(brokers: rows),
             ids: rows.map(\.name),
             table: BrokerRow.table(of: rows, now: Date()),
-            ifEmpty: "No joined brokers. Join one with `patchbay join -` and the string of `patchbay pair --remote`.",
+            ifEmpty: "No joined brokers on other machines. Join one with `patchbay join -` and the string of "
+                + "`patchbay pair --remote`." + Self.localGrant(),
             on: options.output
         )
+    }
+
+    /// Returns how to use the grants for this machine, which are no brokers on other machines; empty without one.
+    private static func localGrant() -> String {
+        let store = try? CredentialStore(environment: ProcessInfo.processInfo.environment)
+        guard let broker = (try? store?.brokers())?.first else { return "" }
+        return " Your grant for this machine needs no name: `patchbay list --broker \(SanitizedText(broker))`."
     }
 
     private func showNearby(joined: [JoinedBroker]) async throws {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import FoundationEssentials
 import Glibc
 import Model
 
@@ -65,7 +66,24 @@ struct LogsCommand: ParsableCommand {
             )
         }
         let isSystem = GlobalOptions.path(of: options.socket) == BrokerSocketPath.system
+        if isSystem, let folders = Self.closedJournal() {
+            throw CLIError.notPermitted(
+                "the journal of the service in \(folders) is readable for root and the group adm only",
+                try: "sudo patchbay logs, or sudo usermod -aG adm \"$USER\" and log in again"
+            )
+        }
         try ProgramStarter.replaceProcess(by: ["journalctl"] + arguments(isSystem: isSystem))
+    }
+
+    /// Returns the folder of a journal of the system that this user cannot read; nil if one is readable, or none exists.
+    ///
+    /// journalctl shows such a user no entry and no error.
+    static func closedJournal(in roots: [String] = ["/var/log/journal", "/run/log/journal"]) -> String? {
+        let folders = roots.flatMap { root in
+            ((try? FileManager.default.contentsOfDirectory(atPath: root)) ?? []).map { "\(root)/\($0)" }
+        }
+        let journals = folders.filter { access("\($0)/system.journal", F_OK) == 0 || errno == EACCES }
+        return journals.contains { access("\($0)/system.journal", R_OK) == 0 } ? nil : journals.first
     }
 
     /// Returns the arguments of journalctl.
