@@ -21,6 +21,12 @@ package struct ConfigurationEntry: Hashable, Sendable, Codable {
     /// more. Nil otherwise.
     package var pending: String?
 
+    /// The configuration file that has the value; nil for a value of another source.
+    package var file: String? {
+        guard source == .file, let place, let colon = place.lastIndex(of: ":") else { return nil }
+        return String(place[..<colon])
+    }
+
     package init(key: String, value: String?, source: Source, place: String? = nil, pending: String? = nil) {
         self.key = key
         self.value = value

@@ -70,13 +70,17 @@ extension ListenAddress: Codable {
 package enum BrokerSocketPath {
     /// The path of a system-wide broker.
     package static let system = "/run/patchbay/patchbay.sock"
+    /// The places of the service's unit file: of the package, of `make install`, and of an administrator.
+    package static let serviceUnits = ["/lib", "/usr/local/lib", "/etc"].map {
+        "\($0)/systemd/system/patchbayd.service"
+    }
     /// The environment variable that sets the socket path for the broker and its clients.
     package static let variable = "PATCHBAY_SOCKET"
 
     /// Returns the path to which a client connects.
     ///
     /// The order is: the explicit path, `$PATCHBAY_SOCKET`, the system-wide broker if its socket exists, the user's own
-    /// broker.
+    /// broker. Where neither socket exists and the service is installed, the service is the one that does not run.
     ///
     /// - Parameters:
     ///   - explicit: The value of `--socket`.
@@ -91,7 +95,9 @@ package enum BrokerSocketPath {
         exists: (String) -> Bool
     ) -> String {
         if let path = explicitPath(explicit, environment) { return path }
-        return exists(system) ? system : userPath(environment: environment, userID: userID)
+        if exists(system) { return system }
+        let path = userPath(environment: environment, userID: userID)
+        return !exists(path) && serviceUnits.contains(where: exists) ? system : path
     }
 
     /// Returns the path on which a daemon listens.

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Client
 import Glibc
 import Model
 
@@ -42,7 +43,7 @@ enum CommandRunner {
             }
             return ExitStatus.ok.rawValue
         } catch {
-            return fail(error, arguments: arguments)
+            return fail(await explained(error, arguments), arguments: arguments)
         }
     }
 
@@ -56,9 +57,18 @@ enum CommandRunner {
 
     /// Appends the exit codes to a help text; returns any other text unchanged.
     static func completed(_ text: String) -> String {
-        guard text.contains("USAGE: ") else { return text }
+        guard text.contains("USAGE: ") else { return BashCompletion.completed(text) }
         let end = text.lastIndex { !$0.isNewline } ?? text.startIndex
         return text[...end] + "\n\n" + ExitStatus.summary
+    }
+
+    /// Returns the error with the reason why the broker of this machine does not answer, if one is found.
+    private static func explained(_ error: any Error, _ arguments: [String]) async -> any Error {
+        let client = try? GlobalOptions.client(
+            socket: BrokerHint.value(of: "--socket", in: arguments),
+            broker: BrokerHint.value(of: "--broker", in: arguments)
+        )
+        return await BrokerOutage(error, at: client?.address)?.explained() ?? error
     }
 
     private static func fail(_ error: any Error, arguments: [String]) -> CInt {
@@ -71,7 +81,8 @@ enum CommandRunner {
         let status = ExitStatus(for: error)
         if status == .outputClosed { return status.rawValue }
         var cliError = CLIError(
-            describing: error,
+            describing: error is CLIError || error is ClientError
+                ? error : UnknownOption.error(in: arguments, below: Patchbay.self) ?? error,
             command: CommandSuggestion.command(in: arguments, below: Patchbay.self)
         )
         cliError.hint = cliError.hint.map(BrokerHint(arguments: arguments).completed)

@@ -38,6 +38,21 @@ import Testing
         )
     }
 
+    @Test func `an installed service that is stopped is named by its own socket, unless the user's own broker runs`() {
+        let own = "/run/user/7/patchbay/patchbay.sock"
+        func path(_ files: Set<String>) -> String {
+            BrokerSocketPath.find(
+                environment: ["XDG_RUNTIME_DIR": "/run/user/7"],
+                userID: 1000,
+                exists: { files.contains($0) }
+            )
+        }
+
+        #expect(path(["/lib/systemd/system/patchbayd.service"]) == BrokerSocketPath.system)
+        #expect(path(["/lib/systemd/system/patchbayd.service", own]) == own)
+        #expect(path([]) == own)
+    }
+
     @Test func `the broker listens on the path that its clients use`() {
         let environment = ["XDG_RUNTIME_DIR": "/run/user/1000"]
 

@@ -6,12 +6,13 @@ struct BrokerHint {
     init(broker: String?) { self.broker = broker }
 
     /// Takes the option from a command line, also from one that the parser rejects.
-    init(arguments: [String]) {
+    init(arguments: [String]) { broker = Self.value(of: "--broker", in: arguments) }
+
+    /// Returns the last value of an option in a command line; nil without the option.
+    static func value(of option: String, in arguments: [String]) -> String? {
         let words = arguments.prefix { $0 != "--" }
-        let option = words.lastIndex { $0 == "--broker" || $0.hasPrefix("--broker=") }
-        broker = option.flatMap { index in
-            words[index] == "--broker"
-                ? words[(index + 1)...].first : String(words[index].dropFirst("--broker=".count))
+        return words.lastIndex { $0 == option || $0.hasPrefix("\(option)=") }.flatMap { index in
+            words[index] == option ? words[(index + 1)...].first : String(words[index].dropFirst(option.count + 1))
         }
     }
 

@@ -10,6 +10,8 @@ struct BrokerReading {
     var isRunning: Bool
     /// The values of `patchbay config show`. Empty unless the client is an owner.
     var settings: [String: JSON] = [:]
+    /// The file from which a running broker has its values; nil if it has none of a file.
+    var file: String?
     /// The phones.
     var devices: [Device] = []
     var tunnels: [Tunnel] = []
@@ -25,11 +27,25 @@ struct BrokerReading {
         for entry in (try? await client.configuration()) ?? [] {
             // The broker writes values as TOML, whose numbers, strings and arrays are JSON too.
             settings[entry.key] = entry.value.flatMap { try? JSON(parsing: $0) }
+            file = file ?? entry.file
         }
         devices = (try? await client.devices()) ?? []
         tunnels = (try? await client.tunnels.list()) ?? []
         advertisements = ((try? await client.advertisements.list()) ?? []).count
         services = ((try? await client.endpoints().endpoints) ?? []).count { $0.sources.contains(.bonjour) }
+    }
+
+    /// Checks the file with which the broker runs, or would start.
+    func configurationCheck(ofBrokerAt address: BrokerAddress) async -> Check {
+        let check =
+            file.map(ConfigurationFileCheck.init(file:)) ?? ConfigurationFileCheck(ofBrokerAt: address.description)
+        let result = await check.run()
+        let isService = BrokerService.isBroker(at: address.description)
+        if let problem = ConfigurationFileCheck.problem(result, isService: isService, pid: status?.pid) {
+            return Check(name: "config", verdict: .init(problem.severity), detail: problem.text, hint: problem.hint)
+        }
+        if case .unknown(let reason) = result { return .ok("config", "not checked: \(reason)") }
+        return .ok("config", check.file.map { "\($0) is valid" } ?? "the configuration is valid")
     }
 
     /// Returns the checks of the machine that need neither Avahi nor usbmuxd.
@@ -46,7 +62,9 @@ struct BrokerReading {
             apiPort: settings["api.tcp"]?.bool == false
                 ? nil : settings["api.port"]?.int.flatMap { UInt16(exactly: $0) } ?? 7_282,
             broker: status?.pid,
-            failedTunnels: failed
+            failedTunnels: failed,
+            isTaken: status?.degradedParts.contains(.api) == true,
+            isService: BrokerService.isBroker(at: socket)
         )
         return ports.run() + [folder.map { StateFolderCheck(path: $0).run() }, ClockCheck().run()].compactMap { $0 }
             + descriptors

@@ -8,7 +8,7 @@ struct DoctorCommand: AsyncParsableCommand {
         commandName: "doctor",
         abstract: "Check the requirements of Patchbay on this machine and print fixes.",
         discussion: """
-            Reports versions, and checks the broker, Avahi and its limits, other mDNS programs, network interfaces, \
+            Reports versions, and checks the broker, its configuration file, Avahi and its limits, other mDNS programs, network interfaces, \
             usbmuxd, attached phones, ports, the state folder, the clock and the limits of open files. Each finding has \
             the next step.
 
@@ -58,7 +58,8 @@ struct DoctorCommand: AsyncParsableCommand {
             let version = VersionCheck(broker: broker.status?.version, isRunning: broker.isRunning)
             let environment = ProcessInfo.processInfo.environment
             return DoctorReport(
-                broker: [await version.run()] + broker.checks + reading.deviceChecks,
+                broker: [await version.run()] + broker.checks
+                    + [await reading.configurationCheck(ofBrokerAt: client.address)] + reading.deviceChecks,
                 sources: broker.status?.sources,
                 usbmuxd: reading.usbmuxdChecks,
                 network: reading.networkChecks,

@@ -1,7 +1,6 @@
 import ArgumentParser
 import Client
 import FoundationEssentials
-import Glibc
 import Model
 
 struct ConfigCommand: AsyncParsableCommand {
@@ -70,19 +69,6 @@ struct ConfigCheckCommand: ParsableCommand {
 
     func run() throws {
         let arguments = ["--check-config"] + (file.map { ["--config", $0] } ?? [])
-        try ProgramStarter.replaceProcess(by: [try Self.daemon()] + arguments)
-    }
-
-    /// Returns the path of patchbayd next to this program.
-    private static func daemon() throws(CLIError) -> String {
-        let own = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? "/usr/bin/patchbay"
-        let path = own.prefix(through: own.lastIndex(of: "/") ?? own.startIndex) + "patchbayd"
-        guard access(String(path), X_OK) == 0 else {
-            throw CLIError.notFound(
-                "\(path) is missing, and it checks the configuration",
-                try: "install patchbayd next to patchbay"
-            )
-        }
-        return String(path)
+        try ProgramStarter.replaceProcess(by: [try ConfigurationFileCheck.daemon()] + arguments)
     }
 }
