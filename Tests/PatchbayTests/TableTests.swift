@@ -38,6 +38,25 @@ import Testing
         #expect(lines.allSatisfy { $0.columns <= 40 })
     }
 
+    @Test(arguments: [60, 80, 200]) func `at every width no row is wider than the terminal, and the names are whole`(
+        width: Int
+    ) {
+        let id = "shop-test-iphone-of-anna-in-the-lab"
+        let table = Table(
+            of: [[id, "127.0.0.1:43211", "com.example.shop", "waiting", "128", "99.9 MB", "the phone is away"]],
+            [
+                .init("ID") { $0[0] }, .init("LOCAL") { $0[1] }, .init("TARGET", .flexible) { $0[2] },
+                .init("STATE") { $0[3] }, .init("OPEN", .optional) { $0[4] }, .init("UP", .optional) { $0[5] },
+                .init("REASON", .flexible) { $0[6] },
+            ]
+        )
+        let lines = table.text(width: width, isColoured: false).split(separator: "\n")
+
+        #expect(lines.allSatisfy { $0.count <= max(width, 61) }, "\(lines)")
+        #expect(lines[1].contains(id) && lines[1].contains("127.0.0.1:43211") && lines[1].contains("waiting"))
+        #expect(lines[0].contains("OPEN") == (width > 80) && lines[0].contains("REASON") == (width >= 80))
+    }
+
     @Test func `output to a pipe is not truncated and has no trailing spaces`() {
         let long = String(repeating: "x", count: 300)
         let table = Table(

@@ -76,13 +76,18 @@ struct Console: Sendable {
         try line(Self.escaped(JSON.object(document).text))
     }
 
+    /// The number of candidates that an error lists.
+    private static let candidateLimit = 10
+
     /// Prints the message, the candidates and the hint. Ignores write errors.
     ///
     /// Removes control characters, because an error can repeat pasted arguments.
     func printError(_ error: CLIError) {
+        let more = error.candidates.count - Self.candidateLimit
         let lines =
             [ANSIStyle.red.paint("error:", isOn: isColoured) + " " + Self.plain(error.message)]
-            + error.candidates.map { "  " + Self.plain($0) }
+            + error.candidates.prefix(Self.candidateLimit).map { "  " + Self.plain($0) }
+            + (more > 0 ? ["  and \(more) more"] : [])
             + (error.hint.map { [ANSIStyle.bold.paint("try:", isOn: isColoured) + " " + Self.plain($0)] } ?? [])
         try? line(lines.joined(separator: "\n"))
     }

@@ -13,6 +13,8 @@ struct Table {
     /// The behaviour of a column that does not fit the terminal.
     enum Layout {
         case fixed
+        /// The column is left out where the table does not fit, before any other.
+        case optional
         /// The column may be truncated.
         case flexible
         /// The column breaks its texts into several lines, between words if possible.
@@ -39,10 +41,44 @@ struct Table {
     ///   - isColoured: True to apply the styles.
     /// - Returns: One string without a final line break.
     func text(width: Int?, isColoured: Bool) -> String {
+        if let width, let narrowed = narrowed(to: width) { return narrowed.text(width: width, isColoured: isColoured) }
         let titles = columns.map { Cell($0.title, .bold) }
         let widths = fitted(to: width)
         return ([titles] + rows).flatMap { wrapped($0, widths) }
             .map { line($0, widths: widths, isColoured: isColoured) }.joined(separator: "\n")
+    }
+
+    private init(columns: [(title: String, layout: Layout)], rows: [[Cell]]) {
+        (self.columns, self.rows) = (columns, rows)
+    }
+
+    /// Returns the table without the columns for which there is no room, from the right; nil if it has all of them.
+    ///
+    /// The first column has the name of a row, and stays whole.
+    private func narrowed(to width: Int) -> Table? {
+        let widths = zip(columns, self.widths).map { column, width in
+            switch column.layout {
+            case .fixed, .optional: width
+            case .flexible: min(width, Self.minWidth)
+            case .wraps: column.title.columns
+            }
+        }
+        var kept = Array(columns.indices)
+        for layout in [Layout.optional, .flexible] {
+            for index in columns.indices.dropFirst().reversed() where columns[index].layout == layout {
+                guard kept.map({ widths[$0] }).reduce(0, +) + Self.gap * (kept.count - 1) > width else { break }
+                kept.removeAll { $0 == index }
+            }
+        }
+        guard kept.count < columns.count else { return nil }
+        return Table(columns: kept.map { columns[$0] }, rows: rows.map { row in kept.map { row[$0] } })
+    }
+
+    /// The width of each column if the terminal has room for all.
+    private var widths: [Int] {
+        columns.indices.map { index in
+            ([columns[index].title] + rows.map { $0[index].text }).map(\.columns).max() ?? 0
+        }
     }
 
     /// Returns the lines of a row.
@@ -66,9 +102,7 @@ struct Table {
     }
 
     private func fitted(to width: Int?) -> [Int] {
-        var widths = columns.indices.map { index in
-            ([columns[index].title] + rows.map { $0[index].text }).map(\.columns).max() ?? 0
-        }
+        var widths = widths
         guard let width else { return widths }
         // A word is broken only if the table does not fit otherwise.
         let words = columns.indices.map { index in

@@ -7,12 +7,14 @@ enum AccessTables {
         Table(
             of: invites,
             [
-                .init("ID", \.id), .init("USE") { ($0.use ?? .local).rawValue },
+                .init("ID", \.id), .init("USE", .optional) { ($0.use ?? .local).rawValue },
                 .init("STATE", style: { $0.endReason == nil ? .green : .dim }) { invite in
                     invite.endReason?.rawValue ?? "open, expires \(Formatting.from(now, to: invite.expiresAt))"
                 },
-                .init("USED") { "\($0.useCount) of \($0.maxUses)" },
-                .init("FAILED", style: { $0.failedAttempts > 0 ? .yellow : .plain }) { "\($0.failedAttempts)" },
+                .init("USED", .optional) { "\($0.useCount) of \($0.maxUses)" },
+                .init("FAILED", .optional, style: { $0.failedAttempts > 0 ? .yellow : .plain }) {
+                    "\($0.failedAttempts)"
+                },
                 .init("SCOPES", .flexible, \.permissions.description),
                 .init("ENDPOINTS", .flexible) { Formatting.selector($0.permissions.selector) },
                 .init("CREATED BY", .flexible) { Formatting.caller($0.createdBy) },

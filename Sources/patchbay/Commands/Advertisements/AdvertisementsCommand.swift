@@ -42,7 +42,8 @@ struct AdvertisementListCommand: AsyncParsableCommand {
         Table(
             of: advertisements,
             [
-                .init("ID", \.id), .init("NAME", .flexible, \.publishedName.text), .init("TYPE", \.spec.type.text),
+                .init("ID", \.id), .init("NAME", .flexible, \.publishedName.text),
+                .init("TYPE", .optional, \.spec.type.text),
                 .init("PORT") { "\($0.spec.port)" }, .init("STATE", style: \.state.style, \.state.rawValue),
                 .init("REASON", .flexible) { $0.reason ?? "" },
             ]

@@ -76,7 +76,8 @@ extension DevicesCommand {
         Table(
             of: devices.sorted { $0.udid < $1.udid },
             [
-                .init("UDID", \.udid.text), .init("NAME") { $0.name?.text ?? "-" }, .init("VIA", \.transport.rawValue),
+                .init("UDID", \.udid.text), .init("NAME") { $0.name?.text ?? "-" },
+                .init("VIA", .optional, \.transport.rawValue),
                 .init("STATE", isShown: devices.contains { $0.state != .ready }) { .init($0.state.rawValue) },
                 .init("PAIRED", isShown: devices.contains { $0.isPaired == false }) {
                     .init($0.isPaired.map { $0 ? "yes" : "no" } ?? "-")
@@ -92,7 +93,7 @@ extension DevicesCommand {
                 ),
                 .init("LABEL", .wraps, isShown: devices.contains { $0.label != nil }) { $0.label?.text ?? "-" },
                 .init("NOTE", .wraps, isShown: devices.contains { $0.note != nil }) { $0.note?.text ?? "-" },
-                .init("SINCE", style: { _ in .dim }) { Formatting.ago($0.attachedAt, now: now) },
+                .init("SINCE", .optional, style: { _ in .dim }) { Formatting.ago($0.attachedAt, now: now) },
             ]
         )
     }

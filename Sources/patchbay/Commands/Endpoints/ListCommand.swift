@@ -102,7 +102,7 @@ enum EndpointTableView {
         Table(
             of: endpoints.sorted { $0.id < $1.id },
             [
-                .init("ID", \.id.text), .init("KIND", \.kind.text), .init("APP", .flexible, appName),
+                .init("ID", \.id.text), .init("KIND", .optional, \.kind.text), .init("APP", .flexible, appName),
                 .init("STATE", style: \.state.style, \.state.rawValue),
                 .init(
                     "APPROVAL",
@@ -123,7 +123,7 @@ enum EndpointTableView {
                     }
                 ),
                 .init("ROUTE", .flexible) { TeamText.route(of: $0) ?? route(of: $0) },
-                .init("SEEN", style: { _ in .dim }) { Formatting.seen($0, now: now) },
+                .init("SEEN", .optional, style: { _ in .dim }) { Formatting.seen($0, now: now) },
             ]
         )
     }

@@ -182,9 +182,10 @@ enum LeaseTableView {
         Table(
             of: leases,
             [
-                .init("ID", \.id), .init("ENDPOINT", \.endpoint.text), .init("PHONE") { $0.device?.text ?? "-" },
+                .init("ID", \.id), .init("ENDPOINT", \.endpoint.text),
+                .init("PHONE", .optional) { $0.device?.text ?? "-" },
                 .init("HOLDER", .flexible, holder), .init("UNTIL", end),
-                .init("WAITING") { $0.waiting.map(String.init) ?? "-" },
+                .init("WAITING", .optional) { $0.waiting.map(String.init) ?? "-" },
                 .init("NOTE", .flexible) { $0.note?.text ?? "-" },
             ]
         )

@@ -49,8 +49,8 @@ struct ProfileListCommand: AsyncParsableCommand {
             of: profiles,
             [
                 .init("NAME", \.name), .init("TITLE", .flexible, \.title),
-                .init("PORTS") { $0.ports.isEmpty ? "-" : $0.ports.map { "\($0)" }.joined(separator: ", ") },
-                .init("TOOLS") { "\($0.toolCount)" }, .init("FILE", .flexible) { Console.plain($0.file) },
+                .init("PORTS", .optional) { $0.ports.isEmpty ? "-" : $0.ports.map { "\($0)" }.joined(separator: ", ") },
+                .init("TOOLS", .optional) { "\($0.toolCount)" }, .init("FILE", .flexible) { Console.plain($0.file) },
             ]
         )
     }

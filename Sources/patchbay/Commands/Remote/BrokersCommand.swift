@@ -187,8 +187,9 @@ struct BrokerRow: Encodable {
             of: rows,
             [
                 .init("NAME", style: { _ in .bold }, \.name), .init("ADDRESS", .flexible, \.address),
-                .init("KEY", style: { _ in .dim }) { "\($0.pin)".prefix(pinPrefix) + "…" }, .init("GRANT", \.grant),
-                .init("EXPIRES") { Formatting.from(now, to: $0.expiresAt) },
+                .init("KEY", .optional, style: { _ in .dim }) { "\($0.pin)".prefix(pinPrefix) + "…" },
+                .init("GRANT", .optional, \.grant),
+                .init("EXPIRES", .optional) { Formatting.from(now, to: $0.expiresAt) },
                 .init("STATE", style: { $0.state == .reachable ? .green : .yellow }) { row in
                     row.state.rawValue + (row.detail.map { ": \($0)" } ?? "")
                 },

@@ -65,9 +65,9 @@ struct TeamStatusText {
             [
                 .init("HOST", style: { _ in .bold }, \.name.text),
                 .init("STATE", style: { $0.state == .online ? .green : .yellow }, \.state.rawValue),
-                .init("SINCE") { $0.since.map { Formatting.ago($0, now: now) } ?? "" },
+                .init("SINCE", .optional) { $0.since.map { Formatting.ago($0, now: now) } ?? "" },
                 .init("ADDRESSES", .flexible) { $0.addresses.map(Console.plain).joined(separator: ", ") },
-                .init("VERSION") { $0.version.map(Console.plain) ?? "" },
+                .init("VERSION", .optional) { $0.version.map(Console.plain) ?? "" },
             ]
         )
     }

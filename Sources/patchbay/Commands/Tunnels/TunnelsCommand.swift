@@ -118,11 +118,14 @@ enum TunnelTableView {
             [
                 .init("ID", \.id), .init("LOCAL", local),
                 .init("TARGET", .flexible) { Formatting.target($0.spec.target) },
-                .init("STATE", style: \.state.style, \.state.name), .init("OPEN") { "\($0.statistics.open)" },
-                .init("TOTAL") { "\($0.statistics.connections)" },
-                .init("FAILED", style: { failureCount(of: $0) > 0 ? .yellow : .plain }) { "\(failureCount(of: $0))" },
-                .init("UP") { amount($0.statistics.bytesUp, $0.statistics.bytesPerSecondUp) },
-                .init("DOWN") { amount($0.statistics.bytesDown, $0.statistics.bytesPerSecondDown) },
+                .init("STATE", style: \.state.style, \.state.name),
+                .init("OPEN", .optional) { "\($0.statistics.open)" },
+                .init("TOTAL", .optional) { "\($0.statistics.connections)" },
+                .init("FAILED", .optional, style: { failureCount(of: $0) > 0 ? .yellow : .plain }) {
+                    "\(failureCount(of: $0))"
+                },
+                .init("UP", .optional) { amount($0.statistics.bytesUp, $0.statistics.bytesPerSecondUp) },
+                .init("DOWN", .optional) { amount($0.statistics.bytesDown, $0.statistics.bytesPerSecondDown) },
                 .init("REASON", .flexible) { remarks(on: $0).joined(separator: "; ") },
             ]
         )
