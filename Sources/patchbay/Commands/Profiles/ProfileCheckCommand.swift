@@ -92,7 +92,10 @@ struct ProfileCheckCommand: AsyncParsableCommand {
         let (name, example) = (SanitizedText(file, limit: .max), "patchbay profiles check my-server.toml")
         var isFolder = false
         guard FileManager.default.fileExists(atPath: file, isDirectory: &isFolder) else {
-            throw .notFound("there is no file \(name)", try: example)
+            throw .notFound(
+                "there is no file \(name)",
+                try: "check the path; `patchbay profiles` lists the profiles in use"
+            )
         }
         guard !isFolder else { throw .usage("\(name) is a folder, not a profile file", try: example) }
         guard let data = FileManager.default.contents(atPath: file) else {
