@@ -181,7 +181,7 @@ let package = Package(
             path: "Tests/TestSupport",
             exclude: [
                 "adb", "appdebug.py", "dartvm.py", "debugbridge.py", "demo", "devicekit.py", "lineapp.py",
-                "lockdownd.py",
+                "lockdownd.py", "mobilecli.py",
                 "openagents.py", "sampleapp.py", "statedebug.py", "systemd", "usbmuxd", "webdriveragent.py",
             ],
             swiftSettings: settings

@@ -34,7 +34,9 @@ extension Profile {
         let json = try ResultFormat.json(response.body, &repairs)
         if let error = json["error"], !error.isNull {
             let code = error["code"]?.int.map { " \($0)" } ?? ""
-            return .content(Self.error("error\(code)", error["message"]?.string ?? ""))
+            // Some servers have one message for all errors, and their own words as the additional data.
+            let words = ["message", "data"].compactMap { error[$0]?.string }.joined(separator: ": ")
+            return .content(Self.error("error\(code)", words))
         }
         guard let result = json["result"] else {
             throw .invalidResponse(reason: "JSON-RPC without a result and without an error")
