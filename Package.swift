@@ -182,7 +182,8 @@ let package = Package(
             exclude: [
                 "adb", "appdebug.py", "dartvm.py", "debugbridge.py", "demo", "devicekit.py", "lineapp.py",
                 "lockdownd.py", "mobilecli.py",
-                "openagents.py", "sampleapp.py", "statedebug.py", "systemd", "usbmuxd", "webdriveragent.py",
+                "openagents.py", "sampleapp.py", "simlock.py", "statedebug.py", "systemd", "usbmuxd",
+                "webdriveragent.py",
             ],
             swiftSettings: settings
         ),

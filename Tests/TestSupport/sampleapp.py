@@ -81,7 +81,7 @@ HABITS = {
 # The scripts that play other kinds of apps.
 ROLES = {"app-debug": "appdebug.py", "dart-vm": "dartvm.py", "debug": "statedebug.py", "debugbridge": "debugbridge.py",
          "devicekit": "devicekit.py", "line-mcp": "lineapp.py", "mobilecli": "mobilecli.py", "openagents": "openagents.py",
-         "webdriveragent": "webdriveragent.py"}
+         "simlock": "simlock.py", "webdriveragent": "webdriveragent.py"}
 CALLS = itertools.count()
 LARGEST = 1 << 20
 

@@ -76,7 +76,7 @@ import Testing
         return nil
     }
 
-    private static let shipped = ["app-debug", "debugbridge", "devicekit", "mobilecli", "webdriveragent"]
+    private static let shipped = ["app-debug", "debugbridge", "devicekit", "mobilecli", "simlock", "webdriveragent"]
 
     @Test func `a server that answers ok to everything is not identified`() async throws {
         let found = try await detect(Self.shipped) { _, _, _ in Self.http(200, #"{"status":"ok"}"#) }

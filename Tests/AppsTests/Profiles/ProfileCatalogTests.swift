@@ -9,7 +9,7 @@ import Testing
 @Suite(.scratchFolder) struct ProfileCatalogTests {
     private let scratch = ScratchFolder.current
     private static let root = TestSupportFolder.package
-    private static let shipped = ["app-debug", "debugbridge", "devicekit", "mobilecli", "webdriveragent"]
+    private static let shipped = ["app-debug", "debugbridge", "devicekit", "mobilecli", "simlock", "webdriveragent"]
 
     private static func text(_ name: String, title: String = "Shop") -> String {
         """

@@ -6,7 +6,7 @@ import Testing
 
 /// The profiles in `config/profiles`, as they are installed.
 enum ShippedProfile {
-    static let names = ["app-debug", "debugbridge", "devicekit", "mobilecli", "webdriveragent"]
+    static let names = ["app-debug", "debugbridge", "devicekit", "mobilecli", "simlock", "webdriveragent"]
 
     static func text(_ name: String) throws -> String {
         let path = "\(TestSupportFolder.package)/config/profiles/\(name).toml"

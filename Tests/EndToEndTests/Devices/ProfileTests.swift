@@ -67,7 +67,9 @@ import Testing
         let servers: [UInt16: @Sendable (String) -> String?] = [8_090: { $0 == "/info" ? #"{"shop":"x"}"# : nil }]
         let broker = try await startBroker(servers, configuration: "[devices]\nprobe_ports = []\n")
         let names = try await broker.ask("profiles", "--quiet")
-        #expect(names == ["app-debug", "debugbridge", "devicekit", "mobilecli", "shop-debug", "webdriveragent"])
+        #expect(
+            names == ["app-debug", "debugbridge", "devicekit", "mobilecli", "shop-debug", "simlock", "webdriveragent"]
+        )
         try await eventually("the phone is listed") { try await broker.ask("devices", "-q") == [Phones.one] }
 
         let file = scratch.file("profiles/shop-debug.toml")

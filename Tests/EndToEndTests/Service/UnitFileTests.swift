@@ -113,6 +113,7 @@ import Testing
                 "644 opt/pb/share/patchbay/profiles/debugbridge.toml",
                 "644 opt/pb/share/patchbay/profiles/devicekit.toml",
                 "644 opt/pb/share/patchbay/profiles/mobilecli.toml",
+                "644 opt/pb/share/patchbay/profiles/simlock.toml",
                 "644 opt/pb/share/patchbay/profiles/webdriveragent.toml",
                 "644 opt/pb/share/zsh/site-functions/_patchbay",
                 "755 opt/pb/bin/patchbay",

@@ -182,6 +182,6 @@ extension Profile {
 
     /// All profiles of `config/profiles`.
     static func allShipped() throws -> [Profile] {
-        try ["app-debug", "debugbridge", "devicekit", "mobilecli", "webdriveragent"].map(shipped)
+        try ["app-debug", "debugbridge", "devicekit", "mobilecli", "simlock", "webdriveragent"].map(shipped)
     }
 }
