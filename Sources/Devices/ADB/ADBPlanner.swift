@@ -53,7 +53,11 @@ package struct ADBPlanner: ConnectPlanner {
             limitKey: transport.limitKey,
             acquirePermit: { [connectionLimit] in connectionLimit.permit(usb.udid) }
         ) { failure, attempt async throws(DialError) in
-            if Self.isRetried(failure), attempt < Self.attempts { return try await plan(for: route) }
+            if Self.isRetried(failure), attempt < Self.attempts {
+                // A list that arrived meanwhile has to be read first, which takes long on a busy machine.
+                if failure == .closed { try? await PollerClock().sleep(for: .milliseconds(10 << (2 * attempt - 2))) }
+                return try await plan(for: route)
+            }
             throw await reason(failure, at: usb, over: transport)
         }
     }
