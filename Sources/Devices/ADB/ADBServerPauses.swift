@@ -21,18 +21,19 @@ struct ADBServerPauses {
 
 /// Limits the lists that are read from a server or a phone which sends one after the other.
 struct ADBListBudget {
-    /// The lists of a second that are read at once. Plugging cables and starting apps cause fewer.
-    private static let limit = 50
-    private static let period = Duration.seconds(1)
-    private static let pause = Duration.milliseconds(500)
+    /// The lists that are read at once. Plugging cables and starting apps cause fewer.
+    private static let burst = 50
+    /// Lists a second.
+    private static let rate = 20
 
-    private var begin = ContinuousClock.now
-    private var count = 0
+    private var last = ContinuousClock.now
+    /// The lists that were read beyond the rate.
+    private var ahead = 0.0
 
     /// Counts a list. Returns the pause before the next one; nil for none.
     mutating func pause(at now: ContinuousClock.Instant) -> Duration? {
-        if begin.duration(to: now) > Self.period { (begin, count) = (now, 0) }
-        count += 1
-        return count > Self.limit ? Self.pause : nil
+        ahead = max(0, ahead - last.duration(to: now) / .seconds(1) * Double(Self.rate)) + 1
+        last = now
+        return ahead > Double(Self.burst) ? Duration.seconds(1) / Self.rate : nil
     }
 }

@@ -107,7 +107,7 @@ import Testing
             #expect(server.openConnections <= 260)
             let start = ContinuousClock.now
             #expect(await monitor.status().state == .ok)
-            #expect(ContinuousClock.now - start < .seconds(3))
+            #expect(ContinuousClock.now - start < .seconds(20))
         }
     }
 
@@ -145,7 +145,8 @@ import Testing
             try await Task.sleep(for: .seconds(2))
             let before = records.withLock { $0 }
             try await Task.sleep(for: .seconds(2))
-            #expect(records.withLock { $0 } - before < 100)
+            // Without a limit they are tens of thousands.
+            #expect(records.withLock { $0 } - before < 400)
             #expect(server.openConnections <= 4)
         }
     }

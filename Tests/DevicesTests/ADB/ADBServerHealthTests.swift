@@ -60,6 +60,18 @@ import Testing
         #expect(status.isDegraded && status.detail.contains("serial S1"))
     }
 
+    @Test func `fifty lists are read at once, then twenty a second`() {
+        var (budget, now) = (ADBListBudget(), ContinuousClock.now)
+        #expect((1...50).allSatisfy { _ in budget.pause(at: now) == nil })
+        for _ in 0..<100 {
+            let pause = budget.pause(at: now)
+            #expect(pause == .milliseconds(50))
+            now += pause ?? .zero
+        }
+        now += .seconds(10)
+        #expect((1...50).allSatisfy { _ in budget.pause(at: now) == nil })
+    }
+
     @Test func `pauses are short for a minute, then 10 s, and short again after a run of a server`() {
         var pauses = ADBServerPauses()
         var total = Duration.zero
