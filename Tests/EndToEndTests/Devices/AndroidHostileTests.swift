@@ -29,10 +29,10 @@ struct AndroidHostileTests {
             "\(what): \(percent) % of a core, KiB \(before.kilobytes) -> \(after.kilobytes), slowest echo \(slowest)"
         )
         #expect(percent < 60 && after.kilobytes < before.kilobytes + 32 << 10, "\(what)")
-        #expect(slowest < .seconds(2), "\(what)")
+        #expect(slowest < .seconds(5), "\(what)")
         let start = ContinuousClock.now
         _ = try await broker.ask("devices", "--json")
-        #expect(start.duration(to: .now) < .seconds(3), "\(what)")
+        #expect(start.duration(to: .now) < .seconds(8), "\(what)")
     }
 
     @Test(arguments: AndroidPhone.Hostility.allCases)
@@ -59,6 +59,11 @@ struct AndroidHostileTests {
         // A server that the phone killed is another program's to start, and the tunnel is back with it.
         try await android.detach(hostile.key)
         try await android.restart()
+        try await eventually("the tunnel is back") {
+            let stream = try? await SocketStream.connect(to: .ipv4(INADDR_LOOPBACK, port: port))
+            try? await stream?.send([1])
+            return (try? await stream?.receive(1)) == [1]
+        }
         try await expectNoHarm(to: port, of: broker, "after the phone")
     }
 
