@@ -4,6 +4,7 @@ import FoundationEssentials
 import HTTPTypes
 import HummingbirdCore
 import Model
+import SystemIO
 
 /// `/v1/endpoints/{id}/log` and `/v1/devices/{udid}/log`: a document with the newest lines, or a stream that goes on.
 enum PhoneLogRoutes {
@@ -53,7 +54,9 @@ enum PhoneLogRoutes {
             try events.send("begin", ["lines": log.past.count])
             try await events.sendWritten(encoded(log.past.map { .line($0) }))
             do {
-                try await log.follow { try await events.sendWritten(encoded($0)) }
+                _ = try await withCancellation(when: { try await waitForEndOfOwner(request) }) {
+                    try await log.follow { try await events.sendWritten(encoded($0)) }
+                }
             } catch let problem as Problem {
                 try events.send("problem", problem)
             } catch let error as DialError { try events.send("problem", Problem(error)) }
@@ -69,5 +72,14 @@ enum PhoneLogRoutes {
             case .note(let text): SSEEncoder.event("note", data: try encoder.encode(["text": text]))
             }
         }
+    }
+
+    /// Returns when the user of a browser's session is no owner any more. A request is checked once, but a stream may last
+    /// as long as the session.
+    private static func waitForEndOfOwner(_ request: APIRequest) async throws {
+        guard request.principal.session != nil, let user = request.principal.user else {
+            return try await Task.sleep(for: .seconds(Int64(Int32.max)))
+        }
+        try await request.services.owners.waitForEnd(of: user)
     }
 }
