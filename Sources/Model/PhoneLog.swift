@@ -68,7 +68,7 @@ package struct PhoneLogLine: Hashable, Sendable, Codable {
     }
 }
 
-/// What a reader of a phone's log gets.
+/// An event for the reader of a phone's log.
 package enum PhoneLogEvent<Line: Sendable>: Sendable {
     case line(Line)
     /// The number of lines that were dropped here, because the reader is slower than the phone.

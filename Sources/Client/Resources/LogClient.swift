@@ -3,7 +3,7 @@ import NIOHTTP1
 
 /// The logs of phones and of the apps on them.
 package struct LogClient: Sendable {
-    /// Whose lines are read.
+    /// The writer of the lines.
     package enum Subject: Hashable, Sendable {
         case endpoint(EndpointID)
         /// All apps of a phone.

@@ -6,7 +6,7 @@ import SystemIO
 /// The phone filters the lines of a user if its logcat can (`--uid`, since Android 12), and the reader filters them in
 /// any case. The number of past lines is counted here, because logcat counts before it filters.
 struct PhoneLogReader: Sendable {
-    /// How a run of logcat ended.
+    /// The end of a run of logcat.
     private enum End {
         /// It ended by itself.
         case finished
