@@ -237,7 +237,6 @@ import Testing
         let read = try await ask(2, "resources/read", #"{"uri":"\#(uri)"}"#)
         #expect(read.contains("Shop: 599 zz") && !read.contains("Shop: 500 zz"), "\(read.prefix(500))")
         #expect((60_000...70_000).contains(read.utf8.count), "\(read.utf8.count)")
-        #expect(try await ask(3, "resources/subscribe", #"{"uri":"\#(uri)"}"#).contains("no subscriptions"))
     }
 
     @Test func `iPhones, a broker without read_logs and wrong names get a helpful message`() async throws {
