@@ -42,7 +42,7 @@ export function render(root, {udid}, ctx) {
       fill(head, icon('phone', {class: 'icon large'}), h('h1.cut', foreign(deviceName(device), 80)), stateBadge(device.state ?? (known ? 'online' : 'offline'), {text: device.state ?? (known ? 'attached' : 'not attached')}),
         device.label && device.name && foreign(device.name, 60, 'dim'));
       fill(facts, [['UDID', h('span.mono', device.udid.slice(0, 80), copyButton(device.udid, 'Copy the UDID'))], ['Model', device.productType], ['System', device.productVersion],
-        ['To do', device.hint], ['Attached', device.attachedAt ? time(device.attachedAt, {relative: true}) : null]].filter(([, value]) => value)
+        ['To do', device.hint ?? (device.paired === false && 'Not paired. Tunnels need no pairing.')], ['Attached', device.attachedAt ? time(device.attachedAt, {relative: true}) : null]].filter(([, value]) => value)
         .map(([name, value]) => [h('dt', name), h('dd', value instanceof Node ? value : foreign(value, 80))]));
       const ways = device.routes?.length ? device.routes : known ? [{transport: device.transport}] : [];
       fill(routes, ways.map((route, at) => h('li', h('span.wire', {class: [route.transport === 'network' ? 'wire-wifi' : 'wire-cable', at === 0 && 'preferred']}), icon(route.transport === 'network' ? 'wifi' : 'cable'),

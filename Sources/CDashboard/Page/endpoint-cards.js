@@ -113,7 +113,7 @@ export function tokenCard() {
 }
 
 /** Takes the token and the port from a pasted log line with AppReveal's session URL, or the text itself. */
-export function tokenIn(text) {
+function tokenIn(text) {
   const match = /(?:[a-z]+:\/\/[^\s/?#]*?(?::(\d{1,5}))?[/?][^\s]*?)?appreveal_session_token=([^&#\s]+)/i.exec(text);
   if (!match) return {secret: text.trim()};
   const port = Number(match[1]);

@@ -9,7 +9,7 @@ export const fraction = value => Math.round(Math.min(1, Math.max(0, value)) * 1e
  * The part of an element that shows the picture. The element may be larger than the picture, as with `object-fit: contain`.
  * Fractional: at most sizes and pixel ratios the borders lie between CSS pixels.
  */
-export function pictureRect({left, top, width, height}, naturalWidth, naturalHeight) {
+function pictureRect({left, top, width, height}, naturalWidth, naturalHeight) {
   if (!(naturalWidth > 0) || !(naturalHeight > 0)) return {left, top, width, height};
   const scale = Math.min(width / naturalWidth, height / naturalHeight);
   const [shownWidth, shownHeight] = [naturalWidth * scale, naturalHeight * scale];
@@ -17,7 +17,7 @@ export function pictureRect({left, top, width, height}, naturalWidth, naturalHei
 }
 
 /** The place of a pointer in a picture; null outside of it. */
-export function pointIn(rect, x, y) {
+function pointIn(rect, x, y) {
   const point = {x: (x - rect.left) / rect.width, y: (y - rect.top) / rect.height};
   return point.x < 0 || point.y < 0 || point.x > 1 || point.y > 1 ? null : {x: fraction(point.x), y: fraction(point.y)};
 }

@@ -51,7 +51,7 @@ export function updateTunnelChip(element, tunnel) {
 }
 
 /** Builds a running call of an agent. */
-export const callChip = (call) => h('a.chip.call', {href: '#/activity', title: 'A running call'}, stateBadge('running', {label: false, text: 'running'}),
+const callChip = (call) => h('a.chip.call', {href: '#/activity', title: 'A running call'}, stateBadge('running', {label: false, text: 'running'}),
   foreign(call.agent.client?.name || call.agent.name, 40, 'cut'), h('span.mono.cut', printable(call.tool, 60)), time(call.startedAt, {relative: true}));
 
 let tunnelsByTarget = new Map();

@@ -57,7 +57,7 @@ export function simplify(schema, root) {
   return {...own, anyOf: others, nullable};
 }
 
-export function variants(schema) {
+function variants(schema) {
   const union = schema.anyOf ?? schema.oneOf;
   if (Array.isArray(union)) return union;
   if (!Array.isArray(schema.type)) return [];
