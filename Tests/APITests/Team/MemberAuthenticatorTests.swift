@@ -97,7 +97,7 @@ import Testing
         #expect(
             Set(open.map { "\($0.method) \($0.path)" }) == [
                 "GET /v1/endpoints/{id}/screen", "GET /v1/endpoints/{id}/screen/picture",
-                "POST /v1/endpoints/{id}/screen/input",
+                "POST /v1/endpoints/{id}/screen/input", "GET /v1/endpoints/{id}/log",
                 "GET /e/{id}/mcp", "POST /e/{id}/mcp", "DELETE /e/{id}/mcp", "GET /v1/endpoints/{id}/tools",
                 "POST /v1/endpoints/{id}/call", "POST /v1/endpoints/{id}/probe", "GET /v1/streams",
                 "GET /v1/leases", "POST /v1/leases", "DELETE /v1/leases/{id}", "GET /v1/artifacts/{sha}",
