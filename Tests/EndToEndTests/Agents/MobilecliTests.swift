@@ -43,6 +43,11 @@ import Testing
         #"{"deviceId":"emulator-5554"\#(members.isEmpty ? "" : ",")\#(members)}"#
     }
 
+    private static func requests(to server: Program) -> [String] {
+        server.output.filter { $0.hasPrefix("request: ") }
+            .compactMap { try? JSON(parsing: String($0.dropFirst("request: ".count))).string }
+    }
+
     @Test func `a server is recognised, gets the exact request of each tool, and its errors are told`() async throws {
         let script = "\(TestSupportFolder.sources)/sampleapp.py"
         let server = try await Program("python3", [script, "--role", "mobilecli"], in: scratch)
@@ -58,8 +63,7 @@ import Testing
             #expect(try await command.exitStatus() == .exited(0))
             #expect(command.log.contains(call.result), "\(call.words): \(command.log)")
             let request = #"{"jsonrpc":"2.0","id":1,"method":"\#(call.method)","params":\#(call.parameters)}"#
-            let last = server.output.last { $0.hasPrefix("request: ") }?.dropFirst("request: ".count)
-            #expect(try JSON(parsing: String(last ?? "null")).string == request)
+            try await eventually("\(call.words) is received") { Self.requests(to: server).contains(request) }
         }
         #expect(try await broker.endpoints().first?.version?.text == "0.9.9")
         let tools = try await broker.ask("tools", "lab").dropFirst().compactMap { $0.split(separator: " ").first }

@@ -24,6 +24,11 @@ import Testing
         (["release", "lease=lse_9f2c"], "DELETE /v1/leases/lse_9f2c", ""),
     ]
 
+    private static func requests(to server: Program) -> [String] {
+        server.output.filter { $0.hasPrefix("request: ") }
+            .compactMap { try? JSON(parsing: String($0.dropFirst("request: ".count))).string }
+    }
+
     @Test func `a device is leased and released with the token of an agent, and errors are told`() async throws {
         let script = "\(TestSupportFolder.sources)/sampleapp.py"
         let server = try await Program("python3", [script, "--role", "simlock"], in: scratch)
@@ -41,8 +46,7 @@ import Testing
             let command = try await broker.start(["call", "farm"] + call.words)
             #expect(try await command.exitStatus() == .exited(0))
             #expect(command.log.contains(call.result), "\(call.words): \(command.log)")
-            let last = server.output.last { $0.hasPrefix("request: ") }?.dropFirst("request: ".count)
-            #expect(try JSON(parsing: String(last ?? "null")).string == call.request)
+            try await eventually("\(call.words) is received") { Self.requests(to: server).contains(call.request) }
         }
         for (words, error) in [
             (["cancel_request", "request=req_1"], "HTTP status 409: Request already granted lease lse_9f2c"),
