@@ -1,4 +1,4 @@
-/// What the broker reports about itself. Each kind has one severity in every place that shows it.
+/// A kind of report of the broker about itself. Each has one severity in every place that shows it.
 ///
 /// `patchbay status` and `patchbay doctor` exit with 1 after a problem. Information is `ok` for both.
 package enum BrokerFact: CaseIterable, Sendable {

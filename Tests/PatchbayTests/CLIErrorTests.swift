@@ -153,8 +153,8 @@ import Testing
     @Test(arguments: [
         ("advertise web 9876 --type foo", "unknown option '--type'", "patchbay advertise --help"),
         ("list --jsn x", "unknown option '--jsn'", "patchbay list --json x"),
-        ("devices --proeb", "unknown option '--proeb'", "patchbay devices --probe"),
-        ("show x --colour=never", "unknown option '--colour'", "patchbay show x --color=never"),
+        ("tunnels --jsno", "unknown option '--jsno'", "patchbay tunnels --json"),
+        ("show x --colour=never", "unknown option '--colour'", "patchbay show x '--color=never'"),
     ])
     func `an unknown option is blamed, and not the word after it`(line: String, message: String, hint: String) {
         let error = UnknownOption.error(in: line.split(separator: " ").map(String.init), below: Patchbay.self)

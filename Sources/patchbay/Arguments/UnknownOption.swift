@@ -8,7 +8,9 @@ enum UnknownOption {
         let words = Array(arguments.prefix { $0 != "--" })
         // `iproxy` has its own parser.
         guard words.first != "iproxy" else { return nil }
-        let known = options(of: CommandSuggestion.type(in: words, below: root))
+        let command = CommandSuggestion.type(in: words, below: root)
+        // Without a name of a subcommand, the options are those of the default one.
+        let known = options(of: command).union(command.configuration.defaultSubcommand.map { options(of: $0) } ?? [])
         guard let index = words.firstIndex(where: { $0.hasPrefix("--") && !known.contains(name(of: $0)) }) else {
             return nil
         }

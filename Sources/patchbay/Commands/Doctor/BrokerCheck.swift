@@ -105,7 +105,7 @@ extension Check {
 }
 
 extension Check.Verdict {
-    /// The verdict of a fact. Information is nothing that anybody has to do.
+    /// The verdict of a fact. Information needs no action.
     init(_ severity: BrokerProblem.Severity) {
         self =
             switch severity {
