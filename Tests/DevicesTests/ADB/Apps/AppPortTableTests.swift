@@ -12,7 +12,7 @@ import Testing
         -> LogLine
     {
         let url = "http://127.0.0.1:\(port)/?appreveal_session_token=\(token)"
-        return try #require(LogLine(Array("11-26 10:00:00.0 \(user) \(process) \(process) I AppReveal: \(url)".utf8)))
+        return try #require(LogLine(Array("11-26 10:00:00.000 \(user) \(process) \(process) I AppReveal: \(url)".utf8)))
     }
 
     private func sockets(_ users: [UInt16: UInt32], _ processes: [UInt32: UInt32] = [77: 10_234]) -> PhoneSockets {
