@@ -65,7 +65,7 @@ import Testing
                 ["a.toml": Self.text("shop").replacing("ports", with: "prots")],
                 "/profiles/a.toml:3:1: prots: there is no such key; did you mean \"ports\"?"
             ),
-            (["a.toml": "[!]"], "/profiles/a.toml:1:2: expected a key or a value"),
+            (["a.toml": "[!]"], "/profiles/a.toml:1:2: ! cannot be here"),
             (
                 ["a.toml": Self.text("shop"), "b.toml": Self.text("shop")],
                 "/profiles/b.toml: name is \"shop\", which is the name of "
