@@ -157,4 +157,15 @@ import Testing
         #expect(try await invites.spend(token, by: "lab2") != nil)
         #expect(try await invites.spend(token, by: "lab3") == nil)
     }
+
+    @Test(arguments: [
+        TeamInviteSpec(hosts: 0), TeamInviteSpec(hosts: 1_001), TeamInviteSpec(seconds: 86_401),
+        TeamInviteSpec(names: ["lab 2"]), TeamInviteSpec(names: ["[a-z]"]), TeamInviteSpec(names: [""]),
+    ])
+    func `an invite has bounds`(spec: TeamInviteSpec) async throws {
+        let lab1 = try await TeamFixture(in: scratch).createTeam()
+
+        await #expect(throws: Problem.self) { try await lab1.invite(spec) }
+        #expect(try await lab1.invites().isEmpty)
+    }
 }

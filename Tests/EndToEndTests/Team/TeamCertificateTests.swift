@@ -111,7 +111,7 @@ import Testing
                 in: scratch,
                 environment: variables
             )
-            _ = try await node.waitForLine("serving client traffic securely", within: .seconds(30))
+            _ = try await node.waitForLine("serving client traffic securely")
             return node
         }
         let (lab1, _) = try await createTeam(etcd: urls[0], in: scratch)

@@ -15,8 +15,8 @@ struct TeamCertificateCommand: AsyncParsableCommand {
             options etcd.env for the etcd service of Debian and Ubuntu to FOLDER/NAME. Then prints the commands that \
             install etcd with them. An existing key is kept, so the command also renews a certificate.
 
-              patchbay team certificate etcd1 10.0.0.5 --out etcd-certs
-              patchbay team certificate etcd2 10.0.0.6 --out etcd-certs --node etcd1=10.0.0.5
+              patchbay team certificate etcd1 10.0.0.5 --out certs
+              patchbay team certificate etcd2 10.0.0.6 --out certs --node etcd1=10.0.0.5
             """
     )
 
