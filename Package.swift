@@ -33,6 +33,7 @@ let unixSignals: Target.Dependency = .product(name: "UnixSignals", package: "swi
 let hummingbirdCore: Target.Dependency = .product(name: "HummingbirdCore", package: "hummingbird")
 let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
+let cryptoExtras: Target.Dependency = .product(name: "CryptoExtras", package: "swift-crypto")
 let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
 let x509: Target.Dependency = .product(name: "X509", package: "swift-certificates")
 let swiftASN1: Target.Dependency = .product(name: "SwiftASN1", package: "swift-asn1")
@@ -103,7 +104,10 @@ let package = Package(
         module("SystemIO", ["CLinux", "Model", logging]),
 
         // Connections over TLS and NIO.
-        module("Transport", ["Model", "SystemIO", crypto, nioCore, nioPosix, nioSSL, swiftASN1, x509]),
+        module(
+            "Transport",
+            ["Model", "SystemIO", crypto, cryptoExtras, nioCore, nioPosix, nioSSL, swiftASN1, x509]
+        ),
 
         // Sources of sightings.
         module("Discovery", ["CAvahi", "CLinux", "Model", "SystemIO", logging, lifecycle]),

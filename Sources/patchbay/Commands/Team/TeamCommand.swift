@@ -18,7 +18,7 @@ struct TeamCommand: AsyncParsableCommand {
         subcommands: [
             TeamStatusCommand.self, TeamInitCommand.self, TeamCertificateCommand.self, TeamInviteCommand.self,
             TeamInvitesCommand.self, TeamRevokeCommand.self, TeamJoinCommand.self, TeamLeaveCommand.self,
-            TeamRemoveCommand.self,
+            TeamRemoveCommand.self, TeamAuthorityCommand.self,
         ],
         defaultSubcommand: TeamStatusCommand.self
     )
