@@ -10,7 +10,7 @@ struct TeamAuthorityFolder {
     /// The state folder.
     let state: String
 
-    /// What an import has done.
+    /// The result of an import.
     enum Outcome: Equatable {
         /// This machine continues as the host with this name.
         case restored(host: String, team: String)
