@@ -12,13 +12,14 @@ import Testing
     private static let lines = [
         "add x 127.0.0.1:1", "advertise x _http._tcp 80", "advertisements list", "advertisements set a1 key=value",
         "activity", "approve x", "audit", "call x tap", "config show", "dashboard", "deny x", "devices list", "doctor",
-        "forward 9876", "grants", "invites",
+        "forward 9876", "grants", "invites", "log x", "reverse --list",
         "list", "pair", "brokers --nearby", "debug list x", "debug diff x 1 2", "debug show x 1", "lease x", "leases",
         "mcp check",
         "profiles list", "profiles check \(#filePath)",
         "remote on", "remote off", "remote status", "requests list", "requests approve WDJB-MJHT",
         "requests deny WDJB-MJHT",
-        "show x", "status", "team status", "team init lab", "team invite", "team join -", "tools x", "tunnels list",
+        "show x", "status", "team status", "team init lab", "team invite", "team invites", "team join -", "tools x",
+        "tunnels list",
         "tunnels show t1", "watch",
     ]
 

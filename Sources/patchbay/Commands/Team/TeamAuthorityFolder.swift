@@ -97,7 +97,8 @@ struct TeamAuthorityFolder {
     /// Gives a file to the owner of the state folder, because the broker runs as that user.
     private func giveToBroker(_ path: String) {
         guard geteuid() == 0, let owner = FileStatus(atPath: state) else { return }
-        _ = chown(path, owner.owner, owner.group)
+        // The folder belongs to the broker, which may have put a link here meanwhile.
+        _ = lchown(path, owner.owner, owner.group)
     }
 
     private func unwritable(_ reason: String) -> CLIError {
