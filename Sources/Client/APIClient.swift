@@ -29,6 +29,12 @@ extension APIClient {
         return try await response(to: request, extraTimeout: .seconds(20))
     }
 
+    /// Asks the authority of the team for a new certificate of the host whose certificate this connection has.
+    package func renew(_ spec: TeamRenewalSpec) async throws -> TeamRenewal {
+        let body = try body(spec)
+        return try await response(to: OutgoingRequest(method: .POST, path: ["team", "members", "renewal"], body: body))
+    }
+
     /// Sends a request and decodes its response.
     func response<Response: Decodable>(
         to request: OutgoingRequest,

@@ -10,8 +10,18 @@ package struct TeamHost: Hashable, Sendable, Codable {
     package let since: Date
     /// A number that grows with each publication of all entries: at the start, and after the loss of the store's lease.
     package let generation: UInt64
+    /// True on the host with the certificate authority; nil on others.
+    package let isAuthority: Bool?
 
-    package init(name: HostName, version: String, addresses: [String], since: Date, generation: UInt64) {
+    package init(
+        name: HostName,
+        version: String,
+        addresses: [String],
+        since: Date,
+        generation: UInt64,
+        isAuthority: Bool? = nil
+    ) {
+        self.isAuthority = isAuthority
         self.name = name
         self.version = version
         self.addresses = addresses

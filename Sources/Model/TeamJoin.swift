@@ -138,6 +138,23 @@ package struct TeamAdmission: Sendable, Codable {
     }
 }
 
+/// A request of a member for a new certificate, over TLS with the present one: the body of
+/// `POST /v1/team/members/renewal`.
+package struct TeamRenewalSpec: Sendable, Codable {
+    /// A certificate signing request (PKCS #10) with the key of the member, as PEM.
+    package let request: String
+
+    package init(request: String) { self.request = request }
+}
+
+/// The response to `POST /v1/team/members/renewal`.
+package struct TeamRenewal: Sendable, Codable {
+    /// The new certificate of the member, as PEM.
+    package let certificate: String
+
+    package init(certificate: String) { self.certificate = certificate }
+}
+
 /// The text `PATCHBAY-TEAM:1:HOST:PORT:PIN:INVITE`, with which a host joins a team. A secret, because of the invite.
 ///
 /// The prefix differs from that of a `PairingString`, so that no command takes one for the other.

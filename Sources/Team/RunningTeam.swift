@@ -21,7 +21,8 @@ package struct RunningTeam: Sendable {
     private let brokers: HostBrokers
     private let monitor: TeamRegistryMonitor
     /// The key and the certificate of this host.
-    private let identity: MemberIdentity
+    private let inUse: IdentityInUse
+    private let renewer: CertificateRenewer
     private let settings: TeamHostSettings
     private let startedAt = Date()
     private let logger: Logger
@@ -38,11 +39,16 @@ package struct RunningTeam: Sendable {
         guard let membership = try await team.membership() else { return nil }
         do {
             let parts = try await team.participation(membership)
-            identity = parts.identity
+            let identity = parts.identity
             let members = parts.members
             registry = TeamRegistry(membership, store: parts.store, members: members, logger: logger)
             tls = try MemberServerTLS(identity: identity)
             let clientTLS = try MemberClientTLS(identity: identity)
+            inUse = IdentityInUse(identity) { [tls, store = parts.store] renewed in
+                try tls.use(renewed)
+                try clientTLS.use(renewed)
+                if let connection = try team.connections.own(membership) { try store.use(connection) }
+            }
             let client = HostClient(addressRefusal: team.settings.refusal(ofMemberAt:)) { [connections] host in
                 MemberSecurity(tls: clientTLS, members: members, connections: connections, host: host)
             }
@@ -53,6 +59,14 @@ package struct RunningTeam: Sendable {
             monitor = TeamRegistryMonitor {
                 if let connection { await team.connector.health(connection) } else { [] }
             }
+            renewer = CertificateRenewer(
+                file: team.folder.identity,
+                inUse: inUse,
+                certificate: { [brokers, watcher = registry.watcher] request in
+                    try await Self.renewal(request, of: team, membership, watcher, brokers)
+                },
+                logger: logger
+            )
             self.membership = membership
             self.logger = logger
         } catch {
@@ -79,12 +93,13 @@ package struct RunningTeam: Sendable {
     package var running: TeamSetup.Running {
         TeamSetup.Running(
             membership: membership,
-            key: identity.pin,
-            certificate: identity.certificatePEM,
+            key: inUse.identity.pin,
+            certificate: { inUse.identity.certificatePEM },
             snapshot: { registry.watcher.snapshot },
             own: { own },
             listenerError: listenerError,
-            servers: { [monitor] in monitor.servers }
+            servers: { [monitor] in monitor.servers },
+            useSavedCertificate: { [renewer] in try await renewer.check() }
         )
     }
 
@@ -95,8 +110,35 @@ package struct RunningTeam: Sendable {
             version: Version.text,
             addresses: settings.addresses(),
             since: startedAt,
-            generation: 0
+            generation: 0,
+            isAuthority: membership.isAuthority ? true : nil
         )
+    }
+
+    /// Returns a new certificate of this host for a signing request, both as PEM.
+    private static func renewal(
+        _ request: String,
+        of team: LocalTeam,
+        _ membership: TeamMembership,
+        _ watcher: TeamWatcher,
+        _ brokers: HostBrokers
+    ) async throws -> String {
+        if membership.isAuthority {
+            let (_, authority) = try await team.requiredAuthority()
+            return try authority.issue(.host(membership.host), request: request).pem
+        }
+        // The authority may have moved. Any host may claim to have it, and only the authority can sign.
+        let claiming = watcher.snapshot.hosts.values.filter { $0.isAuthority == true }.map(\.name).sorted()
+        var failure: any Error = HostError.absent(membership.authority)
+        for host in [membership.authority] + claiming.filter({ $0 != membership.authority }) {
+            do {
+                let api = HostAPI(host: host) { request in
+                    try await brokers.send(request, to: host, within: TeamProxy.standardTimeout)
+                }
+                return try await api.renew(TeamRenewalSpec(request: request)).certificate
+            } catch { failure = error }
+        }
+        throw failure
     }
 
     /// Returns the planner of tunnels and streams to targets of all hosts.
@@ -149,7 +191,7 @@ package struct RunningTeam: Sendable {
                 host: { own }
             ),
             LostClaimConsumer(claims: claims, leases: leases),
-            monitor,
+            monitor, renewer,
             MemberRemovalHandler(
                 members: registry.members,
                 connections: connections,

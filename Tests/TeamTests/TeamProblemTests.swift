@@ -28,7 +28,7 @@ import Transport
         let running = TeamSetup.Running(
             membership: membership,
             key: identity.pin,
-            certificate: identity.certificatePEM
+            certificate: { identity.certificatePEM }
         ) { [snapshot] in
             snapshot
         } own: {

@@ -196,7 +196,7 @@ final class TeamFixture: Sendable {
                 return TeamSetup.Running(
                     membership: membership,
                     key: loaded.pin,
-                    certificate: loaded.certificatePEM,
+                    certificate: { loaded.certificatePEM },
                     snapshot: { TeamSnapshot(staleSince: nil) },
                     own: { TeamHost(name: membership.host, version: "1", addresses: [], since: Date(), generation: 1) }
                 )

@@ -59,6 +59,10 @@ enum TeamSchemas {
             "authorityHost":{"$ref":"#/components/schemas/HostName"},
             "etcd":{"type":"array","items":{"type":"string"}},"etcdAuthority":{"$ref":"#/components/schemas/PEM"},
             "members":{"type":"array","items":{"$ref":"#/components/schemas/TeamMember"}}}},
+        "TeamRenewalSpec":{"type":"object","required":["request"],"additionalProperties":false,"properties":{
+          "request":{"$ref":"#/components/schemas/PEM"}}},
+        "TeamRenewal":{"type":"object","required":["certificate"],"properties":{
+          "certificate":{"$ref":"#/components/schemas/PEM"}}},
         "TeamCertificateSpec":{"type":"object","required":["request","addresses"],"additionalProperties":false,"properties":{
           "request":{"$ref":"#/components/schemas/PEM"},"addresses":{"type":"array","items":{"type":"string"}}}},
         "TeamCertificate":{"type":"object","required":["certificate","peerCertificate","authority"],"properties":{

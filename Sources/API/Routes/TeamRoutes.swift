@@ -79,6 +79,17 @@ enum TeamRoutes {
         return try .created(admission)
     }
 
+    /// Renews the certificate of a member. Its present certificate is the authentication.
+    @Sendable static func renew(_ request: APIRequest) async throws -> APIResponse {
+        guard let member = request.principal.member else {
+            throw Problem(.forbidden, "only a member of the team renews its certificate, at the team listener")
+        }
+        let spec = try await request.body(TeamRenewalSpec.self)
+        let renewal = try await request.services.teamSetup.renew(spec, of: member.host)
+        try await request.audit(.certificateIssued, of: SanitizedText(member.host.text))
+        return try .json(renewal)
+    }
+
     @Sendable static func remove(_ request: APIRequest) async throws -> APIResponse {
         let text = try request.parameter("host")
         guard let host = HostName(text) else {

@@ -40,7 +40,7 @@ package struct AuditEvent: Hashable, Sendable, Codable {
         case hostInviteRevoked = "host-invite-revoked"
         case hostAdmitted = "host-admitted"
         case hostRemoved = "host-removed"
-        /// The authority issued the certificates of an etcd node.
+        /// The authority issued the certificates of an etcd node, or renewed that of a host.
         case certificateIssued = "certificate-issued"
     }
 

@@ -1,5 +1,5 @@
 import Crypto
-import FoundationEssentials
+package import FoundationEssentials
 import Glibc
 package import Model
 import SwiftASN1
@@ -34,11 +34,13 @@ extension CertificateAuthority {
     /// The user of etcd that manages all others. No host may have this name, because it would be that user.
     package static let etcdRootUser = "root"
 
-    /// The lifetime of issued certificates in years.
+    /// Returns the lifetime of a certificate in years.
     ///
-    /// A removed host is refused at once, because its entry in the list of members is gone. An early end of certificates
-    /// would add nothing to that, and would stop a team without maintenance.
-    private static let years = 10
+    /// A host renews its certificate itself. The certificates for etcd need a person. A removed host is refused at once,
+    /// because its entry in the list of members is gone.
+    private static func years(of purpose: CertificatePurpose) -> Int {
+        if case .host = purpose { 1 } else { 10 }
+    }
 
     /// The maximum number of names and addresses in a certificate.
     private static let nameLimit = 32
@@ -50,22 +52,27 @@ extension CertificateAuthority {
     /// - Parameters:
     ///   - purpose: Decides the names and the allowed uses.
     ///   - request: The certificate signing request (PKCS #10), as PEM.
+    ///   - now: The time of the issue.
     /// - Returns: The certificate, and the pin of its key.
     /// - Throws: `TLSError.notIssued`.
-    package func issue(_ purpose: CertificatePurpose, request: String) throws(TLSError) -> IssuedCertificate {
+    package func issue(
+        _ purpose: CertificatePurpose,
+        request: String,
+        now: Date = Date()
+    ) throws(TLSError) -> IssuedCertificate {
         let (publicKey, pin) = try Self.key(of: request)
         if case .host(let host) = purpose, host.text == Self.etcdRootUser {
             throw .notIssued(reason: "\(host) is the administrator of etcd; choose another name for the host")
         }
         let names = try Self.names(of: purpose)
         do {
-            let start = CertificateDates.start()
+            let start = CertificateDates.start(now)
             let certificate = try Certificate(
                 version: .v3,
                 serialNumber: Certificate.SerialNumber(),
                 publicKey: Certificate.PublicKey(publicKey),
                 notValidBefore: start,
-                notValidAfter: min(CertificateDates.end(years: Self.years, after: start), expiresAt),
+                notValidAfter: min(CertificateDates.end(years: Self.years(of: purpose), after: start), expiresAt),
                 issuer: certificate.subject,
                 subject: try Self.subject(of: purpose),
                 signatureAlgorithm: .ecdsaWithSHA256,

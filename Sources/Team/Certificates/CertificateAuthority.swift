@@ -77,7 +77,7 @@ package struct CertificateAuthority: Sendable {
 /// The dates of new certificates.
 enum CertificateDates {
     /// The beginning of a new certificate: a day ago, for peers with a clock that is behind.
-    static func start() -> Date { Date(timeIntervalSinceNow: -86_400) }
+    static func start(_ now: Date = Date()) -> Date { now.addingTimeInterval(-86_400) }
 
     static func end(years: Int, after start: Date) -> Date {
         start.addingTimeInterval(Double(years) * 365.25 * 86_400)

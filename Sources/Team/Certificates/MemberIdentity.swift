@@ -19,6 +19,8 @@ package struct MemberIdentity: Sendable {
     package let authorityPEM: String
     /// The end of the host's certificate.
     package let expiresAt: Date
+    /// The time from which the host renews its certificate: two thirds of the lifetime.
+    package let renewsAt: Date
 
     let certificate: NIOSSLCertificate
     let privateKey: NIOSSLPrivateKey
@@ -42,6 +44,8 @@ package struct MemberIdentity: Sendable {
             privateKey = try NIOSSLPrivateKey(bytes: Array(key.pem.utf8), format: .pem)
             host = try MemberCertificate(self.certificate).host
             expiresAt = certificate.notValidAfter
+            let lifetime = certificate.notValidAfter.timeIntervalSince(certificate.notValidBefore)
+            renewsAt = certificate.notValidBefore.addingTimeInterval(lifetime * 2 / 3)
         } catch let error as TLSError {
             throw error
         } catch {

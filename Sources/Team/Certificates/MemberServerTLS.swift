@@ -1,6 +1,7 @@
 package import Model
 package import NIOCore
 import NIOSSL
+import Synchronization
 package import Transport
 
 /// TLS 1.3 for the connections of the team listener.
@@ -13,21 +14,33 @@ package import Transport
 /// because one of the most used implementations has fewer errors than a new one.
 ///
 /// No session is resumed, for the reason of `ServerTLS`.
-package struct MemberServerTLS: Sendable {
-    private let configuration: TLSConfiguration
+package final class MemberServerTLS: Sendable {
+    private let configuration: Mutex<TLSConfiguration>
 
     /// - Throws: `TLSError.unusable`.
     package init(identity: MemberIdentity) throws(TLSError) {
+        configuration = Mutex(try Self.configuration(of: identity))
+    }
+
+    /// Uses a renewed certificate for the connections from now on.
+    ///
+    /// - Throws: `TLSError.unusable`.
+    package func use(_ identity: MemberIdentity) throws(TLSError) {
+        let new = try Self.configuration(of: identity)
+        configuration.withLock { $0 = new }
+    }
+
+    private static func configuration(of identity: MemberIdentity) throws(TLSError) -> TLSConfiguration {
         var configuration = TLSConfiguration.server(certificate: identity.certificate, key: identity.privateKey)
         configuration.useTeam(of: identity)
-        self.configuration = configuration
         _ = try NIOSSLContext.make(configuration)
+        return configuration
     }
 
     /// Adds TLS in front of the handlers of a channel. Called on the channel's event loop.
     package func secure(_ channel: any Channel) throws {
         // Each context has its own ticket key, so no other connection accepts its tickets. NIOSSL cannot turn them off.
-        let context = try NIOSSLContext.make(configuration)
+        let context = try NIOSSLContext.make(configuration.withLock { $0 })
         // NIOSSL marks this function as unstable. It is the only one that keeps BoringSSL's verification.
         let handler = NIOSSLServerHandler._makeSSLServerHandler(context: context) { certificate, channel in
             channel.eventLoop.makeCompletedFuture { _ = try MemberCertificate(certificate) }

@@ -1,6 +1,7 @@
 package import Logging
 import NIOCore
 import NIOPosix
+import NIOSSL
 import SwiftProtobuf
 import Synchronization
 
@@ -16,16 +17,22 @@ package final class EtcdClient: Sendable {
         /// The number of connections so far.
         var count = 0
         var isClosed = false
+        /// The certificates for the next connections.
+        var context: NIOSSLContext
     }
 
     let configuration: EtcdConfiguration
     private let logger: Logger
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
     package init(_ configuration: EtcdConfiguration, logger: Logger) {
         self.configuration = configuration
         self.logger = logger
+        state = Mutex(State(context: configuration.context))
     }
+
+    /// Uses a renewed certificate for the connections from now on. Open ones stay.
+    func use(_ context: NIOSSLContext) { state.withLock { $0.context = context } }
 
     deinit { close() }
 
@@ -110,7 +117,7 @@ package final class EtcdClient: Sendable {
             let number = state.count
             let connection = EtcdConnection.open(
                 to: endpoint,
-                context: configuration.context,
+                context: state.context,
                 limit: TimeAmount(EtcdTiming.attempt)
             ) { [weak self] in self?.forget(endpoint, number) }
             state.connections[endpoint] = (number, connection)

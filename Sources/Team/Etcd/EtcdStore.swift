@@ -7,6 +7,16 @@ package struct EtcdStore: TeamStore {
 
     package init(_ client: EtcdClient) { self.client = client }
 
+    package func use(_ connection: TeamRegistryConnection) throws(TeamStoreError) {
+        let configuration = try EtcdConfiguration(
+            endpoints: client.configuration.endpoints,
+            authority: connection.authority,
+            certificate: connection.certificate,
+            key: connection.key
+        )
+        client.use(configuration.context)
+    }
+
     package func list(_ prefix: String) async throws(TeamStoreError) -> TeamStoreList {
         let range = EtcdKeyRange(prefix: prefix)
         let response = try await client.call(

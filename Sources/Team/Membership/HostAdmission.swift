@@ -104,6 +104,19 @@ struct HostAdmission: Sendable {
         }
     }
 
+    /// Issues a new certificate for the present key of a member.
+    ///
+    /// - Throws: `Problem` for another key, and for a host that is no member.
+    func renew(_ spec: TeamRenewalSpec, of host: HostName) async throws -> TeamRenewal {
+        let (_, authority) = try await team.requiredAuthority()
+        let certificate = try authority.issue(.host(host), request: spec.request)
+        guard try await team.members().accepts(host, key: certificate.key) else {
+            throw Problem(.forbidden, "the key is not that of the member \(host)")
+        }
+        team.logger.notice("renewed the certificate of a host", metadata: ["host": "\(host)"])
+        return TeamRenewal(certificate: certificate.pem)
+    }
+
     /// Issues the certificate of a new host, and adds the host to the team registry.
     ///
     /// A host with the same name and the same key is admitted again, because its first response may have been lost.

@@ -7,9 +7,6 @@ import Transport
 struct TeamCreation: Sendable {
     let team: LocalTeam
 
-    /// The time before the end of this host's certificate from which `run` issues a new one: one year.
-    private static let renewalTime: TimeInterval = 365 * 86_400
-
     /// Creates the files and the registry of a team, or completes an earlier call.
     ///
     /// - Returns: The reason why the team registry is not ready; nil after success. A later call tries again.
@@ -106,7 +103,7 @@ struct TeamCreation: Sendable {
         var key = try team.folder.identity.loadOrCreateKey()
         if removed.contains(key.pin) { key = try team.folder.identity.createKey() }
         if let identity = try team.folder.identity.load(), identity.host == membership.host,
-            identity.expiresAt > Date(timeIntervalSinceNow: Self.renewalTime)
+            identity.renewsAt > Date()
         {
             return identity
         }

@@ -10,14 +10,16 @@ package actor TeamSetup {
         let membership: TeamMembership
         /// The key with which the broker started.
         let key: KeyPin
-        /// The certificate with which the broker started, as PEM.
-        let certificate: String
+        /// The certificate that the broker uses, as PEM.
+        let certificate: @Sendable () -> String
         let snapshot: @Sendable () -> TeamSnapshot
         /// The entry of this host.
         let own: @Sendable () -> TeamHost
         var listenerError = TeamListenerError()
         /// The servers of the team registry with their problems at the last question.
         var servers: @Sendable () -> [TeamRegistryServer] = { [] }
+        /// Uses a certificate that a command has saved, if it is of the same host, key and team.
+        var useSavedCertificate: @Sendable () async throws -> Void = {}
     }
 
     private let team: LocalTeam
@@ -58,7 +60,7 @@ package actor TeamSetup {
 
     /// Returns whether the saved team or certificate is not the one with which the broker started.
     private func isRestartNeeded(_ membership: TeamMembership?, _ identity: MemberIdentity?) -> Bool {
-        running?.membership != membership || running?.certificate != identity?.certificatePEM
+        running?.membership != membership || running?.certificate() != identity?.certificatePEM
     }
 
     /// Returns the reason why the broker cannot take part in the saved team, also after a restart; nil if it can.
@@ -127,6 +129,7 @@ extension TeamSetup {
 
     package func create(_ spec: TeamSpec) async throws -> TeamStatus {
         let problem = try await changing { try await TeamCreation(team: team).run(spec) }
+        try? await running?.useSavedCertificate()
         let command = TeamMembership.initCommand(spec.team)
         let files = "patchbay team certificate NAME ADDRESS --out FOLDER"
         var status = try await status()
@@ -147,6 +150,7 @@ extension TeamSetup {
 
     package func join(_ spec: TeamJoinSpec) async throws -> TeamStatus {
         try await changing { try await TeamJoin(team: team, authority: authority).run(spec) }
+        try? await running?.useSavedCertificate()
         return try await status()
     }
 
@@ -170,6 +174,11 @@ extension TeamSetup {
 
     package func admit(_ spec: TeamMemberSpec) async throws -> (admission: TeamAdmission, useCount: Int) {
         try await Problem.ofTeam { try await admission.admit(spec) }
+    }
+
+    /// Issues a new certificate for the key of a member, which has proved it with its present certificate.
+    package func renew(_ spec: TeamRenewalSpec, of host: HostName) async throws -> TeamRenewal {
+        try await Problem.ofTeam { try await admission.renew(spec, of: host) }
     }
 
     package func remove(_ host: HostName, onRemoval: @Sendable () async throws -> Void) async throws {

@@ -38,6 +38,14 @@ package protocol TeamStore: Sendable {
 
     /// Ends a lease and deletes its entries. Does nothing if it has ended.
     func revokeSessionLease(_ id: SessionLease.ID) async throws(TeamStoreError)
+
+    /// Uses a renewed certificate for the connections from now on.
+    func use(_ connection: TeamRegistryConnection) throws(TeamStoreError)
+}
+
+extension TeamStore {
+    /// A registry in memory has no connections.
+    package func use(_ connection: TeamRegistryConnection) throws(TeamStoreError) {}
 }
 
 /// The lease that a team session holds in the store. Entries that were written with it end with it.

@@ -303,7 +303,7 @@ import Testing
         #expect(
             paths == [
                 "/v1/endpoints/{id}/probe", "/v1/streams", "/v1/leases", "/v1/leases", "/v1/leases/{id}",
-                "/v1/artifacts/{sha}",
+                "/v1/team/members/renewal", "/v1/artifacts/{sha}",
             ]
         )
     }

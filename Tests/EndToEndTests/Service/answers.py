@@ -277,6 +277,7 @@ assert expect(200, "GET", "/v1/team/invites")["invites"] == []
 expect(404, "DELETE", "/v1/team/invites/none")
 member = {"invite": "pbi_none", "host": "lab2", "request": request}
 expect(401, "POST", "/v1/team/members", member)
+expect(403, "POST", "/v1/team/members/renewal", {"request": request})
 expect(503, "DELETE", "/v1/team/members/lab2")
 expect(404, "DELETE", "/v1/team/members/LAB")
 expect(204, "DELETE", "/v1/team")

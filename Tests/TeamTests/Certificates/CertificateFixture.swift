@@ -14,10 +14,21 @@ struct CertificateFixture {
     init() throws { authority = try CertificateAuthority(creatingFor: SanitizedText("lab")) }
 
     /// Returns the identity of a host, as it has it after its join.
-    func member(_ name: String) throws -> MemberIdentity {
-        let key = try CertificateKey()
+    ///
+    /// - Parameters:
+    ///   - name: The name of the host.
+    ///   - key: Its key; nil for a new one.
+    ///   - seconds: The time since the certificate was issued, by the clock of the authority.
+    /// - Returns: The identity.
+    /// - Throws: An error of the libraries.
+    func member(_ name: String, key: CertificateKey? = nil, issued seconds: TimeInterval = 0) throws -> MemberIdentity {
+        let key = try key ?? CertificateKey()
         let host = try HostName(name) ?? Self.impossible()
-        let certificate = try authority.issue(.host(host), request: key.signingRequest()).pem
+        let certificate = try authority.issue(
+            .host(host),
+            request: key.signingRequest(),
+            now: Date(timeIntervalSinceNow: -seconds)
+        ).pem
         return try MemberIdentity(key: key, certificate: certificate, authority: authority.certificatePEM)
     }
 

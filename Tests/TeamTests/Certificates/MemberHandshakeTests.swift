@@ -99,6 +99,38 @@ import X509
         await #expect(throws: NIOSSLError.self) { try await answer(of: certificate, key: key) }
     }
 
+    @Test func `after a renewal both sides use the new certificate, where the old one has expired`() async throws {
+        let (key1, key2) = (try CertificateKey(), try CertificateKey())
+        let age: TimeInterval = 370 * 86_400
+        let server = try MemberServerTLS(identity: try team.member("lab1", key: key1, issued: age))
+        let client = try MemberClientTLS(identity: try team.member("lab2", key: key2, issued: age))
+        let host = lab1.host
+        func connect() async throws -> String {
+            try await Handshake.answer(server: server.secure) { channel in
+                try client.secure(channel, to: host, key: key1.pin)
+            } answer: { channel in
+                server.host(of: channel).map(\.host.text) ?? "none"
+            }
+        }
+        await #expect(throws: (any Error).self) { try await connect() }
+        try server.use(try team.member("lab1", key: key1))
+        await #expect(throws: (any Error).self) { try await connect() }
+
+        try client.use(try team.member("lab2", key: key2))
+
+        #expect(try await connect() == "lab2")
+    }
+
+    @Test(arguments: [(-23.0, true), (-25.0, false)])
+    func `a new certificate counts at a host whose clock is up to a day behind`(hours: Double, counts: Bool)
+        async throws
+    {
+        let ahead = try team.member("lab2", issued: hours * 3_600)
+        let seen = try? await seen(ahead, host: "lab1", key: lab1.pin)
+
+        #expect((seen != nil) == counts)
+    }
+
     /// Returns a certificate that is valid now, signed by any key.
     private static func certificate(
         for key: P256.Signing.PrivateKey,
