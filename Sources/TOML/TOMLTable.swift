@@ -111,7 +111,8 @@ package struct TOMLTable {
     ) throws(TOMLError) -> [Value] {
         guard let list = values[key] else { return absent }
         guard let elements = list.array else {
-            throw error(key, "must be a list of values in [], but is \(Self.shown(list))")
+            let shown = Self.shown(list)
+            throw error(key, "must be a list of values in [], but is \(shown): write \(key) = [\(shown)]")
         }
         var (converted, errors): ([Value], [TOMLError]) = ([], [])
         for (index, element) in elements.enumerated() {

@@ -21,12 +21,12 @@ import Testing
         let other = SampleEndpoints.endpoint("com.example.shop", on: "desk")
         let udid = SampleEndpoints.phone.text
 
-        for device in ["anna's iphone", udid, String(udid.lowercased().prefix(6))] {
+        for device in ["anna's iphone", "Anna", udid, String(udid.lowercased().prefix(6))] {
             let command = try #require(try Patchbay.parseAsRoot(["list", "--device", device]) as? ListCommand)
             #expect(command.filter.matches(shop) && !command.filter.matches(other), "\(device)")
         }
         #expect(EndpointFilter(kind: shop.kind.text.uppercased()).matches(shop))
-        #expect(!EndpointFilter(kind: "web").matches(shop) && !EndpointFilter(device: "anna").matches(shop))
+        #expect(!EndpointFilter(kind: "web").matches(shop) && !EndpointFilter(device: "iphone").matches(shop))
         #expect(EndpointFilter(kind: "web").isActive && !EndpointFilter().isActive)
         let list = EndpointList(revision: 7, endpoints: [shop, other])
         #expect(list.filtered(by: EndpointFilter(device: udid)).endpoints == [shop])

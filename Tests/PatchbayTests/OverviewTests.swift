@@ -42,16 +42,22 @@ import Testing
         #expect(Self.commands([app]).prefix(2) == ["patchbay show \(app.id)", "patchbay approve \(app.id)"])
     }
 
-    @Test func `an app that needs a token gets it first, and its tools follow`() {
-        var app = Self.app("shop")
-        #expect(Self.commands([app]).prefix(2) == ["patchbay secret set \(app.id)", "patchbay tools \(app.id)"])
-        for index in app.routes.indices { app.routes[index].isSecretHeld = true }
+    @Test func `the tools of an app come before the page and an agent`() {
+        let app = Self.app("shop")
         #expect(
             Self.commands([app]) == ["patchbay tools \(app.id)", "patchbay dashboard", "patchbay mcp install claude"]
         )
     }
 
-    @Test func `an app that is gone is no reason for a command`() {
+    @Test func `an app that answered a moment ago, and does not now, is explained first`() {
+        var app = Self.app("shop", .offline)
+        app.lastSeenAt = Date()
+        #expect(Self.commands([app]).first == "patchbay show \(app.id)")
+        app.approval = .pending
+        #expect(Self.commands([app]).first == "patchbay dashboard")
+    }
+
+    @Test func `an app that is long gone is no reason for a command`() {
         #expect(Self.commands([Self.app("shop", .offline)]) == ["patchbay dashboard", "patchbay mcp install claude"])
     }
 

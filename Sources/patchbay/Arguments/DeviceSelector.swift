@@ -1,7 +1,7 @@
 import Client
 import Model
 
-/// Resolves a phone by UDID in any spelling, by its name, or by a UDID prefix. Without a text, selects the only attached
+/// Resolves a phone by UDID in any spelling, by its name, or by the beginning of either. Without a text, selects the only attached
 /// phone.
 struct DeviceSelector {
     /// The text of the argument; nil if the argument is absent.
@@ -26,22 +26,30 @@ struct DeviceSelector {
             throw .notFound("no phone is attached", try: "plug in a phone and unlock it; see patchbay devices --watch")
         }
         let named = devices.filter { $0.name.map { Self.isName(text, of: $0) } ?? false }.map(\.udid)
-        let found = Set(named.isEmpty ? devices.map(\.udid).filter { Self.matches(text, $0) } : named).sorted()
+        let found = Set(named.isEmpty ? devices.filter { Self.begins(text, $0) }.map(\.udid) : named).sorted()
         if let only = found.first, found.count == 1 { return only }
         guard found.isEmpty else {
             throw ambiguous("\"\(SanitizedText(text))\" matches \(found.count) phones", found, devices)
         }
         throw .notFound(
-            "no attached phone has the name \"\(SanitizedText(text))\", or a UDID that starts with it",
+            "no attached phone has a name or a UDID that starts with \"\(SanitizedText(text))\"",
             try: "patchbay devices"
         )
     }
 
     /// Returns true if the text is the name of a phone. Ignores case, and reads the typewriter apostrophe as the one in
     /// "Anna’s iPhone", which iOS writes and keyboards lack.
-    static func isName(_ text: String, of name: SanitizedText) -> Bool {
-        func normal(_ name: String) -> String { name.lowercased().replacing("’", with: "'") }
-        return normal(name.text) == normal(text)
+    static func isName(_ text: String, of name: SanitizedText) -> Bool { normal(name.text) == normal(text) }
+
+    /// Returns true if the text is the beginning of a phone's name.
+    static func isBeginning(_ text: String, of name: SanitizedText?) -> Bool {
+        name.map { !text.isEmpty && normal($0.text).hasPrefix(normal(text)) } ?? false
+    }
+
+    private static func normal(_ name: String) -> String { name.lowercased().replacing("’", with: "'") }
+
+    private static func begins(_ text: String, _ device: Device) -> Bool {
+        matches(text, device.udid) || isBeginning(text, of: device.name)
     }
 
     /// Returns true if the text is a prefix of the UDID, or of an Android phone's serial, with at least 4 characters.

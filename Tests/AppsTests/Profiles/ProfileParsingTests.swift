@@ -84,7 +84,7 @@ import Testing
             #"11: [[tool]] number 1: timeout must be a time in quotes such as "90s" or "10m", from 1s to 10m, but is "11m""#
         ),
         Mistake(before: "ports = [9876, 0]\n", "1: ports, item 2 must be a number from 1 to 65535, but is 0"),
-        Mistake(before: "ports = 9876\n", "1: ports must be a list of values in [], but is 9876"),
+        Mistake(before: "ports = 9876\n", "1: ports must be a list of values in [], but is 9876: write ports = [9876]"),
         Mistake(before: "ports = [1, 2, 3, 4, 5, 6, 7, 8, 9]\n", "1: ports has 9 ports; at most 8 are possible"),
         Mistake(before: "title = 1979-05-27\n", "1: title must not be a date"),
         Mistake(

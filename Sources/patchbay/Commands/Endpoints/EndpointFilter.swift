@@ -5,7 +5,7 @@ struct EndpointFilter {
     var state: Endpoint.State?
     var kind: String?
     var app: String?
-    /// A phone: its name, or the beginning of its UDID.
+    /// A phone: the beginning of its name or of its UDID.
     var device: String?
     var host: HostName?
 
@@ -20,7 +20,7 @@ struct EndpointFilter {
     }
 
     private func isOn(_ device: String, _ endpoint: Endpoint) -> Bool {
-        if let name = endpoint.location.deviceName, DeviceSelector.isName(device, of: name) { return true }
+        if DeviceSelector.isBeginning(device, of: endpoint.location.deviceName) { return true }
         let phones = [endpoint.location.udid] + endpoint.shownRoutes.map(\.route.udid)
         return phones.contains { DeviceSelector.matches(device, $0) }
     }

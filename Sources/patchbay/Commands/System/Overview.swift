@@ -95,6 +95,12 @@ struct Overview {
         ]
     }
 
+    /// True if the app does not answer, and answered within the last hour.
+    private static func isMissed(_ endpoint: Endpoint) -> Bool {
+        endpoint.state != .online && endpoint.approval == .approved
+            && (endpoint.lastSeenAt.map { $0.timeIntervalSinceNow > -3_600 } ?? false)
+    }
+
     private var stepsOfApps: [Step] {
         let running = endpoints.filter { $0.state == .online }.sorted { $0.id < $1.id }
         var steps: [Step] = []
@@ -102,13 +108,10 @@ struct Overview {
             steps.append(Step(command: "patchbay show \(app.id)", effect: "shows its address, before you approve it"))
             steps.append(Step(command: "patchbay approve \(app.id)", effect: "allows connections to this address"))
         }
-        let approved = running.filter { $0.approval == .approved }
-        if let app = approved.first(where: { $0.kind == .appreveal && !$0.shownRoutes.contains(where: \.isSecretHeld) })
-        {
-            steps.append(
-                Step(command: "patchbay secret set \(app.id)", effect: "stores the token that the app printed")
-            )
+        if let app = endpoints.filter(Self.isMissed).min(by: { $0.id < $1.id }) {
+            steps.append(Step(command: "patchbay show \(app.id)", effect: "shows why the app does not answer"))
         }
+        let approved = running.filter { $0.approval == .approved }
         if let app = approved.first(where: { $0.kind == .web || $0.kind == .dartVM || $0.kind == .tcp }) {
             steps.append(Step(command: "patchbay forward -e \(app.id)", effect: "opens a local address of the app"))
         } else if let app = approved.first {
