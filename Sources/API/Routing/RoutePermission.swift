@@ -11,6 +11,8 @@ enum RoutePermission: Hashable, Sendable {
     /// The holder of a grant with this scope. The handler checks the endpoints.
     case scope(Scope)
     case owner
+    /// A host of the team by its certificate, without a client of it.
+    case member
 
     /// The next step of a client that is no owner.
     private static let ownerHint = "run it as an owner: on the broker's machine, or with --broker ssh://USER@HOST"
@@ -42,6 +44,7 @@ enum RoutePermission: Hashable, Sendable {
         case (.localProcess, .localUser), (.localProcess, .grant):
             guard case .unix = principal.source else { throw Self.notLocal(principal.source) }
         case (.localProcess, .anonymous): throw Self.notLocal(principal.source)
+        case (.member, .member(let client)) where client.caller == nil: return
         case (_, .member(let client)): try authorize(client, as: principal)
         case (_, .anonymous) where principal.key != nil:
             throw Problem(
@@ -104,7 +107,7 @@ enum RoutePermission: Hashable, Sendable {
                         ? Self.ownerHint : "ask an owner of the broker on \(client.host) for a grant with it"
                 )
             }
-        case .localProcess, .owner:
+        case .localProcess, .owner, .member:
             throw Problem(
                 .forbidden,
                 "only an owner of this broker may do that, on its own host",

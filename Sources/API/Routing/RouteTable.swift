@@ -191,7 +191,7 @@ enum RouteTable {
             TeamRoutes.revokeInvite),
         .create("/v1/team/members", .public, "Admit the host that sends an invite (on the authority)",
             takes: "TeamMemberSpec", returns: "TeamAdmission", TeamRoutes.admit),
-        .post("/v1/team/members/renewal", .public, "Renew the certificate of the member that asks (on the authority)",
+        .post("/v1/team/members/renewal", .member, "Renew the certificate of the member that asks (on the authority)",
             takes: "TeamRenewalSpec", returns: "TeamRenewal", TeamRoutes.renew).on(.asked),
         .delete("/v1/team/members/{host}", .owner, "Remove a host from the team (on the authority)", TeamRoutes.remove),
         .create("/v1/team/certificates", .owner, "Issue the certificate of an etcd node (on the authority)",
