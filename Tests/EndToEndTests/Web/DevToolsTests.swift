@@ -77,7 +77,7 @@ import Testing
         let apps = scratch.file("apps")
         func run(_ process: Int, _ browser: Browser) throws {
             let shop = "\(process) 10234 com.example.shop webview_devtools_remote_\(process)=\(browser.port)"
-            try Data(shop.utf8).write(to: URL(filePath: apps))
+            try Data(shop.utf8).write(to: URL(filePath: apps), options: .atomic)
         }
         let first = try await Browser(in: scratch)
         try run(4_711, first)
@@ -108,7 +108,7 @@ import Testing
             try await broker.ask("show", id).joined().contains("localabstract:webview_devtools_remote_4712")
         }
         #expect(try await Browser.drive(url, title: "Again", in: scratch) == "Again")
-        try Data().write(to: URL(filePath: apps))
+        try Data().write(to: URL(filePath: apps), options: .atomic)
         try await eventually("the app is gone") {
             try await broker.endpoints().first { $0.id.text == id }?.state == .offline
         }
