@@ -75,7 +75,7 @@ extension AppError {
             switch self {
             case .unreachable, .noHandshake, .permissionChanged, .timedOut, .responseLost, .refused, .leaseRefused:
                 .unavailable
-            case .accessEnded, .notApproved, .mismatch, .tokenRequired, .forbidden, .toolNotAllowed: .forbidden
+            case .accessEnded, .notApproved, .denied, .mismatch, .tokenRequired, .forbidden, .toolNotAllowed: .forbidden
             case .invalidArguments: .badRequest
             case .notMCP, .invalidResponse: .conflict
             case .leased: .leased

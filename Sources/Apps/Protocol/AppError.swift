@@ -17,6 +17,8 @@ package enum AppError: Error, Hashable, Sendable {
     case unreachable(DialError)
     /// No route of the endpoint is approved, or the app has moved to a route that is not approved.
     case notApproved
+    /// An owner has denied the addresses of the endpoint.
+    case denied
     /// Another app than the expected one answered on an approved route.
     case mismatch(Route, found: SanitizedText)
     case tokenRequired(TokenProblem)
@@ -69,7 +71,7 @@ extension AppError {
     package var code: String {
         switch self {
         case .unreachable: "unavailable"
-        case .notApproved: "not-approved"
+        case .notApproved, .denied: "not-approved"
         case .mismatch: "changed"
         case .tokenRequired: "token-required"
         case .forbidden, .toolNotAllowed: "not-permitted"
@@ -92,7 +94,8 @@ extension AppError {
     package var isDelivered: Bool {
         switch self {
         case .timedOut, .responseLost, .invalidResponse, .accessEnded: true
-        case .unreachable, .notApproved, .mismatch, .tokenRequired, .forbidden, .toolNotAllowed, .invalidArguments,
+        case .unreachable, .notApproved, .denied, .mismatch, .tokenRequired, .forbidden, .toolNotAllowed,
+            .invalidArguments,
             .notMCP, .busy, .noHandshake, .permissionChanged, .leased, .leaseRefused, .refused:
             false
         }
@@ -154,6 +157,7 @@ extension AppError {
         switch self {
         case .unreachable(let failure): "\(id) was not reached: \(failure)"
         case .notApproved: "\(id) is not approved at its current address"
+        case .denied: "an owner has denied \(id)"
         case .mismatch(_, let found):
             "the call was not sent: another app, \"\(found)\", answers at the approved address of \(id)"
         case .tokenRequired: "\(id) requires its session token, which changes at every launch"
@@ -190,6 +194,8 @@ extension AppError {
         case (.unreachable, .brokerAgent): "endpoint_wait waits until it is back"
         case (.unreachable, .appAgent): "call again when it is back"
         case (.unreachable, .human): "`patchbay watch` shows when it is back"
+        case (.denied, .human): "`patchbay show \(id)` tells who, and when"
+        case (.denied, _): "ask the person whose app it is"
         case (.notApproved, .human), (.mismatch, .human): "patchbay approve \(id)"
         case (.notApproved, _), (.mismatch, _): "a person must run `patchbay approve \(id)`"
         case (.tokenRequired, .brokerAgent): "run endpoint_pair, or `patchbay secret set \(id)`"

@@ -103,7 +103,7 @@ extension AppError {
     fileprivate var endsWithStateChange: Bool {
         switch self {
         case .unreachable(let failure): !RetryPolicy.shouldPoll(failure)
-        case .notApproved, .mismatch, .forbidden, .notMCP, .tokenRequired: true
+        case .notApproved, .denied, .mismatch, .forbidden, .notMCP, .tokenRequired: true
         default: false
         }
     }

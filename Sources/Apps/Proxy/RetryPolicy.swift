@@ -50,7 +50,7 @@ struct RetryPolicy: Sendable {
         // The next attempt looks the permissions up again.
         case .permissionChanged: return .tryAgain
         // Waiting brings no token to an app that never had one, or that rejected it.
-        case .tokenRequired, .notApproved, .mismatch, .forbidden, .toolNotAllowed,
+        case .tokenRequired, .notApproved, .denied, .mismatch, .forbidden, .toolNotAllowed,
             .invalidArguments, .notMCP, .busy, .noHandshake,
             .timedOut, .invalidResponse, .leased, .leaseRefused, .refused, .accessEnded:
             return .giveUp

@@ -170,7 +170,7 @@ struct ToolCatalog: Sendable {
     /// Returns whether the principal may see the cached list after this error.
     static func allowsCachedList(_ failure: AppError) -> Bool {
         switch failure {
-        case .forbidden, .notApproved, .mismatch: false
+        case .forbidden, .notApproved, .denied, .mismatch: false
         default: true
         }
     }

@@ -83,7 +83,7 @@ final class UpstreamSessionPool: Sendable {
             let changed = endpoint.routes.first { $0.mismatch != nil }
             throw changed.flatMap { route in
                 route.mismatch.map { AppError.mismatch(route.route, found: $0) }
-            } ?? AppError.notApproved
+            } ?? (endpoint.approval == .denied ? AppError.denied : .notApproved)
         }
         return (session(to: endpoint), access)
     }

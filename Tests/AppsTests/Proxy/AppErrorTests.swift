@@ -7,7 +7,7 @@ import Testing
 @Suite struct AppErrorTests {
     private static let id = EndpointID("shop")
     private static let all: [AppError] = [
-        .unreachable(DialError(.refused, "nothing listens there")), .notApproved,
+        .unreachable(DialError(.refused, "nothing listens there")), .notApproved, .denied,
         .mismatch(.network(NetworkRoute(address: "127.0.0.1", port: 5_000)), found: SanitizedText("bank")),
         .tokenRequired(.missing), .forbidden(.secretUse), .forbidden(.endpointCall), .notMCP, .busy,
         .noHandshake(seconds: 5), .permissionChanged, .accessEnded, .timedOut(seconds: 15), .responseLost,
@@ -33,6 +33,7 @@ import Testing
 
         #expect(hint(.tokenRequired(.rejected), .human) == "patchbay secret set shop")
         #expect(hint(.notApproved, .human) == "patchbay approve shop")
+        #expect([.human, .appAgent, .brokerAgent].allSatisfy { !hint(.denied, $0).contains("approve") })
         #expect(hint(.notMCP, .human) == "patchbay forward tcp:0 --endpoint shop --detach")
         #expect(hint(.tokenRequired(.outdated), .brokerAgent).contains("endpoint_pair"))
         #expect(hint(Self.all[0], .brokerAgent).contains("endpoint_wait"))

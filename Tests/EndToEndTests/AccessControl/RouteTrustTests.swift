@@ -151,7 +151,7 @@ struct RouteTrustTests {
         }
         #expect(try await !asks())
         #expect(try await scene.broker.ask("show", id.text).contains { $0.contains("denied      by user 0") })
-        #expect(try await scene.call(id, "launch_context", "--wait", "0s").contains("is not approved"))
+        #expect(try await scene.call(id, "launch_context", "--wait", "0s").contains("an owner has denied \(id)"))
         #expect(Self.requests(shop).isEmpty, "\(shop.program.log)")
 
         _ = try await scene.broker.ask("approve", id.text)
