@@ -1,3 +1,4 @@
+import AccessControl
 import Glibc
 import Model
 import NIOPosix
@@ -46,6 +47,16 @@ package final class OwnerDirectory: Sendable {
     /// Returns when a user is no owner any more, or when the task is cancelled. For what outlives the check of a request.
     func waitForEnd(of user: UInt32) async throws {
         while await includes(user) { try await Task.sleep(for: lifetime) }
+    }
+
+    /// Returns when the user of a browser's session is no owner any more; for other clients only after a cancellation.
+    ///
+    /// A request is checked once, but a stream may last as long as the session.
+    func waitForEndOfSession(of principal: Principal) async throws {
+        guard principal.session != nil, let user = principal.user else {
+            return try await Task.sleep(for: .seconds(Int64(Int32.max)))
+        }
+        try await waitForEnd(of: user)
     }
 
     /// Returns the name of a user: `anna`, or `user 1000` for a user without one.

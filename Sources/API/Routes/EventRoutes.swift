@@ -45,10 +45,7 @@ enum EventRoutes {
                         try await ActivityRoutes.stream(request) { events.send(Topic.activity, encoded: $0) }
                     }
                 }
-                // A request is checked once, but a stream may last as long as the session.
-                if request.principal.session != nil, let user = request.principal.user {
-                    group.addTask { try await services.owners.waitForEnd(of: user) }
-                }
+                group.addTask { try await services.owners.waitForEndOfSession(of: request.principal) }
                 // The registry drops a reader that is too slow. That ends the whole stream.
                 try await group.next()
                 group.cancelAll()

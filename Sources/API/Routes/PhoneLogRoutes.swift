@@ -54,7 +54,9 @@ enum PhoneLogRoutes {
             try events.send("begin", ["lines": log.past.count])
             try await events.sendWritten(encoded(log.past.map { .line($0) }))
             do {
-                _ = try await withCancellation(when: { try await waitForEndOfOwner(request) }) {
+                _ = try await withCancellation(
+                    when: { try await request.services.owners.waitForEndOfSession(of: principal) }
+                ) {
                     try await log.follow { try await events.sendWritten(encoded($0)) }
                 }
             } catch let problem as Problem {
@@ -72,14 +74,5 @@ enum PhoneLogRoutes {
             case .note(let text): SSEEncoder.event("note", data: try encoder.encode(["text": text]))
             }
         }
-    }
-
-    /// Returns when the user of a browser's session is no owner any more. A request is checked once, but a stream may last
-    /// as long as the session.
-    private static func waitForEndOfOwner(_ request: APIRequest) async throws {
-        guard request.principal.session != nil, let user = request.principal.user else {
-            return try await Task.sleep(for: .seconds(Int64(Int32.max)))
-        }
-        try await request.services.owners.waitForEnd(of: user)
     }
 }
