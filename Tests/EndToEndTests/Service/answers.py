@@ -5,7 +5,6 @@ usage: answers.py SOCKET UDID; prints one line per response, `ok` or `WRONG`, an
 
 import http.server
 import json
-import subprocess
 import sys
 import threading
 
@@ -13,6 +12,7 @@ from openapi_spec_validator import validate
 
 sys.dont_write_bytecode = True
 from openapi_check import document, expect, used, wrong
+from team_answers import ask_team
 
 udid = sys.argv[2]
 validate(document)
@@ -250,38 +250,7 @@ for use, scope in (("remote", "registry.read"), ("bearer", "registry.read"), ("d
 assert expect(200, "PUT", "/v1/remote", {"enabled": False})["state"] == "off"
 expect(409, "POST", "/v1/invites", distant)
 
-# A team. Its etcd does not run, so no host can be admitted.
-assert expect(200, "GET", "/v1/team")["hosts"] == []
-for method, target in (("DELETE", "/v1/team"), ("DELETE", "/v1/team/members/lab2")):
-    expect(409, method, target)
-request = subprocess.run(
-    ["openssl", "req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/",
-     "-keyout", "/dev/null"], capture_output=True, text=True, check=True).stdout
-node = {"request": request, "addresses": ["10.0.0.5"]}
-expect(409, "POST", "/v1/team/certificates", node)
-expect(409, "POST", "/v1/team/invites", {})
-expect(400, "POST", "/v1/team/join", {"pairing": "PATCHBAY-TEAM:1"})
-team = {"team": "lab", "host": "lab1", "etcd": ["https://127.0.0.1:9"]}
-expect(400, "POST", "/v1/team", team | {"etcd": ["http://127.0.0.1:9"]})
-created = expect(201, "POST", "/v1/team", team)
-assert created["authority"] == "lab1" and created["restartNeeded"] and "unreachable" in created["problem"], created
-assert expect(200, "GET", "/v1/team")["etcd"][0]["problem"]
-expect(409, "POST", "/v1/team", team | {"team": "other"})
-issued = expect(201, "POST", "/v1/team/certificates", node)
-assert all(pem.startswith("-----BEGIN CERTIFICATE") for pem in issued.values()), issued
-expect(400, "POST", "/v1/team/certificates", node | {"request": "none"})
-expect(400, "POST", "/v1/team/certificates", node | {"addresses": ["10.0.0.256"]})
-# The team listener starts with the broker.
-expect(409, "POST", "/v1/team/invites", {"hosts": 50, "seconds": 86400, "names": ["lab*"]})
-assert expect(200, "GET", "/v1/team/invites")["invites"] == []
-expect(404, "DELETE", "/v1/team/invites/none")
-member = {"invite": "pbi_none", "host": "lab2", "request": request}
-expect(401, "POST", "/v1/team/members", member)
-expect(403, "POST", "/v1/team/members/renewal", {"request": request})
-expect(503, "DELETE", "/v1/team/members/lab2")
-expect(404, "DELETE", "/v1/team/members/LAB")
-expect(204, "DELETE", "/v1/team")
-assert "team" not in expect(200, "GET", "/v1/team")
+ask_team(expect)
 
 # Access control. The owner uses the unix socket; a grant is sent in a header.
 permissions = {"scopes": ["registry.read", "invite.create", "secret.use"], "selector": "all"}
