@@ -143,15 +143,7 @@ import Testing
         }
         func past(of udid: UDID, user: UInt32?, lines: Int) async throws -> PhoneLogPast {
             let raw = (0..<600).suffix(lines).map { number in
-                RawPhoneLogLine(
-                    time: "11-26 10:00:00.000",
-                    user: "10234",
-                    processID: 47,
-                    threadID: 48,
-                    level: "I",
-                    tag: "Shop",
-                    text: "\(number) " + String(repeating: "x", count: size)
-                )
+                RawPhoneLogLine.sample("\(number) " + String(repeating: "x", count: size))
             }
             return PhoneLogPast(lines: raw, position: PhoneLogPosition())
         }

@@ -1,21 +1,12 @@
 import Model
+import Samples
 import Testing
 
 @testable import Apps
 
 @Suite(.timeLimit(.minutes(1))) struct LogBacklogTests {
     private func line(_ number: Int, size: Int = 1) -> LogBacklog.Event {
-        .line(
-            RawPhoneLogLine(
-                time: "11-26 10:00:00.000",
-                user: "10234",
-                processID: 1,
-                threadID: 1,
-                level: "I",
-                tag: "T",
-                text: "\(number) " + String(repeating: "x", count: size)
-            )
-        )
+        .line(.sample("\(number) " + String(repeating: "x", count: size)))
     }
 
     private func number(_ event: LogBacklog.Event) -> Int? {

@@ -31,15 +31,7 @@ private final class FakePhone: PhoneLogSource {
     }
 
     static func line(_ text: String) -> RawPhoneLogLine {
-        RawPhoneLogLine(
-            time: "11-26 10:00:00.000",
-            user: "10234",
-            processID: 1,
-            threadID: 1,
-            level: "I",
-            tag: "T",
-            text: text
-        )
+        .sample(text)
     }
 
     func past(of udid: UDID, user: UInt32?, lines: Int) async throws -> PhoneLogPast {
