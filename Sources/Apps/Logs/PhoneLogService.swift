@@ -4,8 +4,8 @@ import SystemIO
 
 /// Reads the logs of phones for clients, without secrets.
 ///
-/// The client of a grant gets only lines of the user that runs the app of an endpoint, and only if no other app has this
-/// user. The kernel of the phone names the user of a line and of a port.
+/// The client of a grant gets only lines of the user that runs the app of an endpoint. If another app has this user, the
+/// client gets none. The kernel of the phone names the user of a line and of a port.
 package final class PhoneLogService: Sendable {
     /// The number of past lines that a client may ask for.
     package static let lines = 0...10_000

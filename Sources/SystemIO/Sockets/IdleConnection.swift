@@ -23,7 +23,7 @@ package final class IdleConnection: Sendable {
     /// False if the peer has closed the connection. Reading the value discards what the peer has sent.
     ///
     /// Also false, from then on, if more than `discardLimit` bytes wait. The peer's end would follow these bytes, so such a
-    /// connection is no evidence of a running peer, and a peer that sends without end must not occupy this thread.
+    /// connection is no evidence of a running peer. A peer that sends without end must not occupy this thread.
     package var isOpen: Bool {
         let isOpen = withUnsafeTemporaryAllocation(byteCount: 8_192, alignment: 1) { buffer in
             var discarded = 0
