@@ -30,15 +30,20 @@ def session_of_another_tab(page, base, code):
     other.close()
 
 
+def wait_for_all_files(page, folder="dashboard/"):
+    """Waits for the views that the page has not shown, which it loads two seconds later. Returns an expression for its files."""
+    files = f"performance.getEntriesByType('resource').filter(({{name}}) => name.includes('{folder}'))"
+    page.wait_for_function(f"() => {files}.some(({{name}}) => name.endsWith('/wall.js')) && {files}.length >= 34")
+    return files
+
+
 def loads_compressed_and_once(page, base, code, limit):
     """A browser loads all files with at most `limit` bytes, and takes each one from its cache the next time."""
     with urllib.request.urlopen(f"{base}/") as answer:
         folder = re.search(r"dashboard/\w+/", answer.read().decode())[0]
         assert "Content-Encoding" not in answer.headers and answer.headers["Vary"] == "Accept-Encoding"
     open_page(page, base, code)
-    # The views that the page has not shown are loaded two seconds later.
-    files = f"performance.getEntriesByType('resource').filter(({{name}}) => name.includes('{folder}'))"
-    page.wait_for_function(f"() => {files}.some(({{name}}) => name.endsWith('/wall.js')) && {files}.length >= 34")
+    files = wait_for_all_files(page, folder)
     sizes = page.evaluate(f"() => {files}.map(one => [one.transferSize, one.encodedBodySize, one.decodedBodySize])")
     transfer, encoded, decoded = (sum(column) for column in zip(*sizes))
     print(f"page: {decoded} bytes, {encoded} compressed, {transfer} with headers", flush=True)
@@ -64,6 +69,7 @@ def disconnected_and_back(page, base, code, stop, start):
     """The page says which time it shows, keeps its rows, and returns without a reload."""
     open_page(page, base, code)
     page.wait_for_selector(".row")
+    wait_for_all_files(page)  # a file that a killed broker does not send is an error in the console
     before = page.locator(".row").count()
     stop()
     page.wait_for_selector("#connection >> text=Disconnected, showing the state of")
