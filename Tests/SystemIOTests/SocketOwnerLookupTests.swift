@@ -57,6 +57,20 @@ import Testing
         #expect(try lookUp(accepted) == .user(65_534))
     }
 
+    @Test(arguments: Family.allCases)
+    func `a listening socket is found by its address, and a closed one is not`(family: Family) async throws {
+        let listener = try family.listener()
+        let address = family.target(listener)
+
+        #expect(try owners.isListening(on: address))
+        let client = try await address.connect(within: .seconds(5))
+        let accepted = try await listener.accept()
+        listener.close()
+        // The port is still in use, by a connection.
+        #expect(try !owners.isListening(on: address))
+        _ = (client.number, accepted.number)
+    }
+
     @Test func `an IPv6 client of an IPv4 listener is found`() async throws {
         let listener = try Listener(on: .ipv4(INADDR_LOOPBACK, port: 0))
         let mapped = SocketAddress.ipv6(0xFFFF_7F00_0001, port: listener.address.port ?? 0, scope: 0)
