@@ -34,7 +34,8 @@ package struct UsbmuxPlanner: ConnectPlanner {
             linkCheck: handle.linkCheck,
             timeout: client.connectTimeout,
             limitKey: ConnectLimitKey(server: handle.session, device: handle.deviceID),
-            acquirePermit: { [connectionLimit = client.connectionLimit] in connectionLimit.permit(route.udid) }
+            acquirePermit: { [connectionLimit = client.connectionLimit] in connectionLimit.permit(route.udid) },
+            listenerCheck: .connection { true }
         ) { failure, attempt async throws(DialError) in
             // Nothing has been sent to the app yet, so a retry is safe. The device may have been unplugged. usbmuxd also
             // rejects the 65,536th Connect, because its source port wraps to 0.

@@ -51,7 +51,9 @@ package struct RoutePlanner: TargetPlanner {
             }
         }
         guard !plans.isEmpty else { throw Self.noRoute(to: target) }
-        return TargetSnapshot(plans, refused: resolved.refused, isCurrent: resolved.isCurrent)
+        var snapshot = TargetSnapshot(plans, refused: resolved.refused, isCurrent: resolved.isCurrent)
+        snapshot.allowsTrial = resolved.allowsTrial
+        return snapshot
     }
 
     /// The error for a target without a route.
@@ -82,14 +84,17 @@ package struct ResolvedTarget: Sendable {
     package let refused: [Route]
     /// False if the approval of the routes has changed. Must be fast, because it is called for each connection.
     package let isCurrent: @Sendable () -> Bool
+    /// False if a connection that is closed at once may end another one, because the server accepts one client.
+    let allowsTrial: @Sendable () async -> Bool
 
     package init(
         _ routes: [Route],
         refused: [Route] = [],
-        isCurrent: @escaping @Sendable () -> Bool = { true }
+        isCurrent: @escaping @Sendable () -> Bool = { true },
+        allowsTrial: @escaping @Sendable () async -> Bool = { true }
     ) {
         (self.routes, self.refused) = (routes, refused)
-        self.isCurrent = isCurrent
+        (self.isCurrent, self.allowsTrial) = (isCurrent, allowsTrial)
     }
 }
 
@@ -104,6 +109,8 @@ package struct TargetSnapshot: Sendable {
     let isCurrent: @Sendable () -> Bool
     /// Returns the reason for which the policy refuses a connection. Called on the loop's thread.
     var refusal: @Sendable () -> DialError? = { nil }
+    /// `ResolvedTarget.allowsTrial`.
+    var allowsTrial: @Sendable () async -> Bool = { false }
     /// The number of route changes before the snapshot.
     var generation: UInt64 = 0
 

@@ -18,6 +18,10 @@ struct TunnelEntry: Sendable {
     var state: Tunnel.State
     /// The error that stops the listening socket from accepting clients; nil if it accepts clients.
     var acceptError: String?
+    /// The routes of the target when it was last present.
+    var routes: [Route?] = []
+    /// The reason why the target refuses connections at these routes; nil until the first refusal, and after a success.
+    var refusal: String?
     /// The port assigned to `tcp:0` in an earlier run.
     var port: UInt16?
 

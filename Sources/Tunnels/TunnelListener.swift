@@ -72,6 +72,34 @@ final class TunnelListener: Sendable {
         await dependencies.policy?.check(of: spec.target, for: holder, owner: owner)
     }
 
+    /// Returns the reason if nothing listens at any route of the target; nil if something listens, or if that is unknown.
+    ///
+    /// Sends no byte to the target. Opens a connection only where nothing else tells, and closes it at once.
+    func refusal() async -> DialError? {
+        guard let target = try? await target(), target.refusal() == nil else { return nil }
+        var first: DialError?
+        for plan in target.plans {
+            guard let refusal = await refusal(of: plan, target) else { return nil }
+            first = first ?? refusal
+        }
+        return first
+    }
+
+    private func refusal(of plan: ConnectPlan, _ target: TargetSnapshot) async -> DialError? {
+        switch plan.listenerCheck {
+        case .none: return nil
+        case .list(let read): return await read()
+        case .connection(let isAllowed):
+            guard isAllowed(), await target.allowsTrial() else { return nil }
+            do {
+                _ = try await dependencies.relay.connect([plan]).connection()
+                return nil
+            } catch {
+                return (error as? DialError).flatMap { $0.reason == .refused ? $0 : nil }
+            }
+        }
+    }
+
     /// Plans the target's routes again, and connects for a client that the event loop could not connect.
     ///
     /// - Throws: `DialError`, which the client's connection has then; `CancellationError` if the client is gone.

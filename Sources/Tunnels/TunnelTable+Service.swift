@@ -40,7 +40,7 @@ extension TunnelTable: Service {
     func refreshTarget(of id: String) async {
         guard let listener = records[id]?.listener else { return }
         let asked = routeGeneration
-        let state: Tunnel.State
+        var state = Tunnel.State.active
         var target: TargetSnapshot?
         // The revoked routes may still have open connections.
         var revoked = RevokedRoutes.addresses([])
@@ -48,13 +48,17 @@ extension TunnelTable: Service {
             target = try await listener.target()
             target?.generation = asked
             revoked = .addresses(target?.refused ?? [])
-            state = .active
         } catch {
             state = .waiting(reason: error.description)
             if error.reason == .forbidden { revoked = .network }
         }
         // An older result must not overwrite a newer one. The newer refresh sets the state.
         guard asked == routeGeneration else { return }
+        if let routes = target?.plans.map(\.route), routes != records[id]?.routes {
+            records[id]?.routes = routes
+            records[id]?.refusal = nil
+        }
+        if target != nil, let refusal = records[id]?.refusal { state = .waiting(reason: refusal) }
         listener.setTarget(target)
         if records[id]?.acceptError == nil { set(id, state) }
         if !revoked.isEmpty { await listener.closeConnections(over: revoked) }
@@ -65,6 +69,31 @@ extension TunnelTable: Service {
         guard let old = records[id]?.state, old != state else { return }
         records[id]?.state = state
         if let tunnel = records[id]?.tunnel { dependencies.feed.send(.changed(tunnel)) }
+    }
+
+    /// Finds out whether something listens at the targets of new tunnels, for at most 1 s. Of many tunnels, some are
+    /// checked: a phone has few streams.
+    func checkListeners(of ids: [String]) async {
+        let listeners = ids.prefix(Self.checkedTunnels).filter { records[$0]?.state == .active }
+            .compactMap { id in records[id]?.listener.map { (id, $0) } }
+        await withTaskGroup(of: (String, DialError?).self) { group in
+            for (id, listener) in listeners {
+                group.addTask { [clock = dependencies.clock] in
+                    (id, try? await withTimeout(.seconds(1), clock: clock) { await listener.refusal() } ?? nil)
+                }
+            }
+            for await case (let id, let refusal?) in group { await note(refusal, of: id) }
+        }
+    }
+
+    private static let checkedTunnels = 16
+
+    /// Notes that nothing listens at a target.
+    private func note(_ refusal: DialError, of id: String) async {
+        guard let old = records[id], old.refusal != refusal.description else { return }
+        records[id]?.refusal = refusal.description
+        // The next connection that works is reported, because the target is set anew.
+        await refreshTarget(of: id)
     }
 
     private nonisolated func retry(_ id: String) async {
@@ -82,7 +111,11 @@ extension TunnelTable: Service {
         do {
             try await listener.connect(request)
             // The last facts about the target led to a failure, or there were none.
+            records[id]?.refusal = nil
             if request.attempt != nil || records[id]?.state != .active { await refreshTarget(of: id) }
+        } catch let failure as DialError where failure.reason == .refused && request.racing == nil {
+            guard generation == routeGeneration else { return }
+            await note(failure, of: id)
         } catch let failure as DialError {
             // A result from before a route change is ignored.
             // During a race the first connect goes on.
@@ -104,6 +137,7 @@ extension TunnelTable: Service {
             records[id]?.acceptError = nil
             await refreshTarget(of: id)
         case .connected(let generation):
+            records[id]?.refusal = nil
             guard generation == routeGeneration, records[id]?.acceptError == nil else { return }
             set(id, .active)
         case .outOfDescriptors(let reason):

@@ -242,7 +242,9 @@ package actor TunnelTable {
             if plans.contains(where: { !$0.isUnchanged && $0.spec.persistent }) { try await store?.checkWritable() }
             return try await apply(plans)
         }
-        for one in made where one.isNew { await refreshTarget(of: one.id) }
+        let new = made.filter(\.isNew).map(\.id)
+        for id in new { await refreshTarget(of: id) }
+        await checkListeners(of: new)
         return made.map { one in
             var tunnel = records[one.id]?.tunnel
             tunnel?.replaced = one.replaced

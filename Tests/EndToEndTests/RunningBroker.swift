@@ -102,7 +102,9 @@ final class RunningBroker {
     }
 
     /// Runs `patchbay` and returns its output; a nonzero exit status is an error.
-    func ask(_ arguments: String...) async throws -> [String] {
+    func ask(_ arguments: String...) async throws -> [String] { try await ask(arguments) }
+
+    func ask(_ arguments: [String]) async throws -> [String] {
         try await Program.run(Executable.built("patchbay"), arguments, in: scratch, environment: environment)
     }
 

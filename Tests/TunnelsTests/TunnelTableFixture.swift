@@ -82,6 +82,16 @@ final class FakeResolver: RouteResolver {
     }
 }
 
+/// Plans connections of which the first one tells if something listens.
+struct TrialPlanner: ConnectPlanner {
+    let isAllowed: Bool
+    let open: @Sendable () async throws -> Connection
+
+    func plan(for route: Route) -> ConnectPlan {
+        ConnectPlan(route: route, opening: open).with(listenerCheck: .connection { isAllowed })
+    }
+}
+
 /// The open descriptors and running threads of this process.
 enum ThisProcess {
     static func descriptors() throws -> Int {

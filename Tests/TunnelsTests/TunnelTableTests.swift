@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import Model
+import Synchronization
 import SystemIO
 import TestSupport
 import Testing
@@ -95,8 +96,62 @@ struct TunnelTableTests {
             }
             #expect(failure.reason == .refused)
             #expect(await table.list().first?.statistics.failures == ["refused": 1])
-            // The route still exists, so the tunnel's state is unchanged.
+        }
+    }
+
+    @Test func `a tunnel says that nothing listens, from its creation to the first connection that works`() async throws
+    {
+        let port = try FreePorts.take()[0]
+        let address = SocketAddress.ipv4(INADDR_LOOPBACK, port: port)
+        fixture.resolver.set(.success([.network(NetworkRoute(address: "127.0.0.1", port: port))]))
+        let table = try await fixture.table()
+        try await fixture.running(table) {
+            let tunnel = try await table.create(fixture.spec())
+            let refusal = "nothing listens on \(address); start the app there, or check the port"
+            #expect(tunnel.state == .waiting(reason: refusal))
+            await table.refreshTargets()
+            #expect(await table.list().first?.state == .waiting(reason: refusal))
+
+            for _ in 0..<2 {
+                let echo = try EchoServer(port: port)
+                let client = try await SocketStream.connect(to: try fixture.address(tunnel))
+                try await client.send([7])
+                #expect(try await client.receive(1) == [7])
+                try await eventually("the tunnel is active") { await table.list().first?.state == .active }
+                echo.stop()
+
+                #expect(await SocketStream.isReset(by: try fixture.address(tunnel)))
+                try await eventually("the tunnel waits") {
+                    await table.list().first?.state == .waiting(reason: refusal)
+                }
+            }
+            // The app is at another port.
+            let echo = try EchoServer()
+            fixture.resolver.set(.success([echo.route]))
+            await table.refreshTargets()
             #expect(await table.list().first?.state == .active)
+            echo.stop()
+        }
+    }
+
+    @Test func `a server that nothing else tells about gets one connection without a byte, unless it takes one client`()
+        async throws
+    {
+        for (isAllowed, count) in [(true, 1), (false, 0)] {
+            let dials = Mutex(0)
+            let refusal = DialError(.refused, "nothing listens there")
+            let planner = TrialPlanner(isAllowed: isAllowed) { () throws(DialError) in
+                dials.withLock { $0 += 1 }
+                throw refusal
+            }
+            fixture.resolver.set(.success([.usb(USBRoute(udid: TunnelTableFixture.udid, port: 1))]))
+            let table = try await fixture.table(planner)
+            try await fixture.running(table) {
+                let tunnel = try await table.create(fixture.spec())
+                #expect(tunnel.state == (isAllowed ? .waiting(reason: "nothing listens there") : .active))
+                await table.refreshTargets()
+                #expect(dials.withLock { $0 } == count)
+            }
         }
     }
 

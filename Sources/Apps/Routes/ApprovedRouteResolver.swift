@@ -27,7 +27,15 @@ package struct ApprovedRouteResolver: RouteResolver {
             guard let requireDevice else { throw TransportPlanner.devicesDisabled }
             // The dial uses the same list of devices.
             try await requireDevice(route.udid)
-            return ResolvedTarget([.usb(route)])
+            return ResolvedTarget(
+                [.usb(route)],
+                allowsTrial: { [registry] in
+                    let known = await registry.endpoints.filter { endpoint in
+                        endpoint.routes.contains { $0.route == .usb(route) }
+                    }
+                    return known.allSatisfy(\.kind.acceptsManyClients)
+                }
+            )
         case .endpoint(let id):
             let endpoint: Endpoint
             do { endpoint = try await registry.endpoint(id) } catch {
@@ -47,9 +55,14 @@ package struct ApprovedRouteResolver: RouteResolver {
             }
             let approved = ApprovalPolicy.approvedRoutes(of: endpoint, trust.approval).map(\.route)
             let refused = endpoint.routes.map(\.route).filter { !approved.contains(where: $0.hasSameAddress) }
-            return ResolvedTarget(approved, refused: refused) { [accessStore] in
-                accessStore.approvals.trust(of: endpoint.id).approval == trust.approval
-            }
+            return ResolvedTarget(
+                approved,
+                refused: refused,
+                isCurrent: { [accessStore] in
+                    accessStore.approvals.trust(of: endpoint.id).approval == trust.approval
+                },
+                allowsTrial: { endpoint.kind.acceptsManyClients }
+            )
         }
     }
 }

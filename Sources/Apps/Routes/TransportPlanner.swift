@@ -46,9 +46,15 @@ package struct TransportPlanner: ConnectPlanner {
     /// The port is in use from the beginning of the connect, so that it is not probed at the same time.
     private func counted(_ plan: ConnectPlan, _ route: Route) -> ConnectPlan {
         let acquire = plan.acquirePermit
-        return plan.with(acquirePermit: { [uses] in
-            guard let acquire else { return uses.begin(route) }
-            return acquire().map { uses.begin(route, holding: $0) }
-        })
+        var check = plan.listenerCheck
+        // A server that accepts one client would drop the open connection.
+        if case .connection = check { check = .connection { [uses] in !uses.contains(route) } }
+        return plan.with(
+            acquirePermit: { [uses] in
+                guard let acquire else { return uses.begin(route) }
+                return acquire().map { uses.begin(route, holding: $0) }
+            },
+            listenerCheck: check
+        )
     }
 }

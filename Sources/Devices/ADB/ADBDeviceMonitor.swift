@@ -279,6 +279,12 @@ extension ADBDeviceMonitor: ADBTransportSource {
         )
     }
 
+    package nonisolated func isListening(_ socket: DeviceSocket, of udid: UDID) async -> Bool? {
+        let shell = PhoneShell { try await self.open($0, of: udid) }
+        guard let output = try? await shell.output(of: PhoneSockets.command(listing: socket)) else { return nil }
+        return PhoneSockets.lists(socket, in: output)
+    }
+
     /// Opens a connection for one service of a phone, such as a command of its shell whose output has no end.
     ///
     /// - Throws: `DialError` if the phone cannot be reached; `ADBError`; `CancellationError`.

@@ -10,7 +10,7 @@ package struct ADBPlanner: ConnectPlanner {
     /// The maximum number of attempts for one stream. Nothing was sent to the app before a further one.
     private static let attempts = 4
     /// The reason with which the server refuses a port or a name on which nothing listens.
-    private static let nothingListens = SanitizedText("closed")
+    private static let closed = SanitizedText("closed")
 
     private let source: any ADBTransportSource
     /// The limit of open streams through the server, of which each phone has a share.
@@ -51,7 +51,11 @@ package struct ADBPlanner: ConnectPlanner {
             linkCheck: transport.linkCheck,
             timeout: timeout,
             limitKey: transport.limitKey,
-            acquirePermit: { [connectionLimit] in connectionLimit.permit(usb.udid) }
+            acquirePermit: { [connectionLimit] in connectionLimit.permit(usb.udid) },
+            listenerCheck: .list { [source] in
+                guard await source.isListening(usb.socket, of: usb.udid) == false else { return nil }
+                return Self.nothingListens(on: usb.socket, of: transport)
+            }
         ) { failure, attempt async throws(DialError) in
             if Self.isRetried(failure), attempt < Self.attempts {
                 // A list that arrived meanwhile has to be read first, which takes long on a busy machine.
@@ -66,7 +70,7 @@ package struct ADBPlanner: ConnectPlanner {
     private static func isRetried(_ failure: ConnectPlan.AttemptFailure) -> Bool {
         switch failure {
         case .closed: true
-        case .refused(let reason): reason != nothingListens
+        case .refused(let reason): reason != closed
         case .system, .rejected, .timedOut, .noPermit, .forbidden: false
         }
     }
@@ -79,10 +83,10 @@ package struct ADBPlanner: ConnectPlanner {
     ) async -> DialError {
         let (phone, socket) = (transport.name, Self.description(of: route.socket))
         switch failure {
-        case .refused(Self.nothingListens):
+        case .refused(Self.closed):
             // A phone that was unplugged meanwhile gives the same answer.
             do throws(DialError) { _ = try await source.transport(of: route.udid) } catch { return error }
-            return DialError(.refused, "nothing listens on \(socket) of \(phone); start the app, or check the target")
+            return Self.nothingListens(on: route.socket, of: transport)
         case .refused(let reason):
             return DialError(
                 .deviceAbsent,
@@ -107,6 +111,13 @@ package struct ADBPlanner: ConnectPlanner {
         case .system(let code):
             return DialError(.failed, "\(phone) cannot be reached: \(SocketError.message(for: code))")
         }
+    }
+
+    private static func nothingListens(on socket: DeviceSocket, of transport: ADBTransport) -> DialError {
+        DialError(
+            .refused,
+            "nothing listens on \(description(of: socket)) of \(transport.name); start the app, or check the target"
+        )
     }
 
     private static func description(of socket: DeviceSocket) -> String {

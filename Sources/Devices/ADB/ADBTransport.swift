@@ -7,6 +7,13 @@ package protocol ADBTransportSource: Sendable {
     ///
     /// - Throws: `DialError` with the reason `deviceAbsent`, also if there is no adb server.
     func transport(of udid: UDID) async throws(DialError) -> ADBTransport
+
+    /// Returns whether something listens on a socket of a phone, without a connection to it; nil if that is unknown.
+    func isListening(_ socket: DeviceSocket, of udid: UDID) async -> Bool?
+}
+
+extension ADBTransportSource {
+    package func isListening(_ socket: DeviceSocket, of udid: UDID) async -> Bool? { nil }
 }
 
 /// An attachment of a phone to an adb server, whose `ro.serialno` was read since the phone became ready.

@@ -1,3 +1,4 @@
+import Glibc
 package import Logging
 package import Model
 import ServiceLifecycle
@@ -167,7 +168,16 @@ extension ReverseTunnelTable {
             return .waiting(reason: "the phone is not attached, or accepts no requests: see `patchbay devices`")
         }
         guard let rule = phone.rules[record.phonePort], rule.localPort == record.localPort else { return Self.opening }
-        return rule.state
+        guard rule.state == .active, monitor?.address.isLocal == true, Self.isUnused(record.localPort) else {
+            return rule.state
+        }
+        return .waiting(reason: "nothing listens on port \(record.localPort) of this machine; start the server there")
+    }
+
+    /// True if a connection of the adb server to a port of the loopback would be refused.
+    private static func isUnused(_ port: UInt16) -> Bool {
+        let addresses = [SocketAddress.ipv4(INADDR_LOOPBACK, port: port), .ipv6(1, port: port, scope: 0)]
+        return addresses.allSatisfy { (try? SocketOwnerLookup().isListening(on: $0)) == false }
     }
 
     /// Changes and saves what is wanted at a port. A change that is not saved is undone.

@@ -65,6 +65,16 @@ package final class ConnectPlan: Sendable {
         case forbidden
     }
 
+    /// The way to find out whether something listens at the target, without its use.
+    package enum ListenerCheck: Sendable {
+        /// There is no way.
+        case none
+        /// Reads a list of listening sockets. Returns the reason if nothing listens, and nil also if that is unknown.
+        case list(@Sendable () async -> DialError?)
+        /// A connection that is closed without a byte, unless the function returns false.
+        case connection(isAllowed: @Sendable () -> Bool)
+    }
+
     /// Decides about a failed attempt; the first attempt is number 1. Returns the plan of the next attempt.
     package typealias Recovery = @Sendable (AttemptFailure, _ attempt: Int) async throws(DialError) -> ConnectPlan
 
@@ -83,6 +93,7 @@ package final class ConnectPlan: Sendable {
     package let acquirePermit: (@Sendable () -> (any Sendable)?)?
     /// Returns false if the address may not be used now. Called before the connection and after it.
     package let isAllowed: (@Sendable () -> Bool)?
+    package let listenerCheck: ListenerCheck
     /// Returns a value that the connected stream keeps until its close.
     package let retained: (@Sendable () -> any Sendable)?
 
@@ -95,6 +106,7 @@ package final class ConnectPlan: Sendable {
         limitKey: ConnectLimitKey? = nil,
         acquirePermit: (@Sendable () -> (any Sendable)?)? = nil,
         isAllowed: (@Sendable () -> Bool)? = nil,
+        listenerCheck: ListenerCheck = .none,
         retained: (@Sendable () -> any Sendable)? = nil,
         recover: @escaping Recovery
     ) {
@@ -106,6 +118,7 @@ package final class ConnectPlan: Sendable {
         self.limitKey = limitKey
         self.acquirePermit = acquirePermit
         self.isAllowed = isAllowed
+        self.listenerCheck = listenerCheck
         self.retained = retained
         self.recover = recover
     }
@@ -117,9 +130,10 @@ package final class ConnectPlan: Sendable {
         }
     }
 
-    /// Returns the plan with another permit, or another value that the stream keeps.
+    /// Returns the plan with another permit, another check, or another value that the stream keeps.
     package func with(
         acquirePermit: (@Sendable () -> (any Sendable)?)? = nil,
+        listenerCheck: ListenerCheck? = nil,
         retained: (@Sendable () -> any Sendable)? = nil
     ) -> ConnectPlan {
         ConnectPlan(
@@ -131,6 +145,7 @@ package final class ConnectPlan: Sendable {
             limitKey: limitKey,
             acquirePermit: acquirePermit ?? self.acquirePermit,
             isAllowed: isAllowed,
+            listenerCheck: listenerCheck ?? self.listenerCheck,
             retained: retained ?? self.retained,
             recover: recover
         )

@@ -21,8 +21,18 @@ package struct NetworkPlanner: ConnectPlanner {
             method: .socket(address),
             timeout: limit,
             isAllowed: network.registration == nil ? nil : isAllowed,
+            listenerCheck: Self.listenerCheck(of: address),
             recover: { failure, _ throws(DialError) in throw Self.reason(failure, address) }
         )
+    }
+
+    /// The kernel knows the listening sockets of this machine only.
+    private static func listenerCheck(of address: SocketAddress) -> ConnectPlan.ListenerCheck {
+        guard address.isLoopback else { return .none }
+        return .list {
+            guard (try? SocketOwnerLookup().isListening(on: address)) == false else { return nil }
+            return reason(.system(ECONNREFUSED), address)
+        }
     }
 
     /// Returns the socket address of a route that may be dialed.

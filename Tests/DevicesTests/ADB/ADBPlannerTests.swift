@@ -1,5 +1,6 @@
 import Glibc
 import Model
+import Samples
 import Synchronization
 import SystemIO
 import TestSupport
@@ -41,6 +42,29 @@ import Testing
 
         #expect(try await echoes(planner, route(phone, .port(app.port))))
         #expect(try await echoes(planner, route(phone, .abstract(name))))
+    }
+
+    @Test func `the phone's own lists say whether something listens, without a connection`() async throws {
+        let app = try EchoServer(in: scratch)
+        let udid = try #require(UDID(androidSerial: pixel.serial))
+        var phone = pixel
+        phone.abstractSockets = ["chrome_devtools_remote": app.port]
+        let rig = try await ADBFixture([phone], in: scratch)
+        let monitor = ADBDeviceMonitor(address: .unix(path: rig.socketPath), logger: .quiet)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await monitor.run() }
+            defer { group.cancelAll() }
+            try await eventually("the phone is ready") { await monitor.isReachable(udid) }
+            let names = try ["chrome_devtools_remote", "nobody"].map { try #require(AbstractSocketName($0)) }
+            let closed = try FreePorts.take()[0]
+
+            #expect(await monitor.isListening(.port(app.port), of: udid) == true)
+            #expect(await monitor.isListening(.port(closed), of: udid) == false)
+            #expect(await monitor.isListening(.abstract(names[0]), of: udid) == true)
+            #expect(await monitor.isListening(.abstract(names[1]), of: udid) == false)
+            try await rig.kill()
+            #expect(await monitor.isListening(.port(closed), of: udid) == nil)
+        }
     }
 
     @Test func `a closed port, an unknown name and an absent phone are said`() async throws {

@@ -84,6 +84,25 @@ import Testing
         }
     }
 
+    @Test func `a port says that nothing listens on this machine, as long as that is so`() async throws {
+        let (port, local) = (try FreePorts.take()[0], try FreePorts.take()[0])
+        let rig = try await ADBFixture([pixel], in: scratch)
+        try await withMonitor(rig) { monitor in
+            try await withTable(of: monitor) { table in
+                let opened = try await table.open(port, of: udid(pixel), to: local)
+                try await waitForState("waiting", of: table)
+                try await eventually("it says why") {
+                    await table.list().first?.state.reason?.contains("nothing listens on port \(local)") == true
+                }
+                #expect(opened.state.name == "waiting")
+                let echo = try EchoServer(port: local, in: scratch)
+                #expect(await table.list().first?.state == .active)
+                echo.stop()
+                #expect(await table.list().first?.state.name == "waiting")
+            }
+        }
+    }
+
     @Test func `a removed port accepts no connection, also when it was removed while the phone was away`() async throws
     {
         let echo = try EchoServer(in: scratch)

@@ -1,3 +1,4 @@
+import Model
 import TestSupport
 import Testing
 
@@ -36,6 +37,41 @@ import Testing
         #expect(try await broker.fetch("/health", port: port).contains("\"status\""))
         try await rig.detach(phone)
         try await eventually("it waits again") { try await broker.ask("tunnels").joined().contains("  waiting  ") }
+    }
+
+    @Test func `a port on which nothing listens is told at once, until a connection works`() async throws {
+        let rig = try await UsbmuxdFixture([phone], in: scratch)
+        let android = try await ADBFixture([AndroidPhone("R58M12ABCDE")], in: scratch)
+        let broker = try await RunningBroker(in: scratch, phones: rig, android: android)
+        try await eventually("both are listed") { try await broker.devices().filter(\.isReady).count == 2 }
+        for device in [phone, "android-R58M12ABCDE", nil] {
+            let port = try FreePorts.take()[0]
+            if device == nil { _ = try await broker.ask("add", "Lab", "127.0.0.1:\(port)") }
+            let began = ContinuousClock.now
+            let target = device.map { ["tcp:0:\(port)", "--device", $0] } ?? ["tcp:0", "--endpoint", "lab"]
+            let opened = try await broker.ask(["forward", "--detach"] + target).joined()
+            #expect(began.duration(to: .now) < .seconds(2))
+            #expect(opened.contains("waiting: nothing listens on "), "\(opened)")
+            let tunnels = try await broker.ask("tunnels").joined()
+            #expect(tunnels.contains("  waiting  ") && tunnels.contains("nothing listens on "), "\(tunnels)")
+            if device == nil {
+                let shown = try await broker.ask("show", "lab").joined()
+                #expect(shown.contains("waiting: nothing listens on 127.0.0.1:\(port)"), "\(shown)")
+            }
+
+            let local = try #require(
+                opened.split(separator: " ").first?.split(separator: ":").last.flatMap { UInt16($0) }
+            )
+            let app = try EchoServer(port: port, in: scratch)
+            #expect(await LoopbackClient.echoes(from: local, within: .seconds(5)))
+            try await eventually("it is active") { try await broker.ask("tunnels").joined().contains("  active  ") }
+            app.stop()
+            #expect(await !LoopbackClient.echoes(from: local, within: .seconds(5)))
+            try await eventually("it waits") {
+                try await broker.ask("tunnels").joined().contains("nothing listens on ")
+            }
+            _ = try await broker.ask("tunnels", "rm", "--all")
+        }
     }
 
     @Test func `the words of adb open, list and remove a tunnel`() async throws {

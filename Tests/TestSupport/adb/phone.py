@@ -9,7 +9,7 @@ The real adb server connects with `adb connect 127.0.0.1:PORT`, or with `host:em
   tcp:N                 connects to ADDRESS:N, which plays the phone's loopback
   localabstract:NAME    connects to ADDRESS:PORT of `--forward NAME=PORT`, or of NAME=PORT in the file of `--apps`
   shell:getprop KEY, shell:settings get global device_name, shell:cat /proc/net/tcp, shell:stat -c FORMAT /proc/PID,
-  shell:cmd package list packages, shell:grep -a TEXT /proc/net/unix, shell:cat /proc/PID/cmdline
+  shell:cmd package list packages, shell:grep -a TEXT /proc/net/unix, shell:cat /proc/net/unix, shell:cat /proc/PID/cmdline
                         canned answers; with shell,v2 in its packets. Commands with `;` between them are answered in order.
   reverse:forward:tcp:N;tcp:M, reverse:killforward:tcp:N, reverse:killforward-all, reverse:list-forward
                         listens on ADDRESS:N until the unplug; each connection opens the service tcp:M of the server
@@ -153,9 +153,10 @@ class Phone:
             return LogSelection(rest).of(data) if data else b""
         elif "/proc/net/tcp" in rest:
             text = self.sockets()
-        elif rest.startswith("grep -a") and rest.endswith("/proc/net/unix"):
-            rows = [f"0000000000000000: 00000002 00000000 00010000 0001 01 12345 @{name}" for name in self.abstract()]
-            text = "\n".join(row for row in rows if rest.split()[2] in row)
+        elif rest.endswith("/proc/net/unix"):
+            rows = ["Num       RefCount Protocol Flags    Type St Inode Path"]
+            rows += [f"0000000000000000: 00000002 00000000 00010000 0001 01 12345 @{name}" for name in self.abstract()]
+            text = "\n".join(row for row in rows if rest.startswith("cat") or rest.split()[2] in row)
         elif rest.startswith("cat /proc/") and rest.endswith("/cmdline"):
             text = next((f"{package}\0\0" for pid, _, package, *_ in self.apps() if pid == rest.split("/")[2]), "")
         elif rest.startswith("stat -c"):

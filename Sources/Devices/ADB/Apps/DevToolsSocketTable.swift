@@ -31,14 +31,17 @@ struct DevToolsSocket: Hashable, Sendable {
     /// The line is `NUMBER: REFERENCES PROTOCOL FLAGS TYPE STATE INODE @NAME`. A connection has the name of its listener.
     static func listed(in output: [UInt8]) -> [DevToolsSocket] {
         let sockets = output.split(separator: UInt8(ascii: "\n")).compactMap { line -> DevToolsSocket? in
-            let words = String(decoding: line, as: UTF8.self).split(separator: " ")
-            // __SO_ACCEPTCON of the kernel's net.h.
-            guard words.count == 8, UInt32(words[3], radix: 16).map({ $0 & 0x10000 != 0 }) == true,
-                words[7].hasPrefix("@")
-            else { return nil }
-            return AbstractSocketName(words[7].dropFirst()).flatMap { DevToolsSocket($0) }
+            listener(String(decoding: line, as: UTF8.self).split(separator: " ")).flatMap { DevToolsSocket($0) }
         }
         return Array(Set(sockets).sorted { $0.name.text < $1.name.text }.prefix(limit))
+    }
+
+    /// Returns the name of a listening abstract socket, of the words of a line.
+    static func listener(_ words: [Substring]) -> AbstractSocketName? {
+        // __SO_ACCEPTCON of the kernel's net.h.
+        guard words.count == 8, UInt32(words[3], radix: 16).map({ $0 & 0x10000 != 0 }) == true, words[7].hasPrefix("@")
+        else { return nil }
+        return AbstractSocketName(words[7].dropFirst())
     }
 }
 

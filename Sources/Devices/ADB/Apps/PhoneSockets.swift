@@ -1,3 +1,5 @@
+import Model
+
 /// The listening ports of a phone with their users, and the users of some processes.
 ///
 /// Both come from the kernel of the phone, so no app can report a port or a process of another one.
@@ -12,6 +14,29 @@ struct PhoneSockets: Hashable, Sendable {
     static func command(processes: some Sequence<UInt32>) -> String {
         let folders = processes.map { " /proc/\($0)" }.joined()
         return "cat /proc/net/tcp /proc/net/tcp6" + (folders.isEmpty ? "" : ";stat -c 'process %u %n'\(folders)")
+    }
+
+    /// The command whose output `lists(_:in:)` reads.
+    static func command(listing socket: DeviceSocket) -> String {
+        switch socket {
+        case .port: command(processes: [])
+        case .abstract: "cat /proc/net/unix"
+        }
+    }
+
+    /// Returns whether a socket is in a list of listening sockets; nil if the output is no list.
+    static func lists(_ socket: DeviceSocket, in output: [UInt8]) -> Bool? {
+        let lines = output.split(separator: UInt8(ascii: "\n")).lazy.map { line in
+            String(decoding: line, as: UTF8.self).split(whereSeparator: \.isWhitespace)
+        }
+        switch socket {
+        case .port(let port):
+            guard lines.contains(where: { $0.contains("local_address") }) else { return nil }
+            return lines.contains { listener($0)?.port == port }
+        case .abstract(let name):
+            guard lines.contains(where: { $0.first == "Num" }) else { return nil }
+            return lines.contains { DevToolsSocket.listener($0) == name }
+        }
     }
 
     init(_ output: [UInt8]) {

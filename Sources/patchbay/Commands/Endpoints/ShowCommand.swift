@@ -51,6 +51,7 @@ struct ShowCommand: AsyncParsableCommand {
                 endpoint,
                 trust,
                 device: try await Self.device(of: endpoint, client),
+                tunnels: try await Self.tunnels(to: endpoint, client),
                 urls: VMServiceText.facts(urls) + WebPagesText.facts(pages),
                 isColoured: output.isColoured
             )
@@ -63,10 +64,17 @@ struct ShowCommand: AsyncParsableCommand {
         return try? await client.devices().first { $0.udid == udid }
     }
 
+    /// Returns the tunnels to an endpoint; none if the client may not list them.
+    private static func tunnels(to endpoint: Endpoint, _ client: PatchbayClient) async throws -> [Tunnel] {
+        let tunnels = (try? await client.tunnels.list()) ?? []
+        return tunnels.filter { $0.spec.target == .endpoint(endpoint.id) }
+    }
+
     static func text(
         _ endpoint: Endpoint,
         _ trust: EndpointTrust = .none,
         device: Device? = nil,
+        tunnels: [Tunnel] = [],
         urls: [(String, String?)] = [],
         now: Date = Date(),
         isColoured: Bool
@@ -87,6 +95,7 @@ struct ShowCommand: AsyncParsableCommand {
         ]
         facts.append(("lease", endpoint.lease.map(Self.lease)))
         facts += endpoint.shownRoutes.isEmpty ? [("routes", "none")] : Self.routes(of: endpoint)
+        facts += tunnels.enumerated().map { ($0 == 0 ? "tunnels" : "", TunnelTableView.summary(of: $1)) }
         facts += urls
         facts += [
             (

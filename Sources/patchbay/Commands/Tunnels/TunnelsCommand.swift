@@ -23,7 +23,8 @@ struct TunnelListCommand: AsyncParsableCommand {
         commandName: "list",
         abstract: "List the tunnels with their addresses, targets, states and statistics.",
         discussion: """
-            A tunnel is `active`, `waiting` (its target is not reachable), or `failed` (it cannot listen).
+            A tunnel is `active`, `waiting` (its target is absent, or nothing listens there), or `failed` (it cannot \
+            listen). After a refused connection it waits until one works.
 
               patchbay tunnels --json | jq '.tunnels[].statistics.bytesDown'
             """,
@@ -165,6 +166,11 @@ enum TunnelTableView {
         let line = "\(local(of: tunnel)) -> \(Formatting.target(tunnel.spec.target)) (\(name))"
         let openness = openness(of: tunnel.spec).map { "\(line) \($0)" } ?? line
         return tunnel.state.reason.map { "\(openness) \(tunnel.state.name): \($0)" } ?? openness
+    }
+
+    /// The address and the state of a tunnel: `127.0.0.1:43211 (t3) waiting: …`.
+    static func summary(of tunnel: Tunnel) -> String {
+        "\(local(of: tunnel)) (\(tunnel.id)) \(tunnel.state.name)" + (tunnel.state.reason.map { ": \($0)" } ?? "")
     }
 
     private static func remarks(on tunnel: Tunnel) -> [String] {
