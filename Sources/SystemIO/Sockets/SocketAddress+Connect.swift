@@ -16,7 +16,9 @@ extension SocketAddress {
     /// - Throws: `SocketError.malformed`.
     package func startConnect(_ descriptor: CInt) throws -> CInt {
         guard try withRaw({ Glibc.connect(descriptor, $0, $1) }) != 0 else { return 0 }
-        return errno == EINTR ? EINPROGRESS : errno
+        guard errno == EINPROGRESS || errno == EINTR else { return errno }
+        // A connect to a local address is complete when the call returns, without a wait.
+        return SocketOption.isWritable(descriptor) ? SocketOption.pendingError(of: descriptor) : EINPROGRESS
     }
 
     /// True if a socket is connected to itself, so that no process listens.
@@ -34,12 +36,9 @@ extension SocketAddress {
         let number = socket.number
         var code = try startConnect(number)
         if code == EINPROGRESS {
-            // A connect to a local address is complete when the call returns, without a wait.
-            if !SocketOption.isWritable(number) {
-                let deadline = MonotonicInstant.now + limit
-                guard try await Poller.shared.wait(for: .writable, of: number, until: deadline) else {
-                    throw SocketError.timedOut(self)
-                }
+            let deadline = MonotonicInstant.now + limit
+            guard try await Poller.shared.wait(for: .writable, of: number, until: deadline) else {
+                throw SocketError.timedOut(self)
             }
             code = SocketOption.pendingError(of: number)
         }
