@@ -1,0 +1,169 @@
+import Glibc
+import Model
+import Synchronization
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import Tunnels
+
+/// Connections that the event loop makes in advance to a server like adb's, which needs two requests for a stream.
+@Suite(.timeLimit(.minutes(1)), .scratchFolder) struct SpareConnectionTests {
+    private let scratch = ScratchFolder.current
+    private let fixture = TunnelTableFixture()
+
+    /// A server whose second request opens an echo. Notes each request with the number of its connection.
+    final class Server: Sendable {
+        /// What the server does with a connection that has waited.
+        enum Treatment { case serves, closesAfterFirst, closesAfterSecond, refuses }
+
+        let notes = Mutex<[String]>([])
+        let treatment = Mutex(Treatment.serves)
+        private let count = Mutex(0)
+
+        func serve(_ number: CInt) {
+            let name = count.withLock { count in
+                count += 1
+                return count
+            }
+            guard receive(from: number, name) == "one" else { return }
+            send("OK", to: number)
+            if treatment.withLock({ $0 }) == .closesAfterFirst { return }
+            guard receive(from: number, name) == "two", name != 2 || treatment.withLock({ $0 }) != .closesAfterSecond
+            else {
+                return
+            }
+            if name == 2, treatment.withLock({ $0 }) == .refuses { return send("NO", to: number) }
+            send("OK", to: number)
+            var byte: UInt8 = 0
+            while recv(number, &byte, 1, 0) == 1 { _ = BlockingStream.send([byte], to: number) }
+        }
+
+        private func receive(from number: CInt, _ name: Int) -> String {
+            var bytes = [UInt8](repeating: 0, count: 3)
+            guard recv(number, &bytes, 3, CInt(MSG_WAITALL)) == 3 else { return "" }
+            let request = String(decoding: bytes, as: UTF8.self)
+            notes.withLock { $0.append("\(name) \(request)") }
+            return request
+        }
+
+        private func send(_ text: String, to number: CInt) {
+            _ = BlockingStream.send(Array(text.utf8)[...], to: number)
+        }
+    }
+
+    private struct Planner: ConnectPlanner {
+        let path: String
+        let key: ConnectLimitKey
+        let isCurrent: @Sendable () -> Bool
+
+        func plan(for route: Route) -> ConnectPlan {
+            let handshake = ConnectPlan.Handshake(
+                requests: [Array("one".utf8), Array("two".utf8)],
+                evaluate: { bytes in
+                    if bytes.count < 2 { return .incomplete }
+                    return bytes.prefix(2).elementsEqual("OK".utf8) ? .accepted(length: 2) : .failed(.rejected(code: 7))
+                },
+                verify: { [isCurrent] _ in isCurrent() }
+            )
+            return ConnectPlan(
+                route: route,
+                method: .socket(.unix(path: path), handshake),
+                timeout: .seconds(5),
+                limitKey: key
+            ) { failure, _ throws(DialError) in throw DialError(.refused, "\(failure)") }
+        }
+    }
+
+    private func withTunnel(
+        to server: Server,
+        isCurrent: @escaping @Sendable () -> Bool = { true },
+        _ body: (_ echo: () async throws -> Void, LoopbackServer) async throws -> Void
+    ) async throws {
+        let path = scratch.file("server")
+        let listener = try LoopbackServer(unixPath: path, backlog: 8, pause: .zero) { server.serve($0) }
+        defer { listener.stop() }
+        let planner = Planner(path: path, key: ConnectLimitKey(server: server, device: 1), isCurrent: isCurrent)
+        fixture.resolver.set(.success([.usb(USBRoute(udid: TunnelTableFixture.udid, port: 1))]))
+        let table = try await fixture.table(planner)
+        try await fixture.running(table) {
+            let address = try fixture.address(try await table.create(fixture.spec()))
+            try await body(
+                {
+                    let client = try await SocketStream.connect(to: address)
+                    try await client.send([7])
+                    #expect(try await client.receive(1) == [7])
+                    client.finish()
+                    #expect(try await client.receiveToEnd() == [])
+                },
+                listener
+            )
+            #expect(await table.list().first?.statistics.failures == [:])
+        }
+    }
+
+    /// Opens a stream, and waits for the connection that is then made in advance, whose number is 2.
+    private func prepare(_ server: Server, _ echo: () async throws -> Void) async throws {
+        try await echo()
+        try await eventually("a connection waits") { server.notes.withLock { $0 } == ["1 one", "1 two", "2 one"] }
+        // The answer has to arrive too.
+        try await Task.sleep(for: .milliseconds(50))
+    }
+
+    @Test func `the stream after the first one sends the last request alone, on a connection that waited`() async throws
+    {
+        let server = Server()
+        try await withTunnel(to: server) { echo, listener in
+            try await prepare(server, echo)
+            try await echo()
+            try await eventually("the next connection waits") {
+                server.notes.withLock { $0 } == ["1 one", "1 two", "2 one", "2 two", "3 one"]
+            }
+            try await eventually("a connection without a client is closed") { listener.openConnections == 0 }
+        }
+    }
+
+    @Test(arguments: [Server.Treatment.closesAfterFirst, .closesAfterSecond, .refuses])
+    func `a connection that waited and fails is replaced without loss`(treatment: Server.Treatment) async throws {
+        let server = Server()
+        try await withTunnel(to: server) { echo, _ in
+            if treatment == .closesAfterFirst {
+                try await echo()
+                server.treatment.withLock { $0 = treatment }
+                try await eventually("a connection was made") { server.notes.withLock { $0.count } >= 3 }
+                server.treatment.withLock { $0 = .serves }
+            } else {
+                try await prepare(server, echo)
+                server.treatment.withLock { $0 = treatment }
+            }
+            try await echo()
+            try await echo()
+        }
+    }
+
+    @Test func `a connection that waited while the device may have left is not used`() async throws {
+        let server = Server()
+        let isChanged = Mutex(false)
+        // Only the first check after the change fails: it is that of the connection that waits.
+        let isCurrent: @Sendable () -> Bool = {
+            isChanged.withLock { isChanged in
+                defer { isChanged = false }
+                return !isChanged
+            }
+        }
+        try await withTunnel(to: server, isCurrent: isCurrent) { echo, _ in
+            try await prepare(server, echo)
+            isChanged.withLock { $0 = true }
+            try await echo()
+            #expect(!server.notes.withLock { $0.contains("2 two") })
+        }
+    }
+
+    @Test func `streams one after another leave one connection in advance`() async throws {
+        let server = Server()
+        try await withTunnel(to: server) { echo, listener in
+            for _ in 0..<40 { try await echo() }
+            #expect(listener.openConnections <= 2)
+        }
+    }
+}
