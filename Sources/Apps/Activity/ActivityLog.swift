@@ -8,8 +8,8 @@ import SystemIO
 
 /// The bounded history of the calls of apps' tools, and of the changes of endpoints between them. It is in memory only.
 ///
-/// A call takes one lock at its beginning and one at its end. Images are kept as they were delivered, in base64, and
-/// decoded when a client asks for them. `ActivityHistory` shares the places among the clients.
+/// A call takes one lock at its beginning and one at its end. Texts are searched for secrets when a client reads them, and
+/// images are kept as they were delivered, in base64, and decoded then. `ActivityHistory` shares the places among the clients.
 package final class ActivityLog: Service {
     /// A call in progress, for `end`.
     package struct RunningCall: Sendable {
@@ -17,7 +17,7 @@ package final class ActivityLog: Service {
         fileprivate var start: ContinuousClock.Instant
         fileprivate let device: UDID?
         fileprivate let grant: String?
-        fileprivate let redactor: SecretRedactor
+        fileprivate let secrets: [[UInt8]]
     }
 
     fileprivate struct App {
@@ -95,23 +95,20 @@ extension ActivityLog {
         agent: SanitizedText? = nil,
         isWaiting: Bool = false
     ) -> RunningCall {
-        let redactor = SecretRedactor(known: secrets())
-        let (kept, client, date) = (redactor.arguments(arguments), ActivityEntry.Client(principal, agent), now())
-        let name = SanitizedText(redactor.text(tool, limit: 128), limit: 128)
+        let (known, client, date) = (secrets(), ActivityEntry.Client(principal, agent), now())
+        let texts = ActivityTexts(tool, arguments, secrets: known)
         let (number, device) = state.withLock { state in
             let app = state.apps[id]
             let call = ActivityEntry.Call(
                 device: app?.device,
                 client: client,
-                tool: name,
-                arguments: kept,
                 outcome: isWaiting ? .waiting : .running
             )
             let name = app?.name ?? SanitizedText(id.text)
-            state.append(\.calls, .call(call), of: ActivityHistory.Holder(principal), at: id, name, date)
+            state.append(\.calls, .call(call), texts, of: ActivityHistory.Holder(principal), at: id, name, date)
             return (state.newest, app?.device)
         }
-        return RunningCall(id: number, start: .now, device: device, grant: client.grant, redactor: redactor)
+        return RunningCall(id: number, start: .now, device: device, grant: client.grant, secrets: known)
     }
 
     /// Records that a call has waited for its lease and now runs.
@@ -137,7 +134,7 @@ extension ActivityLog {
     ///   - result: The result that the client gets, or the error.
     package func end(_ call: RunningCall, _ result: Result<JSONObject, any Error>) {
         let outcome = ActivityEntry.Outcome(result)
-        let text = ActivityResult.text(of: result, call.redactor)
+        let excerpt = ActivityTexts.Excerpt(result, secrets: call.secrets)
         let picture = (try? result.get()).flatMap(ActivityPicture.init)
         let (milliseconds, date) = (call.start.duration(to: .now).milliseconds, now())
         state.withLock { state in
@@ -145,7 +142,7 @@ extension ActivityLog {
             state.revision += 1
             let revision = state.revision
             let isKept = state.calls.update(call.id) { record in
-                record.end(outcome, text, picture, after: milliseconds, revision: revision)
+                record.end(outcome, excerpt, picture, after: milliseconds, revision: revision)
             }
             guard isKept else { return }
             for subscriber in state.subscribers.values { subscriber.yield() }
@@ -179,6 +176,7 @@ extension ActivityLog.State {
     fileprivate mutating func append(
         _ history: WritableKeyPath<Self, ActivityHistory>,
         _ content: ActivityEntry.Content,
+        _ texts: ActivityTexts = ActivityTexts(),
         of holder: ActivityHistory.Holder,
         at id: EndpointID,
         _ app: SanitizedText,
@@ -189,7 +187,7 @@ extension ActivityLog.State {
         let entry = ActivityEntry(id: newest, at: date, endpoint: id, app: app, content: content)
         let approvedApp = apps[id]?.approvedApp
         self[keyPath: history].append(
-            ActivityRecord(entry: entry, holder: holder, approvedApp: approvedApp, revision: revision)
+            ActivityRecord(entry: entry, texts: texts, holder: holder, approvedApp: approvedApp, revision: revision)
         )
         for subscriber in subscribers.values { subscriber.yield() }
     }
@@ -278,7 +276,21 @@ extension ActivityLog {
     package func entries(for principal: Principal) async -> (entries: [ActivityRecord], revision: UInt64) {
         let (calls, changes, revision) = state.withLock { ($0.calls.elements, $0.changes.elements, $0.revision) }
         let visible = (calls + changes).filter { $0.isVisible(to: principal) }.sorted { $0.entry.id < $1.entry.id }
-        return (visible, revision)
+        return (read(visible), revision)
+    }
+
+    /// Returns entries with their texts, which are kept for the next reader.
+    private func read(_ records: [ActivityRecord]) -> [ActivityRecord] {
+        let known = secrets()
+        var (records, changed) = (records, [ActivityRecord]())
+        for index in records.indices where records[index].isUnread {
+            records[index].read(known)
+            changed.append(records[index])
+        }
+        state.withLock { state in
+            for record in changed { _ = state.calls.update(record.entry.id) { $0.adopt(record) } }
+        }
+        return records
     }
 
     /// Returns the call of an entry with its picture; nil if there is none that the client may see.

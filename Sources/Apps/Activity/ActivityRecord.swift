@@ -3,7 +3,9 @@ package import Model
 
 /// An entry with what its readers do not get at once: its picture, and what decides who may see it.
 package struct ActivityRecord: Sendable {
+    /// The entry, without what is still in `texts`.
     package private(set) var entry: ActivityEntry
+    private var texts: ActivityTexts
     /// `Endpoint.approvedApp` at the time of the entry.
     private let approvedApp: SanitizedText?
     /// The number of the last change.
@@ -14,11 +16,13 @@ package struct ActivityRecord: Sendable {
 
     init(
         entry: ActivityEntry,
+        texts: ActivityTexts,
         holder: ActivityHistory.Holder,
         approvedApp: SanitizedText?,
         revision: UInt64
     ) {
         self.entry = entry
+        self.texts = texts
         self.holder = holder
         self.approvedApp = approvedApp
         self.revision = revision
@@ -26,33 +30,46 @@ package struct ActivityRecord: Sendable {
 
     /// Records that the call has waited and now runs.
     mutating func start(after wait: Duration, revision: UInt64) {
-        guard var call = entry.call else { return }
-        (call.outcome, call.waitMilliseconds) = (.running, wait.milliseconds)
-        replace(call, revision: revision)
+        change(revision) { call in (call.outcome, call.waitMilliseconds) = (.running, wait.milliseconds) }
     }
 
     mutating func end(
         _ outcome: ActivityEntry.Outcome,
-        _ result: ActivityEntry.Result?,
+        _ result: ActivityTexts.Excerpt?,
         _ picture: ActivityPicture?,
         after milliseconds: Int,
         revision: UInt64
     ) {
-        guard var call = entry.call else { return }
-        if call.outcome == .waiting {
-            // It never ran.
-            (call.waitMilliseconds, call.durationMilliseconds) = (milliseconds, 0)
-        } else {
-            call.durationMilliseconds = milliseconds
+        change(revision) { call in
+            if call.outcome == .waiting {
+                // It never ran.
+                (call.waitMilliseconds, call.durationMilliseconds) = (milliseconds, 0)
+            } else {
+                call.durationMilliseconds = milliseconds
+            }
+            call.outcome = outcome
         }
-        (call.outcome, call.result) = (outcome, result)
-        replace(call, revision: revision)
+        texts.result = result
         self.picture = picture
     }
 
-    private mutating func replace(_ call: ActivityEntry.Call, revision: UInt64) {
-        entry = entry.with(call)
+    private mutating func change(_ revision: UInt64, _ change: (inout ActivityEntry.Call) -> Void) {
+        entry.change(change)
         self.revision = revision
+    }
+
+    /// True if the entry lacks texts of its call.
+    var isUnread: Bool { !texts.isEmpty }
+
+    /// Adds the texts of the call to the entry, without their secrets.
+    ///
+    /// - Parameter secrets: The secrets of now. Those from the time of the call are removed too.
+    mutating func read(_ secrets: [[UInt8]]) { entry.change { texts.move(to: &$0, without: secrets) } }
+
+    /// Takes the entry of a copy that was read, unless the call has changed since.
+    mutating func adopt(_ read: ActivityRecord) {
+        guard revision == read.revision else { return }
+        (entry, texts) = (read.entry, read.texts)
     }
 
     /// Returns whether a client may see the entry.
@@ -66,24 +83,29 @@ package struct ActivityRecord: Sendable {
 
     /// The entry with the facts of its picture.
     package var described: ActivityEntry {
-        guard let picture, var call = entry.call else { return entry }
-        call.picture = picture.facts
-        return entry.with(call)
+        var described = entry
+        if let picture { described.change { $0.picture = picture.facts } }
+        return described
     }
 }
 
 extension ActivityEntry {
-    /// Returns the entry with another content.
-    fileprivate func with(_ call: Call) -> ActivityEntry {
-        ActivityEntry(id: id, at: at, endpoint: endpoint, app: app, content: .call(call))
+    fileprivate mutating func change(_ change: (inout Call) -> Void) {
+        guard case .call(var call) = content else { return }
+        change(&call)
+        content = .call(call)
     }
 }
 
 extension ActivityEntry.Client {
     /// The client of a call. An agent of a user and the user's own commands have different names.
     init(_ principal: Principal, _ agent: SanitizedText?) {
-        let kind: Kind = principal.member != nil ? .host : principal.grant != nil ? .grant : .user
-        self.init(name: principal.leaseHolder.name, kind: kind, grant: principal.grant?.id, agent: agent)
+        if let grant = principal.grant {
+            self.init(name: grant.name, kind: .grant, grant: grant.id, agent: agent)
+        } else {
+            let kind: Kind = principal.member == nil ? .user : .host
+            self.init(name: principal.leaseHolder.name, kind: kind, agent: agent)
+        }
     }
 }
 
@@ -113,45 +135,4 @@ extension ActivityEntry.Outcome {
         "not-approved", "changed", "token-required", "not-permitted", "invalid-arguments", "busy", "permission-changed",
         "leased", "lease-refused",
     ]
-}
-
-/// The texts of a result.
-enum ActivityResult {
-    /// Returns the beginning of the texts of a result, without secrets.
-    static func text(
-        of result: Result<JSONObject, any Error>,
-        _ redactor: SecretRedactor
-    ) -> ActivityEntry.Result? {
-        switch result {
-        case .success(let result): text(of: result, redactor)
-        case .failure(is CancellationError): nil
-        case .failure(let error):
-            bounded((error as? RPCError)?.message ?? (error as? AppError)?.code ?? "\(type(of: error))", redactor)
-        }
-    }
-
-    private static func bounded(_ text: String, _ redactor: SecretRedactor) -> ActivityEntry.Result {
-        ActivityEntry.Result(text: redactor.text(text), bytes: text.utf8.count)
-    }
-
-    private static func text(of result: JSONObject, _ redactor: SecretRedactor) -> ActivityEntry.Result? {
-        var (texts, size, count) = ([String](), 0, 0)
-        for block in result["content"]?.array ?? [] {
-            guard let text = block["text"]?.string ?? link(in: block) else { continue }
-            count += 1
-            size += text.utf8.count
-            let left = SecretRedactor.limit - texts.reduce(0) { $0 + $1.utf8.count + 1 }
-            if left > 0 { texts.append(redactor.text(text, limit: left)) }
-        }
-        if count == 0, let structured = result["structuredContent"]?.object {
-            let kept = JSON.object(redactor.arguments(structured)).text
-            return ActivityEntry.Result(text: kept, bytes: kept.utf8.count)
-        }
-        return count == 0 ? nil : ActivityEntry.Result(text: texts.joined(separator: "\n"), bytes: size)
-    }
-
-    private static func link(in block: JSON) -> String? {
-        guard block["type"] == "resource_link", let uri = block["uri"]?.string else { return nil }
-        return "[link to \(uri)]"
-    }
 }

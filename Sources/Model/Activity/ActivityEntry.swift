@@ -99,8 +99,8 @@ package struct ActivityEntry: Hashable, Sendable, Identifiable {
         package init(
             device: UDID?,
             client: Client,
-            tool: SanitizedText,
-            arguments: JSONObject,
+            tool: SanitizedText = SanitizedText(""),
+            arguments: JSONObject = [:],
             waitMilliseconds: Int = 0,
             durationMilliseconds: Int? = nil,
             outcome: Outcome = .running,
@@ -124,7 +124,7 @@ package struct ActivityEntry: Hashable, Sendable, Identifiable {
     package let at: Date
     package let endpoint: EndpointID
     package let app: SanitizedText
-    package let content: Content
+    package var content: Content
 
     package init(id: UInt64, at: Date, endpoint: EndpointID, app: SanitizedText, content: Content) {
         self.id = id

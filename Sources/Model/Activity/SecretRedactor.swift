@@ -40,6 +40,12 @@ package struct SecretRedactor: Sendable {
         return isCut ? Self.decoded(bytes[...]) + Self.more : String(decoding: bytes, as: UTF8.self)
     }
 
+    /// Returns the part of a text that `text(_:limit:)` reads.
+    package static func excerpt(of text: String, limit: Int = limit) -> String {
+        let read = limit + secretLimit
+        return text.utf8.count <= read ? text : String(decoding: text.utf8.prefix(read), as: UTF8.self)
+    }
+
     /// Decodes bytes that may end in the middle of a character.
     private static func decoded(_ bytes: ArraySlice<UInt8>) -> String {
         var bytes = bytes
@@ -49,6 +55,30 @@ package struct SecretRedactor: Sendable {
             if bytes.endIndex - lead < width { bytes = bytes[..<lead] }
         }
         return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Returns whether arguments take so little memory that they can wait for `arguments(_:)`.
+    package static func isSmall(_ arguments: JSONObject) -> Bool {
+        var budget = 2 * limit
+        return isSmall(.object(arguments), &budget)
+    }
+
+    private static func isSmall(_ json: JSON, _ budget: inout Int) -> Bool {
+        // A value and the head of its text.
+        budget -= 64
+        switch json {
+        case .null, .bool: break
+        case .number(let number): budget -= number.text.utf8.count
+        case .string(let text): budget -= text.utf8.count
+        case .array(let elements):
+            for element in elements { guard isSmall(element, &budget) else { return false } }
+        case .object(let object):
+            for member in object.members {
+                budget -= member.name.utf8.count
+                guard isSmall(member.value, &budget) else { return false }
+            }
+        }
+        return budget > 0
     }
 
     /// Returns arguments without secrets, at most about `limit` bytes long.

@@ -3,6 +3,7 @@ import FoundationEssentials
 import Model
 import Registry
 import Samples
+import Synchronization
 import Testing
 
 @testable import Apps
@@ -56,6 +57,46 @@ import Testing
         #expect(ended.revision > revision && ended.entry.id == running[0].entry.id)
         #expect(ended.entry.call?.outcome == .ok && ended.entry.call?.result?.text == "tapped")
         #expect(ended.entry.call?.durationMilliseconds != nil)
+    }
+
+    @Test func `no reader gets a secret from the time of a call, nor one of now`() async throws {
+        let secrets = Mutex(["first-secret", "old-secret"])
+        let log = ActivityLog(
+            limit: 3,
+            pictureLimit: 0,
+            registry: EndpointRegistry(),
+            secrets: { secrets.withLock { $0.map { Array($0.utf8) } } }
+        )
+        let text = "is first-secret, old-secret or new-secret, password=hunter2"
+        let large = String(repeating: "long ", count: 20_000)
+        let calls = [["value": .string(text)], ["value": .string(text), "large": .string(large)]].map {
+            log.begin("first-secret", $0, at: "shop-iphone", for: Self.owner)
+        }
+        secrets.withLock { $0 = ["new-secret"] }
+        let running = await log.entries(for: Self.owner).entries
+        log.end(calls[0], .success(["content": [["type": "text", "text": .string(text)]]]))
+        log.end(calls[1], .success(["structuredContent": ["value": .string(text), "large": .string(large)]]))
+        Self.call(log, "refused", .failure(RPCError(-32_000, text)))
+
+        let ended = await log.entries(for: Self.owner).entries
+        #expect(ended.map(\.entry.call?.result?.text.isEmpty) == [false, false, false])
+        let shown = (running + ended).map { "\($0.entry.json.text)" }.joined()
+        for secret in ["first-secret", "old-secret", "new-secret", "hunter2"] { #expect(!shown.contains(secret)) }
+        #expect(shown.utf8.count < 20_000 && shown.contains("is [removed], [removed] or [removed]"))
+    }
+
+    @Test func `an entry that was read while its call ended has both texts`() async throws {
+        let log = Self.log()
+        let call = log.begin("tap", ["x": 1], at: "shop-iphone", for: Self.owner)
+        var (read, kept) = (try #require(log.record(1, for: Self.owner)), try #require(log.record(1, for: Self.owner)))
+        read.read([])
+        log.end(call, .success(["content": [["type": "text", "text": "tapped"], ["type": "text", "text": "twice"]]]))
+        kept = try #require(log.record(1, for: Self.owner))
+        kept.adopt(read)
+        kept.read([])
+
+        #expect(kept.entry.call?.arguments == ["x": 1] && kept.entry.call?.result?.text == "tapped\ntwice")
+        #expect(read.entry.call?.tool.text == "tap" && read.entry.call?.result == nil)
     }
 
     @Test func `a call that ends after its entry was dropped changes no other entry`() async {

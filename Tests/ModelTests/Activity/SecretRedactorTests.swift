@@ -48,6 +48,16 @@ import Testing
         #expect(emoji.utf8.count <= SecretRedactor.limit + 8 && !emoji.contains("\u{FFFD}"))
     }
 
+    @Test func `the excerpt of a text is bounded, and shows the same`() {
+        let long = String(repeating: "ä s3cret-of-the-app ", count: 10_000)
+        let excerpt = SecretRedactor.excerpt(of: long)
+
+        #expect(excerpt.utf8.count < 8_192 && Self.redactor.text(excerpt) == Self.redactor.text(long))
+        #expect(SecretRedactor.excerpt(of: "short") == "short")
+        #expect(SecretRedactor.isSmall(["x": [1, 2, ["y": "z"]]]) && !SecretRedactor.isSmall(["x": .string(long)]))
+        #expect(!SecretRedactor.isSmall(["x": .array(Array(repeating: .null, count: 100))]))
+    }
+
     @Test func `a secret is found by a name in capitals, and by the option before it`() {
         let kept = Self.redactor.arguments([
             "header": ["Name": "X-Api-Key", "Value": "hunter2"], "argv": ["--password", "hunter2", "-v", "x"],
