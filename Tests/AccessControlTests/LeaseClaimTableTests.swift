@@ -40,6 +40,46 @@ import Testing
         return table
     }
 
+    @Test func `a lease that is older than the team stays while its phone is claimed, and after the team`() throws {
+        var table = LeaseTable()
+        try table.request(request(1, Self.anna), at: .zero)
+        table.setNeedsClaims(true, at: .seconds(1))
+        #expect(
+            table.leases.map(\.lease.holder) == [Self.anna]
+                && table.beginCall(on: phone, by: Self.anna, at: .zero) != nil
+        )
+        let generation = table.claimGeneration
+        for case .acquire(let claim) in table.nextClaimSteps() {
+            table.acquired(claim, since: generation, at: .seconds(1))
+        }
+        let steps = table.nextClaimSteps()
+        #expect(steps.isEmpty && table.usedPhones == [phone])
+
+        table.setNeedsClaims(false, at: .seconds(2))
+        table.loseClaims(of: [phone], because: Self.reason, at: .seconds(2))
+        #expect(table.leases.map(\.lease.number) == [1] && table.neededClaims.isEmpty)
+    }
+
+    @Test func `a lease that is older than the team ends if another host has claimed its phone`() throws {
+        var table = LeaseTable()
+        try table.request(request(1, Self.anna), at: .zero)
+        table.setNeedsClaims(true, at: .seconds(1))
+        _ = table.nextClaimSteps()
+        #expect(table.usedPhones == [phone])
+        table.loseClaims(of: [phone], because: Self.reason, at: .seconds(1))
+        #expect(table.leases.isEmpty && table.usedPhones.isEmpty)
+        #expect(table.ended.lost(on: [phone], of: Self.anna.key)?.reason == Self.reason)
+    }
+
+    @Test func `a lease that waits for its claim is granted when the team ends`() throws {
+        var table = LeaseTable(needsClaims: true)
+        try table.request(request(1, Self.anna), at: .zero)
+        let early = table.takeEffects().granted
+        table.setNeedsClaims(false, at: .seconds(1))
+        let granted = table.takeEffects().granted
+        #expect(early.isEmpty && granted == [1])
+    }
+
     @Test func `a lease of a phone is granted with its claim, and starts then`() throws {
         var table = LeaseTable(needsClaims: true)
         try table.request(request(1, Self.anna), at: .zero)
@@ -118,7 +158,7 @@ import Testing
     ) throws {
         var table = LeaseTable(needsClaims: true)
         try table.request(request(1, Self.anna), at: .zero)
-        let generation = table.claims?.generation
+        let generation = table.claimGeneration
         guard case .acquire(let claim)? = table.nextClaimSteps().first else {
             Issue.record("no claim is acquired")
             return
@@ -137,7 +177,7 @@ import Testing
         var table = try claimed()
         try table.request(request(2, Self.ben), at: .seconds(1))
         table.end(1, at: .seconds(1))
-        let generation = table.claims?.generation
+        let generation = table.claimGeneration
         guard case .acquire(let claim)? = table.nextClaimSteps().first else {
             Issue.record("no claim is replaced")
             return

@@ -6,16 +6,11 @@ struct LeaseClaimSynchronizer: Sendable {
     let leases: LeaseService
     let claims: any LeaseClaims
 
-    /// Synchronizes after each change of the leases and of the other hosts' claims, until the task is cancelled.
-    func run() async {
-        for await _ in leases.claimWakeUps.stream { await synchronize() }
-    }
-
-    /// Makes one change of each target at most.
-    private func synchronize() async {
+    /// Makes one change of each target at most. Called after each change of the leases and of the other hosts' claims.
+    func synchronize() async {
         let foreign = claims.foreignClaims
         endLeases(claimedBy: foreign)
-        let (steps, generation) = leases.update { table, _ in (table.nextClaimSteps(), table.claims?.generation) }
+        let (steps, generation) = leases.update { table, _ in (table.nextClaimSteps(), table.claimGeneration) }
         await withDiscardingTaskGroup { group in
             for step in steps {
                 switch step {
@@ -27,7 +22,7 @@ struct LeaseClaimSynchronizer: Sendable {
         }
     }
 
-    private func acquire(_ claim: LeaseClaim, unless foreign: TeamClaim?, _ generation: UInt64?) async {
+    private func acquire(_ claim: LeaseClaim, unless foreign: TeamClaim?, _ generation: UInt64) async {
         // The end of the other host's claim causes the next attempt.
         if let foreign { return leases.refuse(claim.target, LeaseClaimError.held(foreign)) }
         do { try await claims.acquire(claim) } catch {
@@ -56,8 +51,8 @@ struct LeaseClaimSynchronizer: Sendable {
     /// Ends the leases of phones whose claims other hosts have replaced. A regular host does so only if the team
     /// registry has deleted the claim of this host.
     private func endLeases(claimedBy foreign: [LeaseTarget: TeamClaim]) {
-        let held = leases.update { table, _ in Set((table.claims?.held ?? [:]).keys) }
-        for target in held where target.device != nil {
+        let held = leases.update { table, _ in table.usedPhones }
+        for target in held {
             guard let claim = foreign[target] else { continue }
             let reason = "the host \(claim.host) claimed the phone in the registry of the team"
             leases.update { table, now in table.loseClaims(of: [target], because: reason, at: now) }

@@ -37,7 +37,7 @@ package final class LeaseService: Service {
 
     /// Wakes the synchronization of the claims.
     let claimWakeUps = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-    let claims: (any LeaseClaims)?
+    private let team: Mutex<(any LeaseClaims)?>
     let phones: @Sendable () -> [EndpointID: UDID]
     let clock: any Clock<Duration>
     private let watch: ElapsedTimer
@@ -49,7 +49,7 @@ package final class LeaseService: Service {
     ///
     /// - Parameters:
     ///   - store: The grants and the audit log; nil without grants.
-    ///   - claims: The claims of the team; nil without a team.
+    ///   - claims: The claims of the team at the start; nil without a team.
     ///   - phones: Returns the phones that endpoints without a cable run on, as far as known (`LeaseTarget`).
     ///   - clock: The clock of the leases and of the wait times.
     ///   - now: Returns the time of the wall clock, for display.
@@ -62,7 +62,7 @@ package final class LeaseService: Service {
     ) {
         state = Mutex(State(table: LeaseTable(needsClaims: claims != nil)))
         self.store = store
-        self.claims = claims
+        team = Mutex(claims)
         self.phones = phones
         self.clock = clock
         self.now = now
@@ -73,12 +73,26 @@ package final class LeaseService: Service {
     package func run() async throws {
         await cancelWhenGracefulShutdown { [self] in
             await withDiscardingTaskGroup { group in
-                if let claims {
-                    group.addTask { await LeaseClaimSynchronizer(leases: self, claims: claims).run() }
+                group.addTask { [self] in
+                    for await _ in claimWakeUps.stream {
+                        if let claims { await LeaseClaimSynchronizer(leases: self, claims: claims).synchronize() }
+                    }
                 }
                 await expire()
             }
         }
+    }
+
+    /// The claims of the team; nil without a team.
+    package var claims: (any LeaseClaims)? { team.withLock { $0 } }
+
+    /// Uses the claims of a team from now on, or none. The leases stay.
+    ///
+    /// The phones of held leases are claimed next. Until then their holders may use them as before.
+    package func use(_ claims: (any LeaseClaims)?) {
+        team.withLock { $0 = claims }
+        update { table, now in table.setNeedsClaims(claims != nil, at: now) }
+        claimsChanged()
     }
 
     private func expire() async {

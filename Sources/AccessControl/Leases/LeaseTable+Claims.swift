@@ -6,8 +6,8 @@ struct HeldClaims: Sendable {
     fileprivate(set) var held: [LeaseTarget: LeaseClaim] = [:]
     /// The targets whose claims must be deleted from the team registry, or acquired again.
     fileprivate var obsolete: Set<LeaseTarget> = []
-    /// Grows when claims are lost. The result of an older step is outdated.
-    fileprivate(set) var generation: UInt64 = 0
+    /// The phones of leases that are older than the team, until their claims are held.
+    fileprivate var unclaimed: Set<LeaseTarget> = []
 }
 
 /// A change of the team registry that brings it closer to the leases.
@@ -21,6 +21,21 @@ enum LeaseClaimStep: Hashable, Sendable {
 /// A lease of a phone is pending until this host holds the claim of the phone. A lease that gets a phone later, through
 /// a link, is not delayed. Claims of endpoints only show the lease to other hosts.
 extension LeaseTable {
+    /// Begins to need claims, or ends that. The leases stay; a pending one is granted if it needed only a claim.
+    mutating func setNeedsClaims(_ needsClaims: Bool, at now: Duration) {
+        var new = HeldClaims()
+        new.unclaimed = Set(owners.filter { entries[$0.value]?.isPending == false }.keys.filter { $0.device != nil })
+        claims = needsClaims ? new : nil
+        claimGeneration += 1
+        advance(at: now)
+    }
+
+    /// The phones whose leases end if another host has the claim.
+    var usedPhones: Set<LeaseTarget> {
+        guard let claims else { return [] }
+        return claims.unclaimed.union(claims.held.keys.filter { $0.device != nil })
+    }
+
     /// The claims that the leases need, held and pending. Empty without a team.
     var neededClaims: [LeaseTarget: LeaseClaim] {
         guard claims != nil, !owners.isEmpty else { return [:] }
@@ -47,6 +62,7 @@ extension LeaseTable {
             claims.held[target] = nil
             claims.obsolete.insert(target)
         }
+        claims.unclaimed.formIntersection(needed.keys)
         let released = claims.obsolete.subtracting(needed.keys)
         claims.obsolete = []
         self.claims = claims
@@ -62,13 +78,14 @@ extension LeaseTable {
     ///   - now: The current time.
     mutating func acquired(_ claim: LeaseClaim, since generation: UInt64? = nil, at now: Duration) {
         guard let claims else { return }
-        let isCurrent = generation.map { $0 == claims.generation } ?? true
+        let isCurrent = generation.map { $0 == claimGeneration } ?? true
         guard isCurrent || claims.held[claim.target] != nil else {
             // The claims lost since the request may include this one. It is acquired again or deleted.
             self.claims?.obsolete.insert(claim.target)
             return
         }
         self.claims?.held[claim.target] = claim
+        self.claims?.unclaimed.remove(claim.target)
         advance(at: now)
     }
 
@@ -80,11 +97,12 @@ extension LeaseTable {
     ///   - now: The current time.
     mutating func loseClaims(of lost: Set<LeaseTarget>, because reason: String, at now: Duration) {
         guard var claims else { return }
-        let phones = lost.filter { $0.device != nil && claims.held[$0] != nil }
+        let phones = lost.intersection(usedPhones)
         let numbers = entries.values.filter { !$0.isPending && !$0.targets.isDisjoint(with: phones) }.map(\.number)
         for target in lost { claims.held[target] = nil }
         claims.obsolete.subtract(lost)
-        claims.generation += 1
+        claims.unclaimed.subtract(lost)
+        claimGeneration += 1
         // The claims are removed first, so that the next client needs a new one.
         self.claims = claims
         for number in numbers.sorted() {

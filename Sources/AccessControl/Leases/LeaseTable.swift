@@ -34,6 +34,8 @@ struct LeaseTable: Sendable {
     private(set) var owners: [LeaseTarget: UInt64] = [:]
     /// The claims of this host; nil without a team, where no lease needs a claim.
     var claims: HeldClaims?
+    /// Grows when claims are lost. The result of an older step is outdated.
+    var claimGeneration: UInt64 = 0
     private var queue: [LeaseRequest] = []
     private var calls = ChangingCalls()
     var ended = EndedLeases()
