@@ -99,14 +99,15 @@ package final class APIServer: Service {
             sockets: sockets,
             security: security?.transport,
             members: Self.members(security, services),
-            host: services.endpoints.hosts?.own,
+            hosts: services.endpoints.hosts,
             socketGrant: transport.grant
         )
     }
 
     /// Returns the part that identifies the clients of the team listener; nil for another listener.
     private static func members(_ security: ListenerSecurity?, _ services: APIServices) -> MemberAuthenticator? {
-        guard let team = services.team, let security = security?.transport as? any MemberTransportSecurity else {
+        guard let team = services.team.running, let security = security?.transport as? any MemberTransportSecurity
+        else {
             return nil
         }
         return MemberAuthenticator(security, members: team.members, connections: team.connections)

@@ -41,8 +41,7 @@ package struct APIServices: Sendable {
     package let grantSockets: GrantSockets
     let registrations: RegistrationService
     let owners: OwnerDirectory
-    /// Nil if the broker started without a team.
-    package let team: RunningTeam?
+    package let team: CurrentTeam
     package let brokers: NearbyBrokers
     package let teamSetup: TeamSetup
     /// Probes an endpoint now, and reports the result to the registry. Throws `DialError` or `DevToolsError`.
@@ -81,7 +80,7 @@ package struct APIServices: Sendable {
         senderRefusal: @escaping RegistrationService.AddressCheck,
         brokers: NearbyBrokers,
         teamSetup: TeamSetup,
-        team: RunningTeam? = nil,
+        team: CurrentTeam = CurrentTeam(),
         probe: @escaping @Sendable (Endpoint) async throws -> Void,
         webPages: @escaping @Sendable (Route) async throws -> DevToolsPages,
         storageProblems: @escaping @Sendable () async -> [String],

@@ -10,8 +10,7 @@ package actor EndpointRegistry {
     package nonisolated let linkedPhones = LinkedPhones()
     private(set) var table: EndpointTable
     private var changeLog: ChangeLog
-    /// The name of this host; nil without a team.
-    private let host: HostName?
+    private let teamHosts: ListedHosts?
     private let record: (@Sendable (EndpointChange.Kind, Endpoint) -> UInt64)?
     private let now: @Sendable () -> Date
 
@@ -21,8 +20,8 @@ package actor EndpointRegistry {
     ///   - retired: IDs that must not be assigned to another app.
     ///   - abilities: The abilities of the kinds that do not report their own.
     ///   - revision: The last revision of the earlier run.
-    ///   - host: The name of this host, which an ID may name; nil without a team.
-    ///   - record: Adds a change to the list of all hosts, and returns its revision there; nil without a team.
+    ///   - hosts: The hosts of the team. An ID may name this one.
+    ///   - record: Adds a change to the list of all hosts, and returns its revision there; nil without such a list.
     ///   - now: The wall clock for displayed times.
     package init(
         records: [PersistedEndpoint] = [],
@@ -30,13 +29,13 @@ package actor EndpointRegistry {
         retired: RetiredIDs = RetiredIDs(),
         abilities: [EndpointKind: EndpointAbilities] = [:],
         startingAfter revision: UInt64 = 0,
-        host: HostName? = nil,
+        hosts: ListedHosts? = nil,
         record: (@Sendable (EndpointChange.Kind, Endpoint) -> UInt64)? = nil,
         now: @escaping @Sendable () -> Date = { Date() }
     ) {
         table = EndpointTable(records: records, trusts: trusts, retired: retired, abilities: abilities)
         changeLog = ChangeLog(startingAfter: revision)
-        self.host = host
+        teamHosts = hosts
         self.record = record
         self.now = now
     }
@@ -64,9 +63,9 @@ package actor EndpointRegistry {
     }
 
     private func ownID(of id: EndpointID) throws(RegistryError) -> EndpointID {
-        guard let named = id.host, let host else { return id }
-        guard named == host else { throw .onOtherHost(id, named) }
-        return id.onItsHost
+        let id = teamHosts?.ownID(of: id) ?? id
+        if let named = id.host, teamHosts?.own != nil { throw .onOtherHost(id, named) }
+        return id
     }
 
     /// The endpoint of a sighting; nil if not listed.

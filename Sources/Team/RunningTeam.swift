@@ -1,24 +1,23 @@
-package import AccessControl
+import AccessControl
 import Client
 import FoundationEssentials
 package import Logging
 package import Model
-package import Registry
-package import ServiceLifecycle
+import Registry
+import ServiceLifecycle
 import SystemIO
 import Transport
-package import Tunnels
+import Tunnels
 
-/// The team of this host while the broker runs: its registry, and the connections to the brokers of other hosts.
+/// The team of this host while the broker takes part in it: its registry, and connections to the brokers of other hosts.
 package struct RunningTeam: Sendable {
     package let membership: TeamMembership
     package let connections = MemberConnections()
-    package let proxy: TeamProxy
     /// TLS of the team listener.
     package let tls: MemberServerTLS
     package let listenerError = TeamListenerError()
     private let registry: TeamRegistry
-    private let brokers: HostBrokers
+    let brokers: HostBrokers
     private let monitor: TeamRegistryMonitor
     /// The key and the certificate of this host.
     private let inUse: IdentityInUse
@@ -53,7 +52,6 @@ package struct RunningTeam: Sendable {
                 MemberSecurity(tls: clientTLS, members: members, connections: connections, host: host)
             }
             brokers = HostBrokers(members: members, watcher: registry.watcher, client: client)
-            proxy = TeamProxy(brokers)
             settings = team.settings
             let connection = try team.connections.own(membership)
             monitor = TeamRegistryMonitor {
@@ -90,7 +88,7 @@ package struct RunningTeam: Sendable {
     package var claims: TeamClaims { registry.claims }
 
     /// The state of the team for `patchbay team`.
-    package var running: TeamSetup.Running {
+    package var state: TeamSetup.Running {
         TeamSetup.Running(
             membership: membership,
             key: inUse.identity.pin,
@@ -98,9 +96,17 @@ package struct RunningTeam: Sendable {
             snapshot: { registry.watcher.snapshot },
             own: { own },
             listenerError: listenerError,
-            servers: { [monitor] in monitor.servers },
-            useSavedCertificate: { [renewer] in try await renewer.check() }
+            servers: { [monitor] in monitor.servers }
         )
+    }
+
+    /// Returns whether the files of the team are those of this one. Applies a renewed certificate of the same key.
+    func continues(_ team: LocalTeam) async -> Bool {
+        guard let parts = try? await team.participation(membership), (try? await team.membership()) == membership,
+            parts.identity.pin == inUse.identity.pin
+        else { return false }
+        try? await renewer.check()
+        return inUse.identity.certificatePEM == (try? team.folder.identity.load())?.certificatePEM
     }
 
     /// The entry of this host, with its addresses now. The publisher sets its generation.
@@ -141,65 +147,56 @@ package struct RunningTeam: Sendable {
         throw failure
     }
 
-    /// Returns the planner of tunnels and streams to targets of all hosts.
-    package func planner(
-        _ local: RoutePlanner,
-        endpoints: any EndpointListing,
-        accessStore: AccessStore
-    ) -> any TargetPlanner {
-        TeamPlanner(
-            local: local,
-            endpoints: endpoints,
-            brokers: brokers,
-            callers: CallerDirectory(accessStore: accessStore)
-        )
-    }
-
-    /// Creates the services that connect the registry of the team with the other parts.
+    /// Creates the services that connect the registry of the team with the other parts of the broker.
     ///
     /// - Parameters:
-    ///   - local: The endpoints of this host.
-    ///   - remote: Gets the endpoints of the other hosts.
-    ///   - attachedDevices: The phones of this host.
-    ///   - devices: Gets the phones of the other hosts.
-    ///   - leases: The leases of this host.
-    ///   - tunnels: The tunnels, whose targets may be on a removed host.
+    ///   - parts: The other parts.
+    ///   - onOwnRemoval: Called when the team has removed this host.
     /// - Returns: The services in start order.
-    package func services(
-        local: EndpointRegistry,
-        remote: RemoteEndpoints,
-        attachedDevices: any DeviceListing,
-        devices: TeamDevices,
-        leases: LeaseService,
-        tunnels: TunnelTable
-    ) -> [any Service] {
+    func services(_ parts: TeamService.Parts, onOwnRemoval: @escaping @Sendable () -> Void) -> [any Service] {
         [
             registry,
             TeamEventConsumer(
                 watcher: registry.watcher,
-                endpoints: remote,
-                devices: devices,
+                endpoints: parts.endpoints,
+                devices: parts.devices,
                 claims: claims,
-                leases: leases,
+                leases: parts.leases,
                 brokers: brokers,
                 logger: logger
             ),
             TeamEntryPublisher(
                 publisher: registry.publisher,
-                registry: local,
-                attachedDevices: attachedDevices,
+                registry: parts.registry,
+                attachedDevices: parts.attachedDevices,
                 host: { own }
             ),
-            LostClaimConsumer(claims: claims, leases: leases),
+            LostClaimConsumer(claims: claims, leases: parts.leases),
             monitor, renewer,
             MemberRemovalHandler(
+                host: host,
                 members: registry.members,
                 connections: connections,
                 client: brokers.client,
-                tunnels: tunnels,
-                leases: leases,
+                tunnels: parts.tunnels,
+                leases: parts.leases,
+                onOwnRemoval: onOwnRemoval,
                 logger: logger
             ),
         ]
     }
+
+    /// Resets the connections of all other hosts, and ends the leases of their clients.
+    func disconnect(_ leases: LeaseService) async {
+        for member in members.all where member.name != host {
+            brokers.client.closeIdle(to: member.name)
+            leases.endLeases(ofClientsOn: member.name)
+        }
+        await connections.closeRefused(by: NoMembers())
+    }
+}
+
+/// The members of no team.
+private struct NoMembers: MemberDirectory {
+    func accepts(_ host: HostName, key: KeyPin) -> Bool { false }
 }

@@ -41,8 +41,8 @@ struct Daemon: Sendable {
             connector: EtcdConnector(logger: startup.logger),
             logger: startup.logger
         )
-        let team: RunningTeam?
-        do { team = try await RunningTeam(localTeam, logger: startup.logger) } catch {
+        let team: CurrentTeam
+        do { team = CurrentTeam(try await RunningTeam(localTeam, logger: startup.logger)) } catch {
             throw DaemonError.state(reason: "the team: \(error)")
         }
         state = try await StateComponents(startup, team: team)
@@ -52,7 +52,7 @@ struct Daemon: Sendable {
             state: state,
             sources: sources,
             team: team,
-            teamSetup: TeamSetup(localTeam, running: team?.running)
+            localTeam: localTeam
         )
         socket = servers.socket
         let reloader = ConfigurationReloader(
@@ -72,25 +72,8 @@ struct Daemon: Sendable {
         services =
             try [reloader, servers.approvalService] + state.services
             + sources.services(startup, state: state)
-            + Self.services(of: team, state, sources)
             + [Self.watchdog(startup, state: state, tunnels: sources.tunnels)] + servers.services
             + [StartupCodeReleaser()]
-    }
-
-    private static func services(
-        of team: RunningTeam?,
-        _ state: StateComponents,
-        _ sources: SourceComponents
-    ) -> [any Service] {
-        guard let team, let remote = state.remoteEndpoints, let devices = sources.teamDevices else { return [] }
-        return team.services(
-            local: state.registry,
-            remote: remote,
-            attachedDevices: sources.attachedDevices,
-            devices: devices,
-            leases: state.leases,
-            tunnels: sources.tunnels
-        )
     }
 
     private static func watchdog(

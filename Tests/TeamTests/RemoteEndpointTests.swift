@@ -6,43 +6,6 @@ import Testing
 @testable import Registry
 @testable import Team
 
-/// The lists of the host lab1: its registry, the endpoints of the other hosts, and all together.
-private struct Lists: Sendable {
-    let registry: EndpointRegistry
-    let remote: RemoteEndpoints
-    let all: TeamEndpoints
-
-    init() throws {
-        remote = RemoteEndpoints(besides: try Values.host("lab1"))
-        registry = EndpointRegistry(host: remote.hosts.own, record: remote.record)
-        all = TeamEndpoints(registry, remote)
-    }
-
-    /// Adds an endpoint of this host.
-    func add(_ app: String, at address: String = "192.168.1.20") async {
-        let route = NetworkRoute(
-            address: address,
-            port: 4_000,
-            interface: "eth0",
-            machine: SanitizedText("iphone.local")
-        )
-        await registry.apply(
-            .seen(
-                Sighting(
-                    id: Sighting.ID(source: .bonjour, key: "eth0/4/\(app)/\(address)"),
-                    kind: .appreveal,
-                    app: SanitizedText("com.example.\(app)"),
-                    appIsBundleID: true,
-                    name: SanitizedText(app),
-                    machine: SanitizedText("iphone.local"),
-                    routes: [.network(route)],
-                    port: 4_000
-                )
-            )
-        )
-    }
-}
-
 /// The endpoints of the other hosts of a team.
 @Suite struct RemoteEndpointTests {
     private static let lab1 = host("lab1")

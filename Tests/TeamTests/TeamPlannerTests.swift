@@ -58,14 +58,15 @@ import Testing
             members: members,
             logger: .quiet
         )
+        let brokers = HostBrokers(
+            members: members,
+            watcher: watcher,
+            client: HostClient(addressRefusal: { _ in nil }) { _ in NoSecurity() }
+        )
         let planner = TeamPlanner(
             local: RoutePlanner(resolver: NoPhones(), planner: FakeDialer.silent()),
             endpoints: EndpointRegistry(),
-            brokers: HostBrokers(
-                members: members,
-                watcher: watcher,
-                client: HostClient(addressRefusal: { _ in nil }) { _ in NoSecurity() }
-            ),
+            brokers: { brokers },
             callers: CallerDirectory(accessStore: try AccessStore(in: scratch.path, logger: .quiet))
         )
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -91,7 +92,7 @@ import Testing
         try await createTeam()
         try await withPlanner { planner in
             let lost: UDID = "00008101-0001234567890000"
-            planner.brokers.phones.record(lost, on: try host("delta"))
+            planner.brokers()?.phones.record(lost, on: try host("delta"))
 
             let error = await #expect(throws: DialError.self) {
                 _ = try await planner.snapshot(

@@ -2,6 +2,7 @@ import AccessControl
 import FoundationEssentials
 import Client
 import Model
+import Registry
 import Samples
 import Synchronization
 import Testing
@@ -39,7 +40,7 @@ import Testing
 
     /// The leases of a team whose other host sends the same response to every request.
     private func leases(_ body: String) -> TeamLeases {
-        TeamLeases(LeaseService(), of: "lab1", proxy: TeamProxy(Host(body: body)))
+        TeamLeases(LeaseService(), on: ListedHosts(own: "lab1"), proxy: TeamProxy(Host(body: body)))
     }
 
     private func problem(_ status: Int, _ body: String, type: String, isMCP: Bool = false) async throws -> Problem {

@@ -182,8 +182,8 @@ final class TeamFixture: Sendable {
     /// Starts the broker of a host, which reads the membership of its folder.
     func start(_ name: String, _ configuration: TeamConfiguration? = nil) async throws -> TeamSetup {
         let team = try team(name, configuration)
-        let membership = try await team.membership()
-        let identity = try team.folder.identity.load()
+        let participation = FixtureParticipation(in: team)
+        await participation.useSavedTeam()
         let setup = TeamSetup(
             team,
             authority: DirectAuthority(
@@ -191,16 +191,7 @@ final class TeamFixture: Sendable {
                 beforeResponse: { [self] in await takeHook()?() },
                 losesResponse: { [self] in losesResponse }
             ),
-            running: try membership.map { membership in
-                let loaded = try #require(identity)
-                return TeamSetup.Running(
-                    membership: membership,
-                    key: loaded.pin,
-                    certificate: { loaded.certificatePEM },
-                    snapshot: { TeamSnapshot(staleSince: nil) },
-                    own: { TeamHost(name: membership.host, version: "1", addresses: [], since: Date(), generation: 1) }
-                )
-            }
+            participation
         )
         if name == "lab1" { authority.withLock { $0 = setup } }
         return setup
@@ -244,4 +235,30 @@ final class TeamFixture: Sendable {
 
 extension TeamSetup {
     func remove(_ host: HostName) async throws { try await remove(host) {} }
+}
+
+/// A broker that takes part in the saved team, without its services.
+private final class FixtureParticipation: TeamParticipation {
+    private let team: LocalTeam
+    private let running = Mutex<TeamSetup.Running?>(nil)
+
+    init(in team: LocalTeam) { self.team = team }
+
+    var state: TeamSetup.Running? { running.withLock { $0 } }
+
+    func useSavedTeam() async {
+        guard let membership = try? await team.membership(), let identity = try? team.folder.identity.load() else {
+            return await end()
+        }
+        let state = TeamSetup.Running(
+            membership: membership,
+            key: identity.pin,
+            certificate: { identity.certificatePEM },
+            snapshot: { TeamSnapshot(staleSince: nil) },
+            own: { TeamHost(name: membership.host, version: "1", addresses: [], since: Date(), generation: 1) }
+        )
+        running.withLock { $0 = state }
+    }
+
+    func end() async { running.withLock { $0 = nil } }
 }

@@ -29,7 +29,7 @@ import Transport
         let status = try await setup.create(TeamFixture.spec)
 
         #expect(status.team?.text == "lab" && status.host?.text == "lab1" && status.authority == status.host)
-        #expect(status.problem == nil && status.restartNeeded)
+        #expect(status.problem == nil && !status.restartNeeded)
         #expect(try await fixture.registry.members() == ["lab1"])
         #expect(fixture.registry.hosts.map(\.text) == ["lab1"])
         let folder = try fixture.folder("lab1")

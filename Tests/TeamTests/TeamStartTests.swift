@@ -17,10 +17,10 @@ import Transport
         let team = try fixture.team("lab1")
         let components = try #require(try await RunningTeam(team, logger: .quiet))
 
-        #expect(try await TeamSetup(team, running: components.running).problem() == nil)
+        #expect(try await TeamSetup(team, CurrentTeam(components)).problem() == nil)
     }
 
-    @Test func `a renewed certificate with the same key needs a restart`() async throws {
+    @Test func `a renewed certificate with the same key is used without a restart`() async throws {
         let fixture = TeamFixture(in: scratch)
         _ = try await fixture.createTeam()
         _ = try await fixture.join("lab2")
@@ -31,9 +31,20 @@ import Transport
         let pairing = try await fixture.start("lab1").invite(TeamInviteSpec()).pairing
         let after = try await lab2.join(TeamJoinSpec(pairing: pairing))
 
-        #expect(after.restartNeeded && after.problem == nil && after.key == before.key)
-        #expect(await lab2.source()?.hint == "sudo systemctl restart patchbayd")
-        #expect(try await !fixture.start("lab2").status().restartNeeded)
+        #expect(!after.restartNeeded && after.problem == nil && after.key == before.key)
+    }
+
+    @Test func `files of the team that were changed by hand need a restart`() async throws {
+        let fixture = TeamFixture(in: scratch)
+        let lab1 = try await fixture.createTeam()
+        let team = try fixture.team("lab1")
+        var membership = try #require(try await team.membership())
+        membership.etcd = ["https://10.0.0.6:2379"]
+        try await membership.save(in: team.folder.path, logger: .quiet)
+
+        #expect(try await lab1.status().restartNeeded)
+        #expect(await lab1.source()?.hint == "sudo systemctl restart patchbayd")
+        #expect(try await !fixture.start("lab1").status().restartNeeded)
     }
 
     @Test func `a broker that cannot read team.etcd_ca starts without its team, and says why`() async throws {
@@ -45,7 +56,7 @@ import Transport
         let team = try fixture.team("lab1", configuration)
 
         let components = try await RunningTeam(team, logger: .quiet)
-        let source = await TeamSetup(team, running: components?.running).source()
+        let source = await TeamSetup(team, CurrentTeam(components)).source()
 
         #expect(components == nil)
         #expect(source?.detail.hasPrefix("\(path), which team.etcd_ca names, cannot be read: ") == true)
@@ -59,7 +70,7 @@ import Transport
         try FileManager.default.removeItem(atPath: team.folder.identity.path)
 
         let components = try await RunningTeam(team, logger: .quiet)
-        let source = await TeamSetup(team, running: components?.running).source()
+        let source = await TeamSetup(team, CurrentTeam(components)).source()
 
         #expect(components == nil)
         #expect(source?.detail == "this host has no certificate of its team")
@@ -74,7 +85,7 @@ import Transport
 
         let components = try await RunningTeam(team, logger: .quiet)
         #expect(components == nil)
-        for setup in [lab1, TeamSetup(team, running: nil)] {
+        for setup in [lab1, TeamSetup(team, CurrentTeam())] {
             #expect(await setup.source()?.detail.contains("host.pem is damaged") == true)
         }
     }

@@ -22,8 +22,8 @@ struct Authenticator: Sendable {
     let security: (any TransportSecurity)?
     /// Identifies the clients of the team listener; nil for the other listeners.
     let members: MemberAuthenticator?
-    /// The name of this host; nil without a team.
-    let host: HostName?
+    /// The hosts of the team, which name this one.
+    let hosts: ListedHosts?
     /// The grant of every client of this listener; nil for a listener that is for several clients.
     let socketGrant: String?
     /// The principal of each connection before a token is shown. The kernel is asked once per connection.
@@ -37,11 +37,11 @@ struct Authenticator: Sendable {
         sockets: SocketOwnerLookup,
         security: (any TransportSecurity)?,
         members: MemberAuthenticator? = nil,
-        host: HostName?,
+        hosts: ListedHosts? = nil,
         socketGrant: String? = nil
     ) {
         self.members = members
-        self.host = host
+        self.hosts = hosts
         self.socketGrant = socketGrant
         self.validator = validator
         self.owners = owners
@@ -57,7 +57,7 @@ struct Authenticator: Sendable {
     /// - Throws: `Problem`, `AccessError`.
     func authenticate(_ request: HTTPRequest, on channel: any Channel) async throws -> Principal {
         var principal = try await identify(request, on: channel)
-        principal.host = host
+        principal.host = hosts?.name
         return principal
     }
 

@@ -44,7 +44,7 @@ extension BrokerStatus {
             allowAnyUser: allowAnyUser ? true : nil,
             remote: remote,
             host: list.hosts?.own,
-            hosts: list.hosts?.others
+            hosts: list.hosts.flatMap { $0.own == nil ? nil : $0.others }
         )
     }
 }

@@ -97,8 +97,12 @@ enum EventRoutes {
         _ request: APIRequest,
         _ events: ServerSentEventStream
     ) async throws {
-        for await hosts in hosts.lists() {
-            var visible = hosts
+        var isFirst = true
+        for await others in hosts.lists() {
+            // A broker without a team has no such event, but one when it leaves its team.
+            if isFirst, hosts.own == nil { continue }
+            isFirst = false
+            var visible = others
             if !request.principal.canSeeAllEndpoints {
                 let names = Set(request.visible(await request.services.endpoints.endpoints).compactMap(\.host?.name))
                 visible.removeAll { !names.contains($0.name) }

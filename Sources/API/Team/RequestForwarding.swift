@@ -76,9 +76,8 @@ extension APIRequest {
         case .forwarded(let forwarded): kind = forwarded
         }
         let endpoint = try await endpoint(id)
-        guard let team = services.team else { throw RegistryError.noSuchEndpoint(id.text) }
         do {
-            return try await team.proxy.forward(
+            return try await services.team.proxy.forward(
                 self,
                 as: kind,
                 to: route.path.replacing("{id}", with: endpoint.id.onItsHost.text),
@@ -94,9 +93,8 @@ extension APIRequest {
 
     /// Lets the broker of another host probe an endpoint, and returns the endpoint as this broker lists it.
     func probe(_ endpoint: Endpoint, on host: HostName) async throws -> APIResponse {
-        guard let team = services.team else { throw RegistryError.noSuchEndpoint(endpoint.id.text) }
-        let principal = principal
-        let probed = try await whileConnected { try await team.proxy.probe(endpoint.id, on: host, for: principal) }
+        let (principal, proxy) = (principal, services.team.proxy)
+        let probed = try await whileConnected { try await proxy.probe(endpoint.id, on: host, for: principal) }
         return try .json(services.leases.withLeases([principal.view(of: probed)], for: principal)[0])
     }
 }

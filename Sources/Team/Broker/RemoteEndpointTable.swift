@@ -123,6 +123,12 @@ struct RemoteEndpointTable: Sendable {
         return removed.map { EndpointTable.Change.removed($0.endpoint) } + listRefused()
     }
 
+    /// Removes every entry and returns the changes of the list.
+    mutating func removeAll() -> [EndpointTable.Change] {
+        defer { (entries, refused) = ([], [:]) }
+        return entries.map { .removed($0.endpoint) }
+    }
+
     /// Lists endpoints that wait for room, as far as there is any.
     private mutating func listRefused() -> [EndpointTable.Change] {
         let room = limit - entries.count

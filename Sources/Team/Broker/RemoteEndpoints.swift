@@ -13,9 +13,9 @@ package final class RemoteEndpoints: Sendable {
     private let state: Mutex<State>
 
     /// - Parameters:
-    ///   - host: The name of this host.
+    ///   - host: The name of this host; nil without a team.
     ///   - revision: The last revision of the earlier run.
-    package init(besides host: HostName, startingAfter revision: UInt64 = 0) {
+    package init(besides host: HostName? = nil, startingAfter revision: UInt64 = 0) {
         hosts = ListedHosts(own: host)
         state = Mutex(State(log: ChangeLog(startingAfter: revision)))
     }
@@ -50,9 +50,20 @@ package final class RemoteEndpoints: Sendable {
         }
     }
 
+    /// Begins or ends the membership of this host in a team, with the endpoints of this host. Endpoints of other hosts end.
+    ///
+    /// Each change of the list is an event, so that subscribers learn the host of each endpoint.
+    @Sendable package func setOwn(_ host: HostName?, local: [Endpoint]) {
+        state.withLock { state in
+            for change in state.table.removeAll() { state.log.append(change.kind, change.endpoint) }
+            hosts.setOwn(host)
+            for endpoint in local { state.log.append(.changed, hosts.listed(endpoint)) }
+        }
+    }
+
     /// Records a change of an endpoint of this host, and returns its revision in the list of all hosts.
     @Sendable package func record(_ kind: EndpointChange.Kind, _ endpoint: Endpoint) -> UInt64 {
-        state.withLock { $0.log.append(kind, endpoint.listed(on: hosts.own)) }
+        state.withLock { $0.log.append(kind, hosts.listed(endpoint)) }
     }
 
     /// Ends every stream at shutdown.
@@ -82,7 +93,7 @@ package struct TeamEndpoints: EndpointListing {
 
     package func endpoint(_ id: EndpointID) async throws(RegistryError) -> Endpoint {
         let id = remote.hosts.ownID(of: id)
-        guard id.namesHost else { return try await local.endpoint(id).listed(on: remote.hosts.own) }
+        guard id.namesHost else { return remote.hosts.listed(try await local.endpoint(id)) }
         return try remote.endpoint(id)
     }
 
@@ -107,7 +118,7 @@ extension RemoteEndpoints {
     }
 
     fileprivate func list(with local: [Endpoint]) -> (endpoints: [Endpoint], revision: UInt64) {
-        let local = listed(local)
+        let local = hosts.listed(local)
         return state.withLock { ($0.table.merged(with: local, hosts.others), $0.log.revision) }
     }
 
@@ -118,10 +129,18 @@ extension RemoteEndpoints {
         state.withLock { state in
             let changes = state.log.subscribe()
             if let missed = revision.flatMap({ state.log.changes(after: $0) }) { return (.replay(missed), changes) }
-            let endpoints = state.table.merged(with: listed(local), hosts.others)
+            let endpoints = state.table.merged(with: hosts.listed(local), hosts.others)
             return (.snapshot(endpoints, revision: state.log.revision), changes)
         }
     }
+}
 
-    private func listed(_ local: [Endpoint]) -> [Endpoint] { local.map { $0.listed(on: hosts.own) } }
+extension ListedHosts {
+    /// Returns an endpoint of this host as lists show it.
+    fileprivate func listed(_ endpoint: Endpoint) -> Endpoint { listed([endpoint])[0] }
+
+    fileprivate func listed(_ local: [Endpoint]) -> [Endpoint] {
+        guard let own else { return local }
+        return local.map { $0.listed(on: own) }
+    }
 }

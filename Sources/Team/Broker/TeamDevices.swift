@@ -2,7 +2,7 @@ package import Model
 package import Registry
 import ServiceLifecycle
 
-/// The phones of all hosts of the team, for lists.
+/// The phones of all hosts of the team, for lists; those of this host without a team.
 ///
 /// Tunnels, the usbmuxd server and the scanner of ports use the attached ones, because they reach only attached phones.
 package actor TeamDevices: DeviceListing, Service {
@@ -19,13 +19,22 @@ package actor TeamDevices: DeviceListing, Service {
         self.hosts = hosts
     }
 
-    package func devices() -> [Device] { merged }
+    package func devices() async -> [Device] {
+        // Without a team, a phone is listed as soon as this host knows it.
+        hosts.own == nil ? await local.devices() : merged
+    }
 
     package func deviceLists() -> AsyncStream<[Device]> { subscribers.subscribe(startingWith: merged) }
 
     /// Sets the phones that another host publishes. An empty list removes them.
     package func set(_ devices: [Device], of host: HostName) {
         remote[host] = devices.isEmpty ? nil : devices
+        publish()
+    }
+
+    /// Removes the phones of all other hosts.
+    package func removeAll() {
+        remote = [:]
         publish()
     }
 
@@ -49,9 +58,10 @@ package actor TeamDevices: DeviceListing, Service {
     }
 
     private var merged: [Device] {
+        guard let own = hosts.own else { return attached }
         let states = Dictionary(hosts.others.map { ($0.name, $0) }) { $1 }
         return attached.merged(
-            on: hosts.own,
+            on: own,
             with: remote.map { HostDevices(host: states[$0.key] ?? HostStatus(name: $0.key), devices: $0.value) }
         )
     }

@@ -1,7 +1,7 @@
 package import AccessControl
 import Client
 package import Model
-import Registry
+package import Registry
 import SystemIO
 
 /// The leases of this host, and those that the brokers of other hosts grant for their own endpoints.
@@ -10,14 +10,14 @@ import SystemIO
 package struct TeamLeases: LeaseAuthority {
     private let local: LeaseService
     private let proxy: TeamProxy
-    /// The name of this host.
-    private let host: HostName
+    /// The name of this host, which IDs of its leases may have.
+    private let hosts: ListedHosts
 
     /// The time in which another host must answer the request for a list.
     private static let listLimit = Duration.seconds(2)
 
-    package init(_ local: LeaseService, of host: HostName, proxy: TeamProxy) {
-        (self.local, self.host, self.proxy) = (local, host, proxy)
+    package init(_ local: LeaseService, on hosts: ListedHosts, proxy: TeamProxy) {
+        (self.local, self.hosts, self.proxy) = (local, hosts, proxy)
     }
 
     /// Takes a lease. The broker of the endpoint's host has the queue of the waiting clients.
@@ -56,7 +56,9 @@ package struct TeamLeases: LeaseAuthority {
 
     package func end(_ id: String, among endpoints: [Endpoint], by principal: Principal) async throws {
         let (number, named) = Lease.parts(ofID: id)
-        guard let named, named != host else { return try local.end(number, among: endpoints, by: principal) }
+        guard let named, named != hosts.name, hosts.own != nil else {
+            return try local.end(named == hosts.name ? number : id, among: endpoints, by: principal)
+        }
         guard principal.member == nil else {
             throw AccessError.notFound("this broker has no lease \"\(SanitizedText(number)).\(named)\"")
         }

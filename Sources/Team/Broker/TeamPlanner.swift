@@ -9,7 +9,8 @@ import Tunnels
 struct TeamPlanner: TargetPlanner {
     let local: RoutePlanner
     let endpoints: any EndpointListing
-    let brokers: HostBrokers
+    /// Returns the brokers of the other hosts; nil without a team.
+    let brokers: @Sendable () -> HostBrokers?
     let callers: CallerDirectory
 
     var failureSentence: String { local.failureSentence }
@@ -23,32 +24,23 @@ struct TeamPlanner: TargetPlanner {
             return TargetSnapshot([try plan(to: .endpoint(id.onItsHost), on: host, for: owner)])
         case .device(let route):
             do throws(DialError) { return try await local.snapshot(of: target, for: owner) } catch {
-                guard error.reason == .deviceAbsent || error.reason == .usbmuxdAbsent else { throw error }
+                guard error.reason == .deviceAbsent || error.reason == .usbmuxdAbsent, let brokers = brokers() else {
+                    throw error
+                }
                 // No plan for a client of another host: it asked this broker because the phone was attached here.
                 let plans = brokers.watcher.hosts(of: route.udid).compactMap {
                     try? plan(to: target, on: $0, for: owner)
                 }
-                guard !plans.isEmpty else { throw lostHost(of: route.udid) ?? error }
+                guard !plans.isEmpty else { throw brokers.lostHost(of: route.udid) ?? error }
                 return TargetSnapshot(plans)
             }
         }
     }
 
-    /// Returns the error for a phone that another host listed before; nil for any other phone.
-    private func lostHost(of udid: UDID) -> DialError? {
-        guard let host = brokers.phones.host(of: udid) else { return nil }
-        let reason = brokers.watcher.host(host) == nil ? "is offline" : "does not list it any more"
-        return DialError(
-            .deviceAbsent,
-            "phone \(udid) was attached to the host \(host), which \(reason); the tunnel works again as soon as a host "
-                + "lists the phone"
-        )
-    }
-
     /// Throws unless the endpoint is listed and online. What the team registry says of a host that is stale is not
     /// trusted.
     private func checkReachable(_ id: EndpointID, on host: HostName) async throws(DialError) {
-        guard brokers.members[host] != nil else {
+        guard let brokers = brokers(), brokers.members[host] != nil else {
             throw DialError(.forbidden, "the host \(host) was removed from the team, or never belonged to it")
         }
         let endpoint: Endpoint
@@ -67,9 +59,23 @@ struct TeamPlanner: TargetPlanner {
     ) throws(DialError) -> ConnectPlan {
         _ = try callers.caller(of: owner, at: host)
         return ConnectPlan(route: nil) { [brokers, callers] in
-            // Asked again for each connection, because the grant may have ended.
-            try await brokers.openStream(to: target, on: host, for: try callers.caller(of: owner, at: host))
+            // Asked again for each connection, because the grant or the team may have ended.
+            guard let brokers = brokers() else { throw HostBrokers.dialError(.absent(host)) }
+            return try await brokers.openStream(to: target, on: host, for: try callers.caller(of: owner, at: host))
         }
+    }
+}
+
+extension HostBrokers {
+    /// Returns the error for a phone that another host listed before; nil for any other phone.
+    fileprivate func lostHost(of udid: UDID) -> DialError? {
+        guard let host = phones.host(of: udid) else { return nil }
+        let reason = watcher.host(host) == nil ? "is offline" : "does not list it any more"
+        return DialError(
+            .deviceAbsent,
+            "phone \(udid) was attached to the host \(host), which \(reason); the tunnel works again as soon as a host "
+                + "lists the phone"
+        )
     }
 }
 

@@ -8,9 +8,11 @@ import NIOHTTP1
 /// Sends requests of clients to the brokers of other hosts.
 package struct TeamProxy: Sendable {
     let connector: any HostConnector
-    let usage = HostUsage()
+    let usage: HostUsage
 
-    package init(_ connector: any HostConnector) { self.connector = connector }
+    package init(_ connector: any HostConnector) { self.init(connector, usage: HostUsage()) }
+
+    init(_ connector: any HostConnector, usage: HostUsage) { (self.connector, self.usage) = (connector, usage) }
 
     /// Sends a request of a client, and returns the response.
     ///

@@ -7,13 +7,13 @@ import Transport
 /// The admission of hosts to the team. Works on the host that has the certificate authority.
 struct HostAdmission: Sendable {
     private let team: LocalTeam
-    private let running: TeamSetup.Running?
+    private let running: @Sendable () -> TeamSetup.Running?
     private let invites: TeamInvites
 
     /// - Parameters:
     ///   - team: The team of this host.
-    ///   - running: The team with which the broker listens for other hosts; nil if it does not listen.
-    init(to team: LocalTeam, running: TeamSetup.Running?) {
+    ///   - running: Returns the team with which the broker listens for other hosts; nil if it does not listen.
+    init(to team: LocalTeam, running: @escaping @Sendable () -> TeamSetup.Running?) {
         self.team = team
         self.running = running
         invites = TeamInvites(in: team.folder, logger: team.logger)
@@ -35,13 +35,13 @@ struct HostAdmission: Sendable {
     /// Creates an invite for other hosts.
     func invite(_ spec: TeamInviteSpec) async throws -> TeamInvite {
         let (membership, _) = try await team.requiredAuthority()
-        guard let running, running.membership == membership,
+        guard let running = running(), running.membership == membership,
             let identity = try team.folder.identity.load(), identity.pin == running.key
         else {
             throw Problem(
                 .conflict,
                 "the broker does not listen for other hosts yet",
-                hint: "restart it: systemctl restart patchbayd"
+                hint: "patchbay team"
             )
         }
         guard let text = spec.address ?? team.settings.addresses().first, let address = TeamAddress(text) else {

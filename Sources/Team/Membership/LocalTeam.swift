@@ -67,6 +67,15 @@ package struct LocalTeam: Sendable {
         )
     }
 
+    /// The problem of a host that the team has removed. Its broker goes on without the team.
+    static func removal(of membership: TeamMembership) -> Problem {
+        Problem(
+            .conflict,
+            "\(membership.host) was removed from the team",
+            hint: membership.isAuthority ? membership.initCommand : "patchbay team leave"
+        )
+    }
+
     /// The saved members.
     func members() async throws -> TeamMembers {
         try await TeamMembers(in: folder.path, logger: logger)
@@ -86,7 +95,12 @@ package struct LocalTeam: Sendable {
                     ? membership.initCommand : "patchbay team join - with a string of patchbay team invite"
             )
         }
-        return (identity, try await members(), try connector.store(connection))
+        let members = try await members()
+        // Without any member, the team registry has lost its entries.
+        guard members.all.isEmpty || members.accepts(membership.host, key: identity.pin) else {
+            throw Self.removal(of: membership)
+        }
+        return (identity, members, try connector.store(connection))
     }
 
     /// Returns the team registry with the permissions of etcd's administrator, which is `spec` or the saved one.

@@ -7,11 +7,9 @@ extension TeamSetup.Running {
     /// - Parameter members: The saved members.
     /// - Returns: The problem; nil if there is none.
     func problem(members: TeamMembers) -> Problem? {
-        let (host, isAuthority) = (membership.host, membership.isAuthority)
-        // Without any member, the team registry has lost its entries.
-        if !members.all.isEmpty, !members.accepts(host, key: key) {
-            let hint = isAuthority ? membership.initCommand : "patchbay team leave"
-            return Problem(.conflict, "\(host) was removed from the team", hint: hint)
+        let isAuthority = membership.isAuthority
+        if !members.all.isEmpty, !members.accepts(membership.host, key: key) {
+            return LocalTeam.removal(of: membership)
         }
         let snapshot = snapshot()
         let isEmpty = snapshot.staleSince == nil && snapshot.members.isEmpty

@@ -2,13 +2,12 @@ import Logging
 package import Model
 import Transport
 
-/// The commands of `patchbay team`. The parts that use the team start with the broker.
+/// The commands of `patchbay team`.
 package actor TeamSetup {
     /// The state of the running team.
     package struct Running: Sendable {
-        /// The membership with which the broker started.
+        /// The membership with which the broker takes part.
         let membership: TeamMembership
-        /// The key with which the broker started.
         let key: KeyPin
         /// The certificate that the broker uses, as PEM.
         let certificate: @Sendable () -> String
@@ -18,13 +17,11 @@ package actor TeamSetup {
         var listenerError = TeamListenerError()
         /// The servers of the team registry with their problems at the last question.
         var servers: @Sendable () -> [TeamRegistryServer] = { [] }
-        /// Uses a certificate that a command has saved, if it is of the same host, key and team.
-        var useSavedCertificate: @Sendable () async throws -> Void = {}
     }
 
     private let team: LocalTeam
     private let authority: any TeamAuthorityClient
-    private let running: Running?
+    private let participation: any TeamParticipation
     private let admission: HostAdmission
     /// True while a command changes the files of the team. A second one is refused.
     private var isChanging = false
@@ -32,13 +29,19 @@ package actor TeamSetup {
     /// - Parameters:
     ///   - team: The team of this host.
     ///   - authority: Sends the request of a join.
-    ///   - running: The state of the running team; nil if the broker started without one.
-    package init(_ team: LocalTeam, authority: any TeamAuthorityClient = RemoteTeamAuthority(), running: Running?) {
+    ///   - participation: The team in which the broker takes part.
+    package init(
+        _ team: LocalTeam,
+        authority: any TeamAuthorityClient = RemoteTeamAuthority(),
+        _ participation: any TeamParticipation
+    ) {
         self.team = team
         self.authority = authority
-        self.running = running
-        admission = HostAdmission(to: team, running: running)
+        self.participation = participation
+        admission = HostAdmission(to: team) { participation.state }
     }
+
+    private var running: Running? { participation.state }
 
     /// The servers of the team registry, as far as the running team knows them.
     var registryServers: [TeamRegistryServer] { running?.servers() ?? [] }
@@ -58,7 +61,7 @@ package actor TeamSetup {
         )
     }
 
-    /// Returns whether the saved team or certificate is not the one with which the broker started.
+    /// Returns whether the saved team or certificate is not the one with which the broker takes part, after a change by hand.
     private func isRestartNeeded(_ membership: TeamMembership?, _ identity: MemberIdentity?) -> Bool {
         running?.membership != membership || running?.certificate() != identity?.certificatePEM
     }
@@ -104,7 +107,7 @@ extension TeamSetup {
                 hosts: try await hosts(membership),
                 etcd: servers,
                 staleSince: running?.snapshot().staleSince,
-                restartNeeded: restartNeeded,
+                restartNeeded: restartNeeded && problem == nil,
                 problem: problem?.detail,
                 hint: problem?.hint
             )
@@ -129,7 +132,7 @@ extension TeamSetup {
 
     package func create(_ spec: TeamSpec) async throws -> TeamStatus {
         let problem = try await changing { try await TeamCreation(team: team).run(spec) }
-        try? await running?.useSavedCertificate()
+        await participation.useSavedTeam()
         let command = TeamMembership.initCommand(spec.team)
         let files = "patchbay team certificate NAME ADDRESS --out FOLDER"
         var status = try await status()
@@ -150,7 +153,7 @@ extension TeamSetup {
 
     package func join(_ spec: TeamJoinSpec) async throws -> TeamStatus {
         try await changing { try await TeamJoin(team: team, authority: authority).run(spec) }
-        try? await running?.useSavedCertificate()
+        await participation.useSavedTeam()
         return try await status()
     }
 
@@ -206,8 +209,10 @@ extension TeamSetup {
             if membership.isAuthority {
                 let registry = try await registry(membership)
                 try await checkAlone(membership, registry?.members ?? [])
+                await participation.end()
                 if let registry { await deleteTeam(membership, registry.administration) }
             } else if let connection = try team.connections.own(membership) {
+                await participation.end()
                 // Without an answer, the entries end with the session lease of the broker.
                 let deletion = TeamStoreWrite.deletion(of: membership.host)
                 _ = try? await team.connector.store(connection).write(deletion, if: nil)

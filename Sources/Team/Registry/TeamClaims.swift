@@ -55,6 +55,8 @@ package final class TeamClaims: LeaseClaims, Service {
 
     package var foreignClaims: [LeaseTarget: TeamClaim] { state.withLock(\.foreign) }
 
+    var sessionStates: AsyncStream<TeamSession.State> { session.changes() }
+
     package func isHeld(_ target: LeaseTarget) -> Bool {
         guard let sessionLease = session.currentLease else { return false }
         return state.withLock { $0.held[target.on(host)]?.sessionLease == sessionLease }

@@ -19,7 +19,7 @@ extension APIServices {
         tunnelPolicy: GrantTunnelService,
         listeners: APIListeners,
         teamSetup: TeamSetup,
-        team: RunningTeam?,
+        team: CurrentTeam,
         usbmuxServer: UsbmuxServer?
     ) {
         let status = StatusReporter(
@@ -99,7 +99,7 @@ private struct StatusReporter {
     private func sourceStatuses() async -> [SourceStatus] {
         let optional = [
             usbmuxServer?.status(), await teamSetup.source(), SourceStatus(of: await state.registry.refusals),
-            state.remoteEndpoints.flatMap { SourceStatus(of: $0.refusals) }, api,
+            SourceStatus(of: state.remoteEndpoints.refusals), api,
         ]
         return await sources.discovery.statuses() + [sources.debugLink?.status() ?? .debugLinkOff]
             + optional.compactMap { $0 }

@@ -21,7 +21,7 @@ struct MCPComponents: Sendable {
         _ startup: Startup,
         state: StateComponents,
         sources: SourceComponents,
-        proxy teamProxy: TeamProxy?,
+        proxy teamProxy: TeamProxy,
         tunnelPolicy: GrantTunnelService
     ) async throws(StateError) {
         let (configuration, logger) = (startup.configuration, startup.logger)
@@ -48,7 +48,7 @@ struct MCPComponents: Sendable {
             logger: logger,
             activity: activity
         )
-        let apps: any AppCaller = teamProxy.map { TeamAppCaller(proxy, proxy: $0) } ?? proxy
+        let apps = TeamAppCaller(proxy, proxy: teamProxy)
         let broker = BrokerRequestHandler(
             list: state.endpoints,
             apps: apps,
@@ -69,7 +69,7 @@ struct MCPComponents: Sendable {
             apps: apps,
             sessions: sessions,
             keepAliveTimer: keepAliveTimer,
-            artifacts: teamProxy.map { TeamArtifacts(artifacts, proxy: $0) } ?? artifacts,
+            artifacts: TeamArtifacts(artifacts, proxy: teamProxy),
             activity: activity.map { ActivityReader($0, images: images, artifacts: artifacts) },
             screens: ScreenService(proxy, images: images),
             logs: logs

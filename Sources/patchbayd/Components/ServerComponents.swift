@@ -16,15 +16,15 @@ struct ServerComponents: Sendable {
     /// The services in start order: dependencies first.
     let services: [any Service]
 
-    /// Opens the sockets. The team is nil without one; `teamSetup` has its commands in any case.
+    /// Opens the sockets. `localTeam` is for the commands of the team.
     ///
     /// - Throws: `ConfigurationError.badAddress`, `DaemonError`.
     init(
         _ startup: Startup,
         state: StateComponents,
         sources: SourceComponents,
-        team: RunningTeam?,
-        teamSetup: TeamSetup
+        team: CurrentTeam,
+        localTeam: LocalTeam
     ) async throws {
         let usbmuxServer = try await Self.makeUsbmuxServer(startup, sources: sources)
         let listeners = try await APIListeners(startup, state: state)
@@ -39,7 +39,7 @@ struct ServerComponents: Sendable {
                 startup,
                 state: state,
                 sources: sources,
-                proxy: team?.proxy,
+                proxy: team.proxy,
                 tunnelPolicy: tunnelPolicy
             )
         }
@@ -50,14 +50,23 @@ struct ServerComponents: Sendable {
             mcp: mcp.handlers,
             tunnelPolicy: tunnelPolicy,
             listeners: listeners,
-            teamSetup: teamSetup,
+            teamSetup: TeamSetup(localTeam, team),
             team: team,
             usbmuxServer: usbmuxServer
         )
         approvalService = api.approvalService
         socket = listeners.unix
+        let teamParts = TeamService.Parts(
+            registry: state.registry,
+            endpoints: state.remoteEndpoints,
+            attachedDevices: sources.attachedDevices,
+            devices: sources.devices,
+            leases: state.leases,
+            tunnels: sources.tunnels
+        )
         services =
-            mcp.services + (try listeners.services(api, startup, state: state, sources: sources, team: team))
+            [TeamService(team, localTeam, teamParts, listener: listeners.teamListener(api, startup))] + mcp.services
+            + (try listeners.services(api, startup, state: state, sources: sources))
             // Started after the tunnels and stopped before them, because the tunnels own the relay.
             + [usbmuxServer].compactMap { $0 }
     }

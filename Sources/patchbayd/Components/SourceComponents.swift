@@ -18,8 +18,8 @@ struct SourceComponents: Sendable {
     let attachedDevices: AttachedDevices
     let deviceNotes: DeviceNotes
     let reverseTunnels: ReverseTunnelTable
-    /// The phones of all hosts of the team; nil without one.
-    let teamDevices: TeamDevices?
+    /// The phones that clients see: those of all hosts of the team.
+    let devices: TeamDevices
     let brokers = NearbyBrokers()
     let appUsers = PhoneAppUsers()
     let connections: TunnelComponents
@@ -30,8 +30,6 @@ struct SourceComponents: Sendable {
     let openAgents: OpenAgentsIdentifier
     let profiles: ProfileService
 
-    /// The phones that clients see.
-    var devices: any DeviceListing { teamDevices ?? attachedDevices }
     var dialer: RelayDialer { connections.dialer }
     var tunnels: TunnelTable { connections.tunnels }
     var leasePolicy: LeasePolicy { connections.leasePolicy }
@@ -40,11 +38,11 @@ struct SourceComponents: Sendable {
     /// Creates the sources and listens on the addresses of the saved tunnels.
     ///
     /// - Throws: `ConfigurationError.badAddress`, `DaemonError`.
-    init(_ startup: Startup, state: StateComponents, team: RunningTeam?) async throws {
+    init(_ startup: Startup, state: StateComponents, team: CurrentTeam) async throws {
         let (configuration, registry, logger) = (startup.configuration, state.registry, startup.logger)
         let attachedDevices = AttachedDevices()
         self.attachedDevices = attachedDevices
-        teamDevices = state.endpoints.hosts.map { TeamDevices(local: attachedDevices, hosts: $0) }
+        devices = TeamDevices(local: attachedDevices, hosts: state.remoteEndpoints.hosts)
         let discovery = try DiscoverySources(startup)
         self.discovery = discovery
         (deviceNotes, reverseTunnels) = try await DaemonError.reading { () async throws(StateError) in
@@ -108,7 +106,7 @@ struct SourceComponents: Sendable {
     /// - Throws: `ConfigurationError.unusable`.
     func services(_ startup: Startup, state: StateComponents) throws -> [any Service] {
         let (registry, logger) = (state.registry, startup.logger)
-        return [teamDevices].compactMap { $0 } + bonjourServices(startup, state: state)
+        return [devices] + bonjourServices(startup, state: state)
             + deviceServices(startup, state: state) + (debugLink?.services ?? []) + [
                 tunnels,
                 TunnelTargetRefresher(list: state.endpoints, registry: registry, tunnels: tunnels, ports: ports),

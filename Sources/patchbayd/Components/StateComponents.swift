@@ -20,8 +20,8 @@ struct StateComponents: Sendable {
     let registry: EndpointRegistry
     /// The endpoints that clients see.
     let endpoints: any EndpointListing
-    /// The endpoints of the other hosts of the team; nil without one.
-    let remoteEndpoints: RemoteEndpoints?
+    /// The endpoints of the other hosts of the team.
+    let remoteEndpoints: RemoteEndpoints
     /// The leases of this host.
     let leases: LeaseService
     /// The leases that clients take and see.
@@ -31,10 +31,10 @@ struct StateComponents: Sendable {
     /// The services in start order: dependencies first.
     let services: [any Service]
 
-    /// Loads the state. The team is nil on a host without one.
+    /// Loads the state.
     ///
     /// - Throws: `DaemonError`.
-    init(_ startup: Startup, team: RunningTeam?) async throws {
+    init(_ startup: Startup, team: CurrentTeam) async throws {
         let (directory, configuration, logger) = (startup.directory, startup.configuration, startup.logger)
         let profiles = startup.profiles.profiles
         self.directory = directory
@@ -50,22 +50,22 @@ struct StateComponents: Sendable {
         // clock's milliseconds.
         let now = UInt64(max(0, Date().timeIntervalSince1970 * 1_000))
         let revision = max(now, (saved?.revision ?? 0) + 1_000)
-        let remoteEndpoints = team.map { RemoteEndpoints(besides: $0.host, startingAfter: revision) }
+        let remoteEndpoints = RemoteEndpoints(besides: team.running?.host, startingAfter: revision)
         let registry = EndpointRegistry(
             records: saved?.records ?? [],
             trusts: await accessStore.approvals.trusts,
             retired: saved?.retired ?? RetiredIDs(),
             abilities: Dictionary(profiles.map { ($0.kind, $0.abilities) }) { $1 },
             startingAfter: revision,
-            host: team?.host,
-            record: remoteEndpoints?.record
+            hosts: remoteEndpoints.hosts,
+            record: remoteEndpoints.record
         )
         self.registry = registry
         self.remoteEndpoints = remoteEndpoints
-        endpoints = remoteEndpoints.map { TeamEndpoints(registry, $0) } ?? registry
-        let leases = LeaseService(store: accessStore, claims: team?.claims) { registry.linkedPhones.all }
+        endpoints = TeamEndpoints(registry, remoteEndpoints)
+        let leases = LeaseService(store: accessStore, claims: team.running?.claims) { registry.linkedPhones.all }
         self.leases = leases
-        leaseAuthority = team.map { TeamLeases(leases, of: $0.host, proxy: $0.proxy) } ?? leases
+        leaseAuthority = TeamLeases(leases, on: remoteEndpoints.hosts, proxy: team.proxy)
         let kinds =
             EndpointKind.builtIn + profiles.map(\.kind)
             + configuration.discovery.types.map { EndpointKind(serviceType: $0) }

@@ -30,7 +30,7 @@ struct TunnelComponents: Sendable {
         state: StateComponents,
         sources: DiscoverySources,
         attachedDevices: AttachedDevices,
-        team: RunningTeam?
+        team: CurrentTeam
     ) async throws {
         let debugLink = try DebugLinkComponents(
             startup.configuration.debugLink,
@@ -56,13 +56,12 @@ struct TunnelComponents: Sendable {
             registry: state.registry,
             leases: state.leases,
             // A phone that this broker cannot reach is leased by its own host.
-            isOnOtherHosts: { team != nil && !attachedDevices.contains($0) }
+            isOnOtherHosts: { team.running != nil && !attachedDevices.contains($0) }
         )
         self.leasePolicy = leasePolicy
         tunnels = try await DaemonError.reading { [relay] () async throws(TunnelError) in
             try await TunnelTable(
-                planner: team?.planner(localPlanner, endpoints: state.endpoints, accessStore: state.accessStore)
-                    ?? localPlanner,
+                planner: team.planner(localPlanner, endpoints: state.endpoints, accessStore: state.accessStore),
                 relay: relay,
                 store: TunnelStore(directory: state.directory, health: state.health, logger: startup.logger),
                 policy: leasePolicy,

@@ -49,34 +49,47 @@ struct APIListeners: Sendable {
         )
     }
 
-    /// Returns the servers of all listeners in start order.
+    /// Returns a function that creates the team listener.
+    func teamListener(_ services: APIServices, _ startup: Startup) -> @Sendable (RunningTeam) -> any Service {
+        { [self] team in
+            team.listener(at: startup.configuration.team.listen, logger: startup.logger) {
+                server($0, .team(port: $1), services, startup, security: $2)
+            }
+        }
+    }
+
+    private func server(
+        _ listener: consuming Descriptor,
+        _ transport: APIServer.Transport,
+        _ services: APIServices,
+        _ startup: Startup,
+        security: ListenerSecurity? = nil,
+        onOpen: @escaping @Sendable () async -> Void = {}
+    ) -> APIServer {
+        APIServer(
+            owning: listener,
+            transport: transport,
+            services: services,
+            owners: owners,
+            origins: Set(startup.configuration.api.allowedOrigins),
+            limiter: startup.clients,
+            security: security,
+            logger: startup.logger,
+            onOpen: onOpen
+        )
+    }
+
+    /// Returns the servers of the other listeners in start order.
     func services(
         _ services: APIServices,
         _ startup: Startup,
         state: StateComponents,
-        sources: SourceComponents,
-        team: RunningTeam?
+        sources: SourceComponents
     ) throws -> [any Service] {
         let (notifier, logger) = (startup.notifier, startup.logger)
-        @Sendable func makeServer(
-            _ listener: consuming Descriptor,
-            _ transport: APIServer.Transport,
-            security: ListenerSecurity? = nil,
-            onOpen: @escaping @Sendable () async -> Void = {}
-        ) -> APIServer {
-            APIServer(
-                owning: listener,
-                transport: transport,
-                services: services,
-                owners: owners,
-                origins: Set(startup.configuration.api.allowedOrigins),
-                limiter: startup.clients,
-                security: security,
-                logger: logger,
-                onOpen: onOpen
-            )
+        let tcpServers = tcp.descriptors.map {
+            server(Descriptor(owning: $0.number), .tcp(port: $0.port), services, startup)
         }
-        let tcpServers = tcp.descriptors.map { makeServer(Descriptor(owning: $0.number), .tcp(port: $0.port)) }
         let advertiser = sources.discovery.bonjour.map { bonjour in
             RemoteAdvertiser(
                 remote,
@@ -86,11 +99,8 @@ struct APIListeners: Sendable {
                 logger: logger
             )
         }
-        let teamListener = team?.listener(at: startup.configuration.team.listen, logger: logger) {
-            makeServer($0, .team(port: $1), security: $2)
-        }
         // The last to open, because it reports to systemd that the broker is ready.
-        let unixServer = makeServer(try unix.descriptor(), .unix) {
+        let unixServer = server(try unix.descriptor(), .unix, services, startup) {
             notifier.ready("serving on \(unix.name)")
             logger.info(
                 "the API is open",
@@ -98,9 +108,9 @@ struct APIListeners: Sendable {
             )
         }
         return tcpServers + [
-            remote.service(logger: logger) { makeServer($0, .remote(port: $1), security: $2) },
-            GrantSocketService(grantSockets) { makeServer($0, .socketGrant($1)) },
-        ] + ([advertiser, teamListener] as [(any Service)?]).compactMap(\.self) + [
+            remote.service(logger: logger) { server($0, .remote(port: $1), services, startup, security: $2) },
+            GrantSocketService(grantSockets) { server($0, .socketGrant($1), services, startup) },
+        ] + [advertiser].compactMap(\.self) + [
             unixServer, SystemdStopNotifier(notifier: notifier, logger: logger),
         ]
     }

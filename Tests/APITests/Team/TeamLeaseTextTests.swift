@@ -123,7 +123,7 @@ import Testing
     @Test func `the lease of another host's endpoint without a claim is asked of its host`() async throws {
         let lease = try await leases.take(shop, for: .broker, seconds: 60)
         let host = try Host(200, ListResponse([lease]))
-        let team = TeamLeases(leases, of: "lab1", proxy: TeamProxy(host))
+        let team = TeamLeases(leases, on: ListedHosts(own: "lab1"), proxy: TeamProxy(host))
 
         let found = try await team.lease(of: shop.on(lab3), for: .broker)
 
@@ -136,7 +136,7 @@ import Testing
     func `an own lease at another host ends without a claim in the registry too`(isOwn: Bool) async throws {
         let lease = try await leases.take(shop, for: isOwn ? .broker : member, seconds: 60, wait: .zero, note: nil)
         let host = try Host(200, ListResponse(leases.held(among: [shop], for: .broker)))
-        let team = TeamLeases(LeaseService(), of: "lab1", proxy: TeamProxy(host))
+        let team = TeamLeases(LeaseService(), on: ListedHosts(own: "lab1"), proxy: TeamProxy(host))
 
         await team.release(shop.on(lab3), by: .broker)
 
@@ -146,14 +146,14 @@ import Testing
 
     @Test func `the lease of an endpoint whose host does not answer is an error`() async throws {
         let host = try Host(503, Problem(.unavailable, "no"))
-        let team = TeamLeases(leases, of: "lab1", proxy: TeamProxy(host))
+        let team = TeamLeases(leases, on: ListedHosts(own: "lab1"), proxy: TeamProxy(host))
 
         await #expect(throws: Problem.self) { _ = try await team.lease(of: shop.on(lab3), for: .broker) }
     }
 
     @Test func `a lease of a third host is not requested for a client of another host`() async throws {
         let host = try Host(200, ListResponse<Lease>([]))
-        let team = TeamLeases(leases, of: lab3, proxy: TeamProxy(host))
+        let team = TeamLeases(leases, on: ListedHosts(own: lab3), proxy: TeamProxy(host))
         let third = shop.on("lab2")
 
         await #expect(throws: RegistryError.noSuchEndpoint("shop.lab2")) {
@@ -170,7 +170,7 @@ import Testing
     @Test(arguments: ["", "l", "x1", "l1a", "l1/2"])
     func `only an ID that brokers give is sent to another host`(id: String) async throws {
         let host = try Host(200, ListResponse<Lease>([]))
-        let team = TeamLeases(leases, of: "lab1", proxy: TeamProxy(host))
+        let team = TeamLeases(leases, on: ListedHosts(own: "lab1"), proxy: TeamProxy(host))
 
         await #expect(throws: Problem.self) {
             try await team.end("\(id).lab3", among: [], by: .broker)

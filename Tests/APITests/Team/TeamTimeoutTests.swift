@@ -3,6 +3,7 @@ import Apps
 import Client
 import FoundationEssentials
 import Model
+import Registry
 import Samples
 import Synchronization
 import Testing
@@ -100,7 +101,7 @@ import Testing
     }
 
     @Test func `other requests have one time limit, and that for a lease waits in addition`() async throws {
-        let leases = TeamLeases(LeaseService(), of: "lab1", proxy: proxy)
+        let leases = TeamLeases(LeaseService(), on: ListedHosts(own: "lab1"), proxy: proxy)
 
         await #expect(throws: AppError.self) { _ = try await apps.tools(of: shop, for: .broker) }
         await #expect(throws: HostError.self) { try await leases.end("l1.lab2", among: [], by: .broker) }

@@ -191,7 +191,7 @@ struct BrokerFixture: Sendable {
     init(_ remote: RemoteEndpoints? = nil, logs: PhoneLogService? = nil) {
         registry = EndpointRegistry(
             startingAfter: 1_795_000_000_000,
-            host: remote?.hosts.own,
+            hosts: remote?.hosts,
             record: remote?.record,
             now: { Date(timeIntervalSince1970: 1_795_000_000) }
         )

@@ -75,7 +75,6 @@ final class RunningTeam {
         )
         etcdNamespace = etcdHosts[0].namespace
         etcd = try await Self.startEtcd(on: etcdHosts, ports: Array(ports[4...]), for: lab1, in: scratch)
-        try await lab1.restart()
         try await Self.join(lab2, as: "lab2", to: lab1)
         for (broker, other) in [(lab1, "lab2"), (lab2, "lab1")] { try await waitForHost(other, at: broker) }
     }
@@ -121,7 +120,7 @@ final class RunningTeam {
         return (team, app)
     }
 
-    /// Joins a broker to the team of another one, and restarts it.
+    /// Joins a broker to the team of another one.
     static func join(_ broker: RunningBroker, as host: String, to authority: RunningBroker) async throws {
         let invite = try await authority.ask("team", "invite")
         let pairing = try #require(invite.first { $0.contains("PATCHBAY") }, "\(invite)")
@@ -129,7 +128,6 @@ final class RunningTeam {
         try join.write(String(pairing.drop { $0 == " " }) + "\n")
         join.closeInput()
         #expect(try await join.exitStatus() == .exited(0), "\(join.log)")
-        try await broker.restart()
     }
 
     /// Starts a killed etcd server again with its data. Returns before it is ready.

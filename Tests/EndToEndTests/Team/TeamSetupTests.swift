@@ -50,7 +50,7 @@ import Testing
         #expect(try await refused.exitStatus() == .exited(1), "\(refused.log)")
 
         _ = try await team.lab2.ask("team", "leave")
-        #expect(try await team.lab2.teamStatus() == TeamStatus(restartNeeded: true))
+        #expect(try await team.lab2.teamStatus() == TeamStatus())
         #expect(!FileManager.default.fileExists(atPath: "\(team.lab2.state)/team"))
         _ = try await team.lab1.ask("team", "remove", "lab2")
         try await team.waitUntil { try await team.lab1.teamStatus().hosts.map(\.name.text) == ["lab1"] }
