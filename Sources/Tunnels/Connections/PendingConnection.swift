@@ -24,7 +24,7 @@ final class PendingConnection {
     var fallback: FallbackRequest?
     /// The index of the handshake's request that is sent next, or was sent last.
     private var requestIndex = 0
-    /// Whether the target is a spare connection, which is used once at most.
+    /// The use of a spare connection as the target, of which there is one at most.
     private var spareUse = SpareUse.possible
     /// The reason why the plan failed; nil before that, and after its timeout.
     private(set) var failure: ConnectPlan.AttemptFailure?
