@@ -1,5 +1,6 @@
 package import AccessControl
 package import Model
+import Synchronization
 import SystemIO
 
 /// Reads the logs of phones for clients, without secrets.
@@ -74,14 +75,18 @@ package final class PhoneLogService: Sendable {
         let user = try await user(of: endpoint, on: udid, source, for: principal)
         let past = try await source.past(of: udid, user: user, lines: lines)
         audit(endpoint.id, udid, principal)
+        let table = LogProcessTable(of: endpoint.app, after: past.lines)
         return PhoneLog(past, redactor: redactor, place: place) { [users] position, backlog in
+            let processes = Mutex(table)
             var (user, position) = (user, position)
             while true {
                 let (current, start) = (user, position)
                 _ = try await withCancellation {
                     await users.waitForChange(of: endpoint.id, on: udid, from: current)
                 } _: {
-                    try await source.follow(udid, user: current, from: start, backlog.append)
+                    try await source.follow(udid, user: current, from: start) { events in
+                        backlog.append(processes.withLock { $0.noting(events) })
+                    }
                 }
                 try Task.checkCancellation()
                 user = try await self.user(of: endpoint, on: udid, source, for: principal)

@@ -189,6 +189,42 @@ import Testing
         try await eventually("no logcat of a reader runs on the phone") { await bench.logcats() == 0 }
     }
 
+    @Test func `follow goes on with the process of an app that is started again, and says so once`() async throws {
+        let bench = try await Bench(in: scratch)
+        let follow = try await bench.broker.start("log", "shop-pixel-8", "--follow")
+        try await follow.waitForLine("appreveal_session_token")
+        try bench.apps.logRaw(Self.line("before", at: 1, by: bench.shop))
+        try await follow.waitForLine("Shop: before")
+
+        try bench.apps.set([bench.bank])
+        try await bench.servers[0].quit()
+        try await eventually("the app is offline") {
+            try await bench.broker.endpoints().contains { $0.id.text == "shop-pixel-8" && $0.state == .offline }
+        }
+        let server = try await SampleApp(mode: .android, address: bench.phone.address, in: scratch)
+        var again = bench.shop
+        (again.processID, again.ports) = (4_812, [server.port])
+        try bench.apps.set([again, bench.bank])
+        try bench.apps.log(AndroidApps.sessionURL(port: server.port, token: server.token ?? ""), by: again)
+        for number in 0..<3 { try bench.apps.logRaw(Self.line("again \(number)", at: 2 + number, by: again)) }
+        try bench.apps.logRaw(Self.line("of the bank", at: 5, by: bench.bank))
+        try bench.apps.logRaw(Self.line("the end", at: 6, by: again))
+
+        try await follow.waitForLine("Shop: the end")
+        let notes = follow.log.split(separator: "\n").filter {
+            $0.hasSuffix("com.example.shop has started as process 4812")
+        }
+        #expect(notes.count == 1 && !follow.output.joined().contains("has started"), "\(follow.log)")
+        #expect(follow.output.suffix(4).map { String($0.suffix(7)) } == ["again 0", "again 1", "again 2", "the end"])
+        #expect(!follow.log.contains("of the bank"))
+        try await eventually("the app is online with its new token") {
+            try await bench.broker.endpoints().contains { endpoint in
+                endpoint.id.text == "shop-pixel-8" && endpoint.state == .online
+                    && endpoint.routes.contains(where: \.isSecretHeld)
+            }
+        }
+    }
+
     @Test func `a flood to a slow reader costs no memory, and another phone's tunnel stays quick`() async throws {
         let bench = try await Bench(in: scratch)
         let echo = try EchoServer(in: scratch)
