@@ -17,6 +17,27 @@ import Testing
         #expect(text.contains("\n  system      Android 15, Pixel 8\n"), "\(text)")
     }
 
+    @Test func `watch has the name, the system and the model of a phone, also when they are reported later`() throws {
+        let pixel = try #require(UDID(androidSerial: "R58M12ABCDE"))
+        let new = Device(udid: pixel, transport: .usb, attachedAt: SampleEndpoints.date)
+        var named = new
+        (named.name, named.productType) = (SanitizedText("Bench 3"), SanitizedText("Pixel 8"))
+        named.productVersion = SanitizedText("15")
+        var refused = named
+        refused.state = .unauthorized
+
+        func lines(_ before: Device?, _ now: Device?) -> [String] {
+            func phones(_ device: Device?) -> [UDID: Device] { device.map { [$0.udid: $0] } ?? [:] }
+            return WatchPrinter.lines(from: phones(before), to: phones(now))
+        }
+        #expect(lines(nil, new) == ["+ phone android-R58M12ABCDE (Android)"])
+        #expect(lines(new, named) == ["~ phone android-R58M12ABCDE (Bench 3, Android 15, Pixel 8)"])
+        #expect(lines(named, named) == [])
+        #expect(lines(named, refused).first?.contains("(Bench 3, Android 15, Pixel 8) is unauthorized: ") == true)
+        #expect(lines(refused, named) == ["+ phone android-R58M12ABCDE (Bench 3, Android 15, Pixel 8)"])
+        #expect(lines(named, nil) == ["- phone android-R58M12ABCDE (Bench 3, Android 15, Pixel 8)"])
+    }
+
     @Test func `status counts the phones that are not ready, and names those that wait for a person`() throws {
         let devices = try Device.State.allCases.filter { $0 != .ready }.map { state in
             let udid = try #require(UDID(androidSerial: state.rawValue))

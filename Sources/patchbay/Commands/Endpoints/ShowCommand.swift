@@ -139,7 +139,7 @@ struct ShowCommand: AsyncParsableCommand {
     }
 
     /// The system and the model of the phone: `Android 15, Pixel 8`.
-    private static func system(of device: Device) -> String {
+    static func system(of device: Device) -> String {
         let system = [device.platform.name, device.productVersion?.text].compactMap { $0 }.joined(separator: " ")
         return [system, device.productType?.text].compactMap { $0 }.joined(separator: ", ")
     }

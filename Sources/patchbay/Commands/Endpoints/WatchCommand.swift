@@ -42,7 +42,7 @@ struct WatchPrinter {
     func run(_ client: PatchbayClient) async throws {
         var revision: UInt64?
         var shown: [EndpointID: Endpoint] = [:]
-        var phones: [UDID: Device.State]?
+        var phones: [UDID: Device]?
         var hosts: [HostStatus]?
         // The broker removes the socket of a grant with the grant. A restart of the broker takes less than the attempts.
         let grant = (try? await client.ownGrant()).flatMap { if case .socket = $0.binding { $0 } else { nil } }
@@ -112,14 +112,14 @@ struct WatchPrinter {
         }
     }
 
-    private func show(_ devices: [Device], _ phones: inout [UDID: Device.State]?) throws {
+    private func show(_ devices: [Device], _ phones: inout [UDID: Device]?) throws {
         guard showsDevices else { return }
         if isJSON {
             try output.jsonLine(WatchEvent(event: "devices", devices: devices))
             return
         }
         // A phone with two transports is ready if one of them is.
-        let now = Dictionary(devices.map { ($0.udid, $0.state) }) { $0 == .ready ? $0 : $1 }
+        let now = Dictionary(devices.map { ($0.udid, $0) }) { $0.state == .ready ? $0 : $1 }
         for line in Self.lines(from: phones ?? [:], to: now) { try output.line("\(Formatting.clock(Date()))  \(line)") }
         if phones == nil, now.isEmpty, endpoints == nil {
             try output.line("no phones; waiting for changes (stop with Ctrl-C)")
@@ -127,13 +127,23 @@ struct WatchPrinter {
         phones = now
     }
 
-    /// Formats the changes of the phones: `+ phone UDID`, `~ phone UDID is unauthorized: …`, `- phone UDID`.
-    static func lines(from before: [UDID: Device.State], to now: [UDID: Device.State]) -> [String] {
-        let changed = now.sorted { $0.key < $1.key }.compactMap { udid, state -> String? in
-            guard before[udid] != state else { return nil }
-            return state.hint.map { "~ phone \(udid) is \(state.rawValue): \($0)" } ?? "+ phone \(udid)"
+    /// Formats the changes of the phones: `+ phone UDID (Shop's phone, Android 15, Pixel 8)`,
+    /// `~ phone UDID (…) is unauthorized: …`, `- phone UDID (…)`.
+    static func lines(from before: [UDID: Device], to now: [UDID: Device]) -> [String] {
+        let changed = now.sorted { $0.key < $1.key }.compactMap { udid, device -> String? in
+            let (known, text) = (before[udid], text(of: device))
+            guard known?.state != device.state else {
+                // A phone reports its name a moment after it was attached.
+                return known.map { Self.text(of: $0) } == text ? nil : "~ \(text)"
+            }
+            return device.state.hint.map { "~ \(text) is \(device.state.rawValue): \($0)" } ?? "+ \(text)"
         }
-        return changed + before.keys.filter { now[$0] == nil }.sorted().map { "- phone \($0)" }
+        return changed + before.values.filter { now[$0.udid] == nil }.map { "- \(text(of: $0))" }.sorted()
+    }
+
+    private static func text(of device: Device) -> String {
+        let words = [device.name?.text, ShowCommand.system(of: device)].compactMap { $0 }
+        return "phone \(device.udid) (\(words.joined(separator: ", ")))"
     }
 
     private func show(_ list: [HostStatus], _ hosts: inout [HostStatus]?) throws {
