@@ -22,6 +22,11 @@ package enum PythonPeers {
         "\(try await environment("venv-wda", with: ["facebook-wda"], in: scratch))/bin/python3"
     }
 
+    /// Returns a Python interpreter with pyppeteer, which connects to a URL of a browser as Puppeteer does.
+    package static func puppeteer(in scratch: ScratchFolder) async throws -> String {
+        "\(try await environment("venv-puppeteer", with: ["pyppeteer==2.0.0"], in: scratch))/bin/python3"
+    }
+
     /// Returns a Python interpreter with Playwright and axe-core. The first call installs them: 200 MB.
     package static func playwright(in scratch: ScratchFolder) async throws -> String {
         let packages = ["playwright==1.65.2", "axe-playwright-python==0.1.8"]

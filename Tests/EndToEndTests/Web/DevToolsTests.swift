@@ -99,6 +99,8 @@ import Testing
         #expect(try await Browser.drive(url, title: "Shop", in: scratch) == "Shop")
         let shown = try #require(try await Self.pages(of: id, by: broker))
         #expect(shown.http == url && shown.pages.contains { $0.title.text == "Shop" }, "\(shown)")
+        #expect(try await Browser.driveWithPuppeteer(url, title: "Tree", in: scratch) == "Tree")
+        try await expectInspection(at: url)
         let agent = try await GrantClient(["registry.read", "tunnel.open"], of: broker, port: api, in: scratch)
         let spec = #"{"local":"tcp:0","target":{"endpoint":"\#(id)"},"noRebind":true,"persistent":false}"#
         #expect(try await agent.post("/v1/tunnels", spec).status == 201)
@@ -112,6 +114,26 @@ import Testing
         try await eventually("the app is gone") {
             try await broker.endpoints().first { $0.id.text == id }?.state == .offline
         }
+    }
+
+    /// Makes the requests by which chrome://inspect finds a page at a configured address and attaches to it.
+    private func expectInspection(at url: String) async throws {
+        let port = try #require(url.split(separator: ":").last.flatMap { UInt16($0) })
+        let host = "Host: 127.0.0.1:\(port)"
+        let version = try await Browser.inspect("/json/version", host, port: port)
+        #expect(version.hasPrefix("HTTP/1.1 200") && version.contains("ws://127.0.0.1:\(port)/"), "\(version)")
+        let list = try await Browser.inspect("/json/list", host, port: port)
+        let socket = try #require(list.split(separator: "ws://127.0.0.1:\(port)").dropFirst().first, "\(list)")
+        let attached = try await Browser.inspect(
+            String(socket.prefix { $0 != "\"" }),
+            "Connection: Upgrade",
+            host,
+            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+            "Sec-WebSocket-Version: 13",
+            "Upgrade: WebSocket",
+            port: port
+        )
+        #expect(attached.hasPrefix("HTTP/1.1 101"), "\(attached)")
     }
 
     @Test func `a tunnel needs the scope shell, and the list of pages endpoint.call`() async throws {
