@@ -2,10 +2,10 @@ import Model
 
 /// The texts of a call as the client and the app sent them, until a reader wants the entry.
 ///
-/// To find their secrets costs more than all else that the activity does during a call, and most entries are never read.
-/// No reader gets these texts: `move` removes the secrets first. They take at most about 20 kB.
+/// A search for their secrets costs more than all else that the activity does during a call, and most entries are never
+/// read. No reader gets these texts: `move` removes the secrets first. They take at most about 20 kB.
 struct ActivityTexts: Sendable {
-    /// What the entry has of a result.
+    /// The part of a result that the entry has.
     enum Excerpt: Sendable {
         /// The beginning of the texts, with the size of all in bytes.
         case text(String, bytes: Int)

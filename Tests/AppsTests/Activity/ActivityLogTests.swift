@@ -76,7 +76,7 @@ import Testing
         let running = await log.entries(for: Self.owner).entries
         log.end(calls[0], .success(["content": [["type": "text", "text": .string(text)]]]))
         log.end(calls[1], .success(["structuredContent": ["value": .string(text), "large": .string(large)]]))
-        Self.call(log, "refused", .failure(RPCError(-32_000, text)))
+        Self.call(log, "refused", .failure(RPCError(-32_000, "new-secret, password=hunter2")))
 
         let ended = await log.entries(for: Self.owner).entries
         #expect(ended.map(\.entry.call?.result?.text.isEmpty) == [false, false, false])
