@@ -136,15 +136,12 @@ let package = Package(
         ),
 
         // Servers and clients.
-        module("Dashboard", ["CDashboard", "CZlib", crypto]),
         module(
             "API",
             [
-                "AccessControl", "Agents", "Apps", "Client", "Dashboard", "Devices", "Discovery", "Model", "Registry",
-                "SystemIO", "Team", "Transport", "Tunnels", coreMetrics, httpTypes, hummingbirdCore, logging, lifecycle,
-                metrics,
-                nioCore,
-                nioExtras, nioHTTP1, nioHTTPTypes, nioPosix, nioTLS,
+                "AccessControl", "Agents", "Apps", "CDashboard", "Client", "CZlib", "Devices", "Discovery", "Model",
+                "Registry", "SystemIO", "Team", "Transport", "Tunnels", coreMetrics, crypto, httpTypes, hummingbirdCore,
+                logging, lifecycle, metrics, nioCore, nioExtras, nioHTTP1, nioHTTPTypes, nioPosix, nioTLS,
             ]
         ),
         module("Client", ["Model", "SystemIO", "Transport", nioCore, nioPosix, nioHTTP1]),
@@ -264,7 +261,6 @@ let package = Package(
                 "TestSupport", "Tunnels", logging, lifecycle,
             ]
         ),
-        tests("DashboardTests", ["Dashboard"]),
         tests(
             "ClientTests",
             ["Client", "Model", "Samples", "SystemIO", "TestSupport", "Transport", nioCore, nioHTTP1, nioPosix]
@@ -299,14 +295,18 @@ let package = Package(
                 "Agents/transcript.py", "Agents/wda_peer.py", "Conformance/app.py", "Conformance/app_tools.py",
                 "Conformance/mcp_client.py", "Conformance/scenarios.py", "Conformance/stateless_scenarios.py",
                 "Dashboard/activity.py", "Dashboard/app.py", "Dashboard/appearance.py", "Dashboard/bench.py",
-                "Dashboard/connection.py", "Dashboard/decisions.py", "Dashboard/device.py", "Dashboard/page.py",
+                "Dashboard/connection.py", "Dashboard/decisions.py", "Dashboard/device.py", "Dashboard/foreign.py",
+                "Dashboard/page.py",
                 "Dashboard/pictures.py", "Dashboard/rig.py", "Dashboard/scenes.py", "Dashboard/screenapp.py",
+                "Dashboard/team.py",
                 "DebugLink/debug_peer.py", "Interop/arguments.py", "Interop/clients.py", "Interop/lines.py",
                 "Interop/lists.py", "Interop/peer.py", "Interop/replay.py", "Interop/results.py", "Interop/servers.py",
                 "Interop/traces", "Load/burst.py", "Mistakes/mistakes.tsv", "Move/calls.py", "Remote/joining",
                 "Remote/remote_peer.py",
-                "Remote/stream_upgrade.py", "Service/answers.py", "Service/callers.py", "Service/documents",
-                "Service/documents.py", "Service/openapi_check.py", "Soak/attacker.py", "Team/hostile_host.py",
+                "Remote/stream_upgrade.py", "Service/answers.py", "Service/callers.py", "Service/demopage.py",
+                "Service/documents",
+                "Service/documents.py", "Service/openapi_check.py", "Service/team_answers.py", "Soak/attacker.py",
+                "Team/hostile_host.py",
             ],
             swiftSettings: settings
         ),

@@ -1,5 +1,4 @@
 import AccessControl
-import Dashboard
 import HTTPTypes
 import HummingbirdCore
 import Model

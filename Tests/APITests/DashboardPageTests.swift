@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import Dashboard
+@testable import API
 
 @Suite struct DashboardPageTests {
     /// The folder of the page's files in the sources.

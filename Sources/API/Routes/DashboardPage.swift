@@ -3,16 +3,16 @@ import CZlib
 import Crypto
 
 /// The broker's web page: files that are part of the program. They are public and contain no data.
-package struct DashboardPage: Sendable {
+struct DashboardPage: Sendable {
     /// A file of the page, as it is sent.
-    package struct File: Sendable {
-        package let name: String
-        package let mediaType: String
-        package let bytes: [UInt8]
+    struct File: Sendable {
+        let name: String
+        let mediaType: String
+        let bytes: [UInt8]
         /// The bytes in the content coding `gzip` (RFC 9110, section 8.4.1.3).
-        package let compressed: [UInt8]
+        let compressed: [UInt8]
         /// The entity tag (RFC 9110, section 8.8.3), with its quotes. It is a weak one, because both forms have it.
-        package let entityTag: String
+        let entityTag: String
 
         init(name: String, bytes: [UInt8]) {
             self.name = name
@@ -45,16 +45,16 @@ package struct DashboardPage: Sendable {
     var compressedSize: Int { files.values.reduce(index.compressed.count) { $0 + $1.compressed.count } }
 
     /// The policy of the browser for the page: nothing from elsewhere, no inline script, and no frame around the page.
-    package static let contentSecurityPolicy =
+    static let contentSecurityPolicy =
         "default-src 'self'; img-src 'self' blob: data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
     /// The page of this program. Its hash is computed once.
-    package static let shared = DashboardPage(embedded)
+    static let shared = DashboardPage(embedded)
 
     /// The SHA-256 of all files in 16 digits. The paths of the files contain it, so caches may keep them for ever.
-    package let hash: String
+    let hash: String
     /// The document at `/`, which names the hash.
-    package let index: File
+    let index: File
     /// The other files by name.
     private let files: [String: File]
 
@@ -89,7 +89,7 @@ package struct DashboardPage: Sendable {
     }
 
     /// Returns the file at `/dashboard/{hash}/{name}`; nil for a hash of another build.
-    package func file(_ name: some StringProtocol, hash: some StringProtocol) -> File? {
+    func file(_ name: some StringProtocol, hash: some StringProtocol) -> File? {
         hash == self.hash ? files[String(name)] : nil
     }
 }
