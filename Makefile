@@ -17,30 +17,12 @@ COMPLETIONS = share/bash-completion/completions/patchbay share/fish/vendor_compl
 	share/zsh/$(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions)/_patchbay
 # The manual pages have the date of the last commit.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
-missing = $(shell for package in $(PACKAGES); do \
-	dpkg-query -W -f '$${db:Status-Status}' $$package 2>/dev/null | grep -qx installed || echo $$package; done)
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
 
 setup: ## install what the build and the tests need (apt, as root)
-	@packages="$(missing)"; \
-	if ! swift --version >/dev/null 2>&1; then \
-		echo "Swift is missing: install 6.3 or later from https://www.swift.org/install/linux/"; \
-		[ -z "$$SUDO_USER" ] || echo "If your own PATH has it, type: sudo env \"PATH=\$$PATH\" make $(MAKECMDGOALS)"; \
-		exit 1; \
-	elif [ -z "$$packages" ]; then \
-		exit 0; \
-	elif [ "$$(id -u)" != 0 ]; then \
-		echo "To be installed with apt (Debian starts avahi-daemon, etcd, prometheus and sshd with it): $$packages"; \
-		echo "Run this, and then make again:"; \
-		echo "  sudo sh -c 'apt-get update && apt-get install -y --no-install-recommends $(strip $(PACKAGES))'"; \
-		exit 1; \
-	else \
-		echo "Installing with apt (Debian starts avahi-daemon, etcd, prometheus and sshd with it): $$packages"; \
-		apt-get update -q && DEBIAN_FRONTEND=noninteractive \
-			apt-get install -q -y --no-install-recommends $$packages; \
-	fi
+	@packaging/packages "$(MAKECMDGOALS)" $(PACKAGES)
 
 build: setup ## build the two programs for use, without dependency on an installed Swift
 	Sources/CVersion/stamp
