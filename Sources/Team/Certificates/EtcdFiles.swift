@@ -21,6 +21,8 @@ package struct EtcdClientCertificate: Hashable, Sendable {
             guard !chain.isEmpty else { throw TLSError.notAccepted(reason: "there is no certificate as PEM") }
             configuration.certificateChain = chain.map { .certificate($0) }
             configuration.privateKey = .privateKey(try NIOSSLPrivateKey(bytes: Array(key.utf8), format: .pem))
+            // Else the context needs the authorities of the system, and a machine without `ca-certificates` has none.
+            configuration.trustRoots = .certificates([])
             _ = try NIOSSLContext(configuration: configuration)
         } catch let error as TLSError {
             throw error
