@@ -42,6 +42,7 @@ struct Epoll: ~Copyable {
     ///   - timeout: The timeout in milliseconds; -1 for none.
     /// - Returns: The number of events.
     func wait(_ events: UnsafeMutableBufferPointer<epoll_event>, timeout: CInt) -> Int {
-        Int(max(epoll_wait(descriptor.number, events.baseAddress, CInt(events.count), timeout), 0))
+        guard let first = events.baseAddress else { return 0 }
+        return Int(max(epoll_wait(descriptor.number, first, CInt(events.count), timeout), 0))
     }
 }
