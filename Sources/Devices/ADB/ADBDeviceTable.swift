@@ -128,13 +128,15 @@ struct ADBDeviceTable: Sendable {
     /// The usable attachments, in the order of their transports. Without those of a second phone with the serial of
     /// another one.
     private var usable: [Entry] {
-        var boots: [UDID: String] = [:]
+        var first: [UDID: Entry] = [:]
         return entries.values.filter(\.isUsable).sorted { $0.record.transportID < $1.record.transportID }.filter {
             entry in
-            guard let phone = entry.phone, let boot = phone.bootID else { return true }
-            let first = boots[phone.udid] ?? boot
-            boots[phone.udid] = first
-            return first == boot
+            guard let phone = entry.phone else { return true }
+            guard let known = first[phone.udid] else {
+                first[phone.udid] = entry
+                return true
+            }
+            return known.mayBeSamePhone(as: entry)
         }
     }
 
@@ -180,6 +182,15 @@ extension ADBDeviceTable.Entry {
     fileprivate var isOffline: Bool { record.state == .ready && state != .ready }
 
     fileprivate var isUsable: Bool { attachment != nil && progress == .read && !isOffline }
+
+    /// True if two attachments with one serial may lead to one phone, by cable and by Wi-Fi.
+    ///
+    /// The ID of the boot decides. Where the shell may not read it, a phone has one model and at most one cable.
+    fileprivate func mayBeSamePhone(as other: Self) -> Bool {
+        guard let one = phone, let two = other.phone, one.bootID == two.bootID else { return false }
+        if one.bootID != nil { return true }
+        return one.model == two.model && one.release == two.release && !(record.isOnCable && other.record.isOnCable)
+    }
 
     fileprivate var isListedReady: Bool {
         isUsable || attachment != nil && progress == .unread && wasReady && !isOffline

@@ -22,8 +22,8 @@ import Testing
         return (record, number == 0 ? nil : Attachment(id: record.transportID, number: number))
     }
 
-    private func phone(_ serial: String, boot: String = "") throws -> ADBPhone {
-        try #require(ADBPhone(output: "\(serial)\n\n\n\nPixel 8\n15\n\(boot)"))
+    private func phone(_ serial: String, boot: String = "", model: String = "Pixel 8") throws -> ADBPhone {
+        try #require(ADBPhone(output: "\(serial)\n\n\n\n\(model)\n15\n\(boot)"))
     }
 
     private func udid(_ text: String = pixel) throws -> UDID { try #require(UDID(text)) }
@@ -139,6 +139,30 @@ import Testing
         #expect(table.sharedSerials == [shared] && table.snapshot.devices.count == 1)
         table.apply([try entry(lines[1], 2)], at: later)
         #expect(table.attachment(of: shared)?.attachment == (try attachment(2, 2)) && table.sharedSerials.isEmpty)
+    }
+
+    @Test(arguments: [
+        ("usb:1-2", "usb:1-3", "Pixel 8", true), ("usb:1-2", "", "Pixel 8", false), ("", "", "Pixel 8", false),
+        ("usb:1-2", "", "Galaxy S24", true),
+    ])
+    func `two phones with one serial and no boot ID are told apart by their cables and models`(
+        first: String,
+        second: String,
+        model: String,
+        areTwo: Bool
+    ) throws {
+        var table = ADBDeviceTable()
+        table.apply(
+            [
+                try entry("0123456789ABCDEF device \(first) transport_id:1", 1),
+                try entry("192.0.2.1:5555 device \(second) transport_id:2", 2),
+            ],
+            at: now
+        )
+        #expect(table.set(try phone("0123456789ABCDEF"), of: try attachment(1, 1), at: now))
+        #expect(table.set(try phone("0123456789ABCDEF", model: model), of: try attachment(2, 2), at: now))
+
+        #expect(table.sharedSerials == (areTwo ? [try udid("android-0123456789ABCDEF")] : []))
     }
 
     @Test func `a phone that cannot be asked is listed with its state, and never reached`() throws {
