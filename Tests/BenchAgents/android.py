@@ -4,9 +4,9 @@
   make bench-android ARGS="--rounds 5 --idle 5000"
 
 All paths lead through one real adb server and one simulated phone (phone.py, which is the limit) to the same app; `direct` leaves
-both out. The paths take turns, in alternating order. Prints what each path loses in the trials in which adb loses bytes, the
-throughput, the time of connect + echo, 200 connections at once, and the memory and descriptors of idle connections; writes the same
-as JSON to --output. Exits with 1 if Patchbay lost bytes or a connection that another path carried, not because of a speed.
+both out, and `relay` is the least program in the place of Patchbay (relay.c). The paths take turns, in alternating order. Prints what
+each path loses in the trials in which adb loses bytes, the throughput, the time of connect + echo, 200 connections at once, and the
+memory and descriptors of idle connections; writes the same as JSON to --output. Exits with 1 if Patchbay lost bytes or a connection that another path carried, not because of a speed.
 """
 import argparse
 import collections
@@ -227,7 +227,7 @@ def trials(rig, apps, options):
 
 def speeds(rig, options):
     """Returns the rates and times of each round."""
-    paths = (*PATHS, "direct")
+    paths = (*PATHS, "relay", "direct")
     figures = {path: {"up": [], "down": [], "echo": []} for path in paths}
     for order in turns(options.rounds, paths):
         for path in order:
@@ -252,7 +252,7 @@ def show_speeds(figures):
         "connect + echo, p50, µs": {path: round(each["echo"] * 1e6) for path, each in middle.items()},
     })
     for key in ("up", "down", "echo"):
-        for other in ("adb forward", "smart socket"):
+        for other in ("adb forward", "smart socket", "relay"):
             ratios = [ours / theirs for ours, theirs in zip(figures["patchbay"][key], figures[other][key])]
             print(f"patchbay / {other} {key}: {statistics.median(ratios):.2f} (rounds: {min(ratios):.2f} to {max(ratios):.2f})")
 

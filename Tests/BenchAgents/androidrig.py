@@ -12,6 +12,7 @@ from remote import HERE, await_success, exactly, free_port
 from remote import serve as serve_blocks
 
 PHONE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../TestSupport/adb/phone.py")
+RELAY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "relay.c")
 PATHS = ("adb forward", "smart socket", "patchbay")
 LIMIT = 30  # Seconds for each step of a connection.
 UPLOAD, ANSWER = 100_000, 1 << 20
@@ -95,7 +96,7 @@ class Rig:
 
     def __init__(self, built, folder, ports):
         self.built, self.ports, self.programs, self.tunnels = built, ports, {}, {}
-        self.adb, self.phone_port = free_port(), free_port()
+        self.adb, self.phone_port, self.folder = free_port(), free_port(), folder
         self.environment = os.environ | {
             "HOME": folder, "PATCHBAY_SOCKET": f"{folder}/broker.sock", "ADB_SERVER_SOCKET": f"tcp:{HERE}:{self.adb}", "ADB_USB": "0",
             "ADB_EMU": "1", "ADB_LOCAL_TRANSPORT_MAX_PORT": "1", "DBUS_SYSTEM_BUS_ADDRESS": f"unix:path={folder}/no-bus",
@@ -182,9 +183,19 @@ class Rig:
             if path == "patchbay":
                 line = self.patchbay("forward", "--detach", f"tcp:0:{port}", "--device", "android-R58M12ABCDE", "--json", *options)
                 self.tunnels[key] = int(json.loads(line)["tunnels"][0]["listenAddresses"][0].rsplit(":", 1)[1])
+            elif path == "relay":
+                self.tunnels[key] = self.start_relay(port)
             else:
                 self.tunnels[key] = int(self.ask(f"host-serial:{self.serial}:forward:tcp:0;tcp:{port}")[8:])
         return self.tunnels[key]
+
+    def start_relay(self, port):
+        program = f"{self.folder}/relay"
+        if not os.path.exists(program):
+            subprocess.run(["cc", "-O2", "-o", program, RELAY], check=True)
+        relay = subprocess.Popen([program, str(self.adb), self.serial, str(port)], stdout=subprocess.PIPE, text=True)
+        self.programs[f"relay {port}"] = relay
+        return int(relay.stdout.readline())
 
 
 def connected(address):
