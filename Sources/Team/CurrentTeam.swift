@@ -19,6 +19,9 @@ package final class CurrentTeam: Sendable {
         let promise = Promise<Void>()
     }
 
+    /// The time for which a command waits for the first list of the team registry.
+    private static let firstListLimit = Duration.seconds(2)
+
     private let team = Mutex<RunningTeam?>(nil)
     private let usage = HostUsage()
     /// For `TeamService` alone.
@@ -79,6 +82,13 @@ extension CurrentTeam: HostConnector {
 
 extension CurrentTeam: TeamParticipation {
     package var state: TeamSetup.Running? { running?.state }
-    package func useSavedTeam() async { await change(.useSaved) }
+
+    package func useSavedTeam() async {
+        await change(.useSaved)
+        _ = try? await withTimeout(Self.firstListLimit, clock: ContinuousClock()) { [self] in
+            while running?.state.snapshot().staleSince != nil { try await Task.sleep(for: .milliseconds(20)) }
+        }
+    }
+
     package func end() async { await change(.end) }
 }

@@ -60,7 +60,7 @@ package struct RunningTeam: Sendable {
             renewer = CertificateRenewer(
                 file: team.folder.identity,
                 inUse: inUse,
-                certificate: { [brokers, watcher = registry.watcher] request in
+                renewal: { [brokers, watcher = registry.watcher] request in
                     try await Self.renewal(request, of: team, membership, watcher, brokers)
                 },
                 logger: logger
@@ -93,6 +93,7 @@ package struct RunningTeam: Sendable {
             membership: membership,
             key: inUse.identity.pin,
             certificate: { inUse.identity.certificatePEM },
+            expiresAt: { inUse.identity.expiresAt },
             snapshot: { registry.watcher.snapshot },
             own: { own },
             listenerError: listenerError,
@@ -121,18 +122,15 @@ package struct RunningTeam: Sendable {
         )
     }
 
-    /// Returns a new certificate of this host for a signing request, both as PEM.
+    /// Returns a new certificate of this host for a signing request.
     private static func renewal(
         _ request: String,
         of team: LocalTeam,
         _ membership: TeamMembership,
         _ watcher: TeamWatcher,
         _ brokers: HostBrokers
-    ) async throws -> String {
-        if membership.isAuthority {
-            let (_, authority) = try await team.requiredAuthority()
-            return try authority.issue(.host(membership.host), request: request).pem
-        }
+    ) async throws -> TeamRenewal {
+        if membership.isAuthority { return try await team.ownRenewal(request) }
         // The authority may have moved. Any host may claim to have it, and only the authority can sign.
         let claiming = watcher.snapshot.hosts.values.filter { $0.isAuthority == true }.map(\.name).sorted()
         var failure: any Error = HostError.absent(membership.authority)
@@ -141,7 +139,7 @@ package struct RunningTeam: Sendable {
                 let api = HostAPI(host: host) { request in
                     try await brokers.send(request, to: host, within: TeamProxy.standardTimeout)
                 }
-                return try await api.renew(TeamRenewalSpec(request: request)).certificate
+                return try await api.renew(TeamRenewalSpec(request: request))
             } catch { failure = error }
         }
         throw failure

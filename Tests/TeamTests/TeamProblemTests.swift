@@ -13,7 +13,12 @@ import Transport
     private let scratch = ScratchFolder.current
 
     /// Returns the problem of a host that has read the registry and failed afterwards.
-    private func problem(of name: String, after failure: TeamError?, in fixture: TeamFixture) async throws -> Problem? {
+    private func problem(
+        of name: String,
+        after failure: TeamError?,
+        in fixture: TeamFixture,
+        at now: Date = Date()
+    ) async throws -> Problem? {
         let identity = try #require(try fixture.folder(name).identity.load())
         let members = try await fixture.members(name)
         let membership = TeamMembership(
@@ -28,13 +33,26 @@ import Transport
         let running = TeamSetup.Running(
             membership: membership,
             key: identity.pin,
-            certificate: { identity.certificatePEM }
+            certificate: { identity.certificatePEM },
+            expiresAt: { identity.expiresAt }
         ) { [snapshot] in
             snapshot
         } own: {
             TeamHost(name: identity.host, version: "1", addresses: [], since: Date(), generation: 1)
         }
-        return running.problem(members: members)
+        return running.problem(members: members, at: now)
+    }
+
+    @Test func `a host whose certificate has ended is told so, and how it gets a new one`() async throws {
+        let fixture = TeamFixture(in: scratch)
+        _ = try await fixture.createTeam()
+        _ = try await fixture.join("lab2")
+        let (later, refused) = (Date(timeIntervalSinceNow: 366 * 86_400), TeamError.store(.unreachable(reason: "bad")))
+        for (name, step) in [("lab1", "patchbay team init lab"), ("lab2", "patchbay team join -")] {
+            let problem = try await problem(of: name, after: refused, in: fixture, at: later)
+            #expect(problem?.detail.hasPrefix("the certificate of this host ended at ") == true)
+            #expect(problem?.hint?.contains(step) == true, "\(String(describing: problem))")
+        }
     }
 
     @Test func `a removed host is told so, also after a restart, and its next step is to leave`() async throws {

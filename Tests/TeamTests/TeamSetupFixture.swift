@@ -250,11 +250,13 @@ private final class FixtureParticipation: TeamParticipation {
         guard let membership = try? await team.membership(), let identity = try? team.folder.identity.load() else {
             return await end()
         }
+        var snapshot = TeamSnapshot(staleSince: nil)
+        for member in (try? await team.members().all) ?? [] { snapshot.apply(.member(member)) }
         let state = TeamSetup.Running(
             membership: membership,
             key: identity.pin,
             certificate: { identity.certificatePEM },
-            snapshot: { TeamSnapshot(staleSince: nil) },
+            snapshot: { [snapshot] in snapshot },
             own: { TeamHost(name: membership.host, version: "1", addresses: [], since: Date(), generation: 1) }
         )
         running.withLock { $0 = state }

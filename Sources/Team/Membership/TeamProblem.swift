@@ -1,15 +1,28 @@
+import FoundationEssentials
 package import Model
 
 /// The problems of a running team, with their next steps.
 extension TeamSetup.Running {
     /// Checks whether this host can use the team registry, and other hosts can reach it.
     ///
-    /// - Parameter members: The saved members.
+    /// - Parameters:
+    ///   - members: The saved members.
+    ///   - now: The time of the wall clock.
     /// - Returns: The problem; nil if there is none.
-    func problem(members: TeamMembers) -> Problem? {
+    func problem(members: TeamMembers, at now: Date = Date()) -> Problem? {
         let isAuthority = membership.isAuthority
         if !members.all.isEmpty, !members.accepts(membership.host, key: key) {
             return LocalTeam.removal(of: membership)
+        }
+        if expiresAt() <= now {
+            let end = expiresAt().formatted(.iso8601)
+            return Problem(
+                .conflict,
+                "the certificate of this host ended at \(end), so neither etcd nor the other hosts accept it",
+                hint: isAuthority
+                    ? membership.initCommand
+                    : "check the clock; patchbay team join - with a new string of patchbay team invite"
+            )
         }
         let snapshot = snapshot()
         let isEmpty = snapshot.staleSince == nil && snapshot.members.isEmpty

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Logging
 package import Model
 import Transport
@@ -11,6 +12,8 @@ package actor TeamSetup {
         let key: KeyPin
         /// The certificate that the broker uses, as PEM.
         let certificate: @Sendable () -> String
+        /// The end of that certificate.
+        var expiresAt: @Sendable () -> Date = { .distantFuture }
         let snapshot: @Sendable () -> TeamSnapshot
         /// The entry of this host.
         let own: @Sendable () -> TeamHost
@@ -114,14 +117,14 @@ extension TeamSetup {
         }
     }
 
-    /// The members with the state of their brokers. Without a running team, the saved members.
+    /// The members with the state of their brokers. Before the first list of the team registry, the saved members.
     private func hosts(_ membership: TeamMembership) async throws -> [TeamHostStatus] {
-        guard let running, running.membership == membership else {
+        let snapshot = running?.snapshot() ?? TeamSnapshot(staleSince: nil)
+        guard let running, running.membership == membership, !snapshot.members.isEmpty else {
             return try await team.members().all.map {
                 TeamHostStatus($0, host: nil, isKnown: false)
             }
         }
-        let snapshot = running.snapshot()
         return snapshot.members.values.sorted { $0.name < $1.name }.map { member in
             TeamHostStatus(
                 member,
