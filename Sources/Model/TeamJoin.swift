@@ -151,8 +151,12 @@ package struct TeamRenewalSpec: Sendable, Codable {
 package struct TeamRenewal: Sendable, Codable {
     /// The new certificate of the member, as PEM.
     package let certificate: String
+    /// The certificate of the team's authority, as PEM; nil from an older broker. It may be renewed, with the same key.
+    package let authority: String?
 
-    package init(certificate: String) { self.certificate = certificate }
+    package init(certificate: String, authority: String?) {
+        (self.certificate, self.authority) = (certificate, authority)
+    }
 }
 
 /// The text `PATCHBAY-TEAM:1:HOST:PORT:PIN:INVITE`, with which a host joins a team. A secret, because of the invite.

@@ -17,7 +17,7 @@ import Transport
         _ fixture: TeamFixture,
         daysAfter days: Double,
         applied: @escaping @Sendable (MemberIdentity) -> Void = { _ in },
-        certificate: (@Sendable (String) async throws -> String)? = nil
+        renewal: (@Sendable (String) async throws -> TeamRenewal)? = nil
     ) async throws -> CertificateRenewer {
         let authority = try #require(try fixture.folder("lab1").authority.load())
         let file = try fixture.folder("lab2").identity
@@ -25,7 +25,12 @@ import Transport
         return CertificateRenewer(
             file: file,
             inUse: IdentityInUse(try #require(try file.load()), apply: applied),
-            certificate: certificate ?? { try authority.issue(.host("lab2"), request: $0, now: now).pem },
+            renewal: renewal ?? {
+                TeamRenewal(
+                    certificate: try authority.issue(.host("lab2"), request: $0, now: now).pem,
+                    authority: authority.certificatePEM
+                )
+            },
             now: { now },
             logger: .quiet
         )
@@ -63,6 +68,31 @@ import Transport
         #expect(renewer.inUse.identity.certificatePEM == after.certificatePEM)
     }
 
+    @Test func `the authority renews its own certificate after ten years, and hosts get it with theirs`() async throws {
+        let fixture = try await team()
+        let lab1 = try fixture.team("lab1")
+        let before = try #require(try lab1.folder.authority.load())
+        let request = try fixture.folder("lab1").identity.loadOrCreateKey().signingRequest()
+        let early = try await lab1.ownRenewal(request, at: Date(timeIntervalSinceNow: 3_600 * Self.day))
+        #expect(early.authority == before.certificatePEM)
+
+        let days = 3_660.0
+        let own = try await lab1.ownRenewal(request, at: Date(timeIntervalSinceNow: days * Self.day))
+
+        let after = try #require(try lab1.folder.authority.load())
+        #expect(own.authority == after.certificatePEM && after.keyPEM == before.keyPEM)
+        #expect(after.certificatePEM != before.certificatePEM)
+        #expect(after.expiresAt > before.expiresAt.addingTimeInterval(9.9 * 365.25 * Self.day))
+        let used = try await renewer(fixture, daysAfter: days)
+        try await used.check()
+        #expect(used.inUse.identity.authorityPEM == after.certificatePEM)
+        #expect(try fixture.folder("lab2").identity.load()?.authorityPEM == after.certificatePEM)
+        // Such a host still belongs to its team.
+        #expect(CertificateAuthority.isSame(before.certificatePEM, after.certificatePEM))
+        let other = try CertificateAuthority(creatingFor: SanitizedText("lab"))
+        #expect(!CertificateAuthority.isSame(before.certificatePEM, other.certificatePEM))
+    }
+
     @Test func `a certificate of another host or team is not used`() async throws {
         let fixture = try await team()
         let authority = try #require(try fixture.folder("lab1").authority.load())
@@ -74,7 +104,12 @@ import Transport
             let renewer = try await renewer(
                 fixture,
                 daysAfter: 300,
-                certificate: { try authority.issue(.host(host), request: $0, now: now).pem }
+                renewal: {
+                    TeamRenewal(
+                        certificate: try authority.issue(.host(host), request: $0, now: now).pem,
+                        authority: authority.certificatePEM
+                    )
+                }
             )
             await #expect(throws: TLSError.self) { try await renewer.check() }
         }

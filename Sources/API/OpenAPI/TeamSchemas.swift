@@ -62,7 +62,7 @@ enum TeamSchemas {
         "TeamRenewalSpec":{"type":"object","required":["request"],"additionalProperties":false,"properties":{
           "request":{"$ref":"#/components/schemas/PEM"}}},
         "TeamRenewal":{"type":"object","required":["certificate"],"properties":{
-          "certificate":{"$ref":"#/components/schemas/PEM"}}},
+          "certificate":{"$ref":"#/components/schemas/PEM"},"authority":{"$ref":"#/components/schemas/PEM"}}},
         "TeamCertificateSpec":{"type":"object","required":["request","addresses"],"additionalProperties":false,"properties":{
           "request":{"$ref":"#/components/schemas/PEM"},"addresses":{"type":"array","items":{"type":"string"}}}},
         "TeamCertificate":{"type":"object","required":["certificate","peerCertificate","authority"],"properties":{

@@ -18,41 +18,68 @@ package struct CertificateAuthority: Sendable {
     let certificate: Certificate
     let key: Certificate.PrivateKey
 
-    /// The lifetime of the authority's certificate in years. Its end is the end of the team.
+    /// The lifetime of the authority's certificate in years. The authority renews it after half of them.
     private static let years = 20
 
     /// Creates the authority of a new team, named "Patchbay team NAME".
     ///
     /// - Throws: `TLSError.unusable`.
-    package init(creatingFor team: SanitizedText) throws(TLSError) {
+    package init(creatingFor team: SanitizedText, now: Date = Date()) throws(TLSError) {
         do {
-            let key = P256.Signing.PrivateKey()
-            let signer = Certificate.PrivateKey(key)
             let name = try DistinguishedName { CommonName("Patchbay team \(team)") }
-            let start = CertificateDates.start()
-            let certificate = try Certificate(
-                version: .v3,
-                serialNumber: Certificate.SerialNumber(),
-                publicKey: signer.publicKey,
-                notValidBefore: start,
-                notValidAfter: CertificateDates.end(years: Self.years, after: start),
-                issuer: name,
-                subject: name,
-                signatureAlgorithm: .ecdsaWithSHA256,
-                extensions: Certificate.Extensions {
-                    Critical(BasicConstraints.isCertificateAuthority(maxPathLength: 0))
-                    Critical(KeyUsage(keyCertSign: true, cRLSign: true))
-                    SubjectKeyIdentifier(hash: signer.publicKey)
-                },
-                issuerPrivateKey: signer
-            )
-            self.certificate = certificate
-            self.key = signer
-            certificatePEM = try certificate.serializeAsPEM().pemString + "\n"
-            keyPEM = key.pemRepresentation + "\n"
+            try self.init(name, key: P256.Signing.PrivateKey(), from: CertificateDates.start(now))
         } catch {
             throw .unusable(reason: "the certificate authority could not be created (\(error))")
         }
+    }
+
+    private init(_ name: DistinguishedName, key: P256.Signing.PrivateKey, from start: Date) throws {
+        let signer = Certificate.PrivateKey(key)
+        certificate = try Certificate(
+            version: .v3,
+            serialNumber: Certificate.SerialNumber(),
+            publicKey: signer.publicKey,
+            notValidBefore: start,
+            notValidAfter: CertificateDates.end(years: Self.years, after: start),
+            issuer: name,
+            subject: name,
+            signatureAlgorithm: .ecdsaWithSHA256,
+            extensions: Certificate.Extensions {
+                Critical(BasicConstraints.isCertificateAuthority(maxPathLength: 0))
+                Critical(KeyUsage(keyCertSign: true, cRLSign: true))
+                SubjectKeyIdentifier(hash: signer.publicKey)
+            },
+            issuerPrivateKey: signer
+        )
+        self.key = signer
+        certificatePEM = try certificate.serializeAsPEM().pemString + "\n"
+        keyPEM = key.pemRepresentation + "\n"
+    }
+
+    /// Returns the authority with a new certificate, if half of the lifetime of the present one is over; nil otherwise.
+    ///
+    /// Key and name stay, so certificates from before and after are accepted with either certificate of the authority.
+    /// A certificate for etcd, which needs a person, is valid for ten years. So each ends with or before the certificate of
+    /// the authority beside which it was saved.
+    ///
+    /// - Throws: `TLSError.unusable`.
+    func renewed(at now: Date) throws(TLSError) -> CertificateAuthority? {
+        let lifetime = certificate.notValidAfter.timeIntervalSince(certificate.notValidBefore)
+        guard now >= certificate.notValidBefore.addingTimeInterval(lifetime / 2) else { return nil }
+        do {
+            let key = try P256.Signing.PrivateKey(pemRepresentation: keyPEM)
+            return try CertificateAuthority(certificate.subject, key: key, from: CertificateDates.start(now))
+        } catch {
+            throw .unusable(reason: "the certificate of the authority could not be renewed (\(error))")
+        }
+    }
+
+    /// Returns whether two certificates, as PEM, are of the same authority.
+    static func isSame(_ one: String, _ other: String) -> Bool {
+        guard let one = try? Certificate(pemEncoded: one), let other = try? Certificate(pemEncoded: other) else {
+            return false
+        }
+        return one.publicKey == other.publicKey && one.subject == other.subject
     }
 
     /// Parses an authority.

@@ -30,7 +30,7 @@ final class IdentityInUse: Sendable {
 
 /// Renews the certificate of this host at two thirds of its lifetime, and applies a renewed one without a restart.
 ///
-/// The key stays, so the other hosts notice nothing. An expired certificate is renewed by `patchbay team join` only,
+/// The key stays, so the other hosts notice nothing. A renewed certificate of the authority comes with it. An expired certificate is renewed by `patchbay team join` only,
 /// because the authority accepts no connection with it.
 struct CertificateRenewer: Service {
     /// The time between two checks. A third of a year is left for the renewal.
@@ -38,8 +38,8 @@ struct CertificateRenewer: Service {
 
     let file: MemberIdentityFile
     let inUse: IdentityInUse
-    /// Returns a new certificate for a signing request, both as PEM.
-    let certificate: @Sendable (_ request: String) async throws -> String
+    /// Returns a new certificate for a signing request.
+    let renewal: @Sendable (_ request: String) async throws -> TeamRenewal
     var now: @Sendable () -> Date = { Date() }
     var clock: any Clock<Duration> = PollerClock()
     let logger: Logger
@@ -62,18 +62,21 @@ struct CertificateRenewer: Service {
     func check() async throws {
         let used = inUse.identity
         guard let saved = try file.load(), saved.host == used.host, saved.pin == used.pin,
-            saved.authorityPEM == used.authorityPEM
+            CertificateAuthority.isSame(saved.authorityPEM, used.authorityPEM)
         else { return }
         if saved.certificatePEM != used.certificatePEM { try inUse.use(saved) }
         guard now() >= saved.renewsAt else { return }
         let key = try CertificateKey(pem: saved.keyPEM)
+        let renewal = try await renewal(try key.signingRequest())
         let renewed = try MemberIdentity(
             key: key,
-            certificate: try await certificate(try key.signingRequest()),
-            authority: saved.authorityPEM
+            certificate: renewal.certificate,
+            authority: renewal.authority ?? saved.authorityPEM
         )
-        guard renewed.host == saved.host, renewed.expiresAt > saved.expiresAt else {
-            throw TLSError.notAccepted(reason: "it is of another host, or ends no later")
+        guard renewed.host == saved.host, renewed.expiresAt > saved.expiresAt,
+            CertificateAuthority.isSame(renewed.authorityPEM, saved.authorityPEM)
+        else {
+            throw TLSError.notAccepted(reason: "it is of another host or team, or ends no later")
         }
         try file.save(renewed)
         try inUse.use(renewed)

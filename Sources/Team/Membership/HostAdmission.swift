@@ -114,7 +114,7 @@ struct HostAdmission: Sendable {
             throw Problem(.forbidden, "the key is not that of the member \(host)")
         }
         team.logger.notice("renewed the certificate of a host", metadata: ["host": "\(host)"])
-        return TeamRenewal(certificate: certificate.pem)
+        return TeamRenewal(certificate: certificate.pem, authority: authority.certificatePEM)
     }
 
     /// Issues the certificate of a new host, and adds the host to the team registry.

@@ -1,3 +1,4 @@
+import FoundationEssentials
 package import Logging
 import Model
 import Transport
@@ -56,6 +57,21 @@ package struct LocalTeam: Sendable {
             throw Self.missingAuthority(membership)
         }
         return (membership, authority)
+    }
+
+    /// Renews the certificate of this host on the authority, and before that the authority's own one if it is due.
+    func ownRenewal(_ request: String, at now: Date = Date()) async throws -> TeamRenewal {
+        var (membership, authority) = try await requiredAuthority()
+        if let renewed = try authority.renewed(at: now) {
+            try folder.authority.save(renewed)
+            authority = renewed
+            logger.notice(
+                "renewed the certificate of the team's authority; hosts get it when they renew theirs",
+                metadata: ["ends": "\(renewed.expiresAt.formatted(.iso8601))"]
+            )
+        }
+        let certificate = try authority.issue(.host(membership.host), request: request, now: now)
+        return TeamRenewal(certificate: certificate.pem, authority: authority.certificatePEM)
     }
 
     /// The problem of a command that needs the certificate authority.

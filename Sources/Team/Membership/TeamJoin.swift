@@ -96,6 +96,7 @@ struct TeamJoin: Sendable {
         guard let existing = try await team.membership(), existing.team == admission.team,
             existing.authority == admission.authorityHost
         else { return false }
-        return try team.folder.identity.authority() == admission.authority
+        guard let known = try team.folder.identity.authority() else { return false }
+        return CertificateAuthority.isSame(known, admission.authority)
     }
 }

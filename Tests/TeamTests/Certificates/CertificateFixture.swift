@@ -11,7 +11,9 @@ import X509
 struct CertificateFixture {
     let authority: CertificateAuthority
 
-    init() throws { authority = try CertificateAuthority(creatingFor: SanitizedText("lab")) }
+    init(_ authority: CertificateAuthority? = nil) throws {
+        self.authority = try authority ?? CertificateAuthority(creatingFor: SanitizedText("lab"))
+    }
 
     /// Returns the identity of a host, as it has it after its join.
     ///

@@ -4,11 +4,12 @@ import Model
 import NIOCore
 import NIOSSL
 import SwiftASN1
-import Team
 import TestSupport
 import Testing
 import Transport
 import X509
+
+@testable import Team
 
 @Suite struct MemberHandshakeTests {
     private let team: CertificateFixture
@@ -119,6 +120,26 @@ import X509
         try client.use(try team.member("lab2", key: key2))
 
         #expect(try await connect() == "lab2")
+    }
+
+    @Test func `hosts with the old and the renewed certificate of the authority accept each other`() async throws {
+        let old = try CertificateAuthority(
+            creatingFor: SanitizedText("lab"),
+            now: Date(timeIntervalSinceNow: -11 * 365.25 * 86_400)
+        )
+        let new = try #require(try old.renewed(at: Date()))
+        #expect(try new.renewed(at: Date()) == nil)
+        for (one, other) in [(old, new), (new, old)] {
+            let server = try CertificateFixture(one).member("lab1")
+            let client = try MemberClientTLS(identity: try CertificateFixture(other).member("lab2"))
+            let tls = try MemberServerTLS(identity: server)
+            let name = try await Handshake.answer(server: tls.secure) { channel in
+                try client.secure(channel, to: server.host, key: server.pin)
+            } answer: { channel in
+                tls.host(of: channel).map(\.host.text) ?? "none"
+            }
+            #expect(name == "lab2")
+        }
     }
 
     @Test(arguments: [(-23.0, true), (-25.0, false)])
