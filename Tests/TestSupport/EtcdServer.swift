@@ -6,25 +6,29 @@ package final class EtcdServer: Sendable {
     package let name: String
     /// The URL for clients.
     package let endpoint: String
-    private let peerURL: String
+    package let peerURL: String
     private let host: NetworkHost
     private let folder: String
     private let tls: [String]
     private let scratch: ScratchFolder
+    /// The maximum size of the database in bytes.
+    private let quota: Int
     private let program = Mutex<Program?>(nil)
 
-    /// Describes a server. `tls` is the options of etcd for its certificates.
+    /// Describes a server. `tls` is the options of etcd for its certificates, and `quota` the limit of its database.
     package init(
         _ name: String,
         on host: NetworkHost = .loopback,
         ports: (client: UInt16, peer: UInt16),
         tls: [String],
+        quota: Int = 256 << 20,
         in scratch: ScratchFolder
     ) {
         self.name = name
         self.host = host
         self.scratch = scratch
         self.tls = tls
+        self.quota = quota
         endpoint = "https://\(host.address):\(ports.client)"
         peerURL = "https://\(host.address):\(ports.peer)"
         folder = scratch.file("\(name)-\(ports.client)")
@@ -50,8 +54,9 @@ package final class EtcdServer: Sendable {
         )
     }
 
-    /// Starts the server, also again after its end. Returns before it is ready.
-    package func start(members: [EtcdServer]) async throws {
+    /// Starts the server, also again after its end. Returns before it is ready. `joining` is true for a new member of a
+    /// cluster that exists.
+    package func start(members: [EtcdServer], joining: Bool = false) async throws {
         let cluster = members.map { "\($0.name)=\($0.peerURL)" }.joined(separator: ",")
         let program = try await Program(
             "etcd",
@@ -59,7 +64,8 @@ package final class EtcdServer: Sendable {
                 "--name", name, "--data-dir", folder, "--initial-cluster", cluster,
                 "--listen-client-urls", endpoint, "--advertise-client-urls", endpoint,
                 "--listen-peer-urls", peerURL, "--initial-advertise-peer-urls", peerURL,
-                "--snapshot-count", "10000", "--quota-backend-bytes", "\(256 << 20)",
+                "--snapshot-count", "10000", "--quota-backend-bytes", "\(quota)",
+                "--initial-cluster-state", joining ? "existing" : "new",
                 "--logger", "zap", "--log-outputs", "stderr",
             ] + tls,
             in: scratch,
@@ -77,6 +83,9 @@ package final class EtcdServer: Sendable {
         program.kill()
         _ = try await program.exitStatus()
     }
+
+    /// Deletes the data of a killed server.
+    package func wipe() throws { try FileManager.default.removeItem(atPath: folder) }
 
     /// Stops the server with its sockets open.
     package func freeze() throws { try running.freeze() }

@@ -42,6 +42,7 @@ final class RunningTeam {
     ///   - port: The port of an app on the phones, which both brokers probe.
     ///   - published: The port that `lab2` publishes; nil for that of its team listener.
     ///   - network: The hosts; nil to run all on loopback.
+    ///   - quota: The maximum size of etcd's database in bytes.
     /// - Throws: `TestSupportError`.
     init(
         in scratch: ScratchFolder,
@@ -50,7 +51,8 @@ final class RunningTeam {
         android: ADBFixture? = nil,
         probing port: UInt16? = nil,
         publishing published: UInt16? = nil,
-        network: TeamNetwork? = nil
+        network: TeamNetwork? = nil,
+        quota: Int = 256 << 20
     ) async throws {
         self.scratch = scratch
         let hosts = network?.hosts ?? [.loopback, .loopback]
@@ -74,33 +76,36 @@ final class RunningTeam {
             configuration: Self.configuration(api: ports[3], team: addresses[1], probing: port, publishing: published)
         )
         etcdNamespace = etcdHosts[0].namespace
-        etcd = try await Self.startEtcd(on: etcdHosts, ports: Array(ports[4...]), for: lab1, in: scratch)
+        etcd = try await Self.startEtcd(on: etcdHosts, ports: Array(ports[4...]), for: lab1, quota: quota, in: scratch)
         try await Self.join(lab2, as: "lab2", to: lab1)
         for (broker, other) in [(lab1, "lab2"), (lab2, "lab1")] { try await waitForHost(other, at: broker) }
     }
 
     /// Creates the team, and meanwhile starts etcd with its certificates.
-    private static func startEtcd(
+    static func startEtcd(
         on hosts: [NetworkHost],
         ports: [UInt16],
         for authority: RunningBroker,
+        named host: String = "lab1",
+        quota: Int = 256 << 20,
         in scratch: ScratchFolder
     ) async throws -> [EtcdServer] {
         let urls = hosts.indices.flatMap { ["--etcd", "https://\(hosts[$0].address):\(ports[2 * $0])"] }
         // The registry does not answer yet, so the command waits after it has created the authority.
-        let creation = try await authority.start(["team", "init", "lab", "--host", "lab1"] + urls)
+        let creation = try await authority.start(["team", "init", "lab", "--host", host] + urls)
         _ = try await creation.waitForLine("Waiting up to 10m")
         let folder = scratch.file("etcd-certificates")
         var servers: [EtcdServer] = []
-        for (index, host) in hosts.enumerated() {
-            let name = "etcd\(index + 1)"
-            _ = try await authority.ask("team", "certificate", name, host.address, "--out", folder)
+        for (index, machine) in hosts.enumerated() {
+            let name = host == "lab1" ? "etcd\(index + 1)" : "etcd\(index + 1)-\(host)"
+            _ = try await authority.ask("team", "certificate", name, machine.address, "--out", folder)
             servers.append(
                 EtcdServer(
                     name,
-                    on: host,
+                    on: machine,
                     ports: (ports[2 * index], ports[2 * index + 1]),
                     tls: try EtcdServer.certificateOptions(in: "\(folder)/\(name)"),
+                    quota: quota,
                     in: scratch
                 )
             )

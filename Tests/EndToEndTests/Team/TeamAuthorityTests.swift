@@ -45,4 +45,31 @@ import Testing
         try await team.waitForHost("lab3", at: team.lab2)
         try await team.waitUntil { try await lab3.teamStatus().hosts.map(\.name.text) == ["lab2", "lab3"] }
     }
+
+    @Test(.needs(.root, .usbmuxd, .python))
+    func `without a backup of a lost authority, hosts move to a new team one by one, and no stream of theirs stops`()
+        async throws
+    {
+        let team = try await RunningTeam(in: scratch)
+        let host = try await BusyHost("lab3", in: scratch)
+        let (lab2, lab3) = (team.lab2, host.broker)
+        try await RunningTeam.join(lab3, as: "lab3", to: team.lab1)
+        try await team.waitForEndpoint("\(host.id).lab3", at: lab2)
+        team.lab1.daemon.kill()
+        try FileManager.default.removeItem(atPath: team.lab1.state)
+        try await host.check("without the authority")
+
+        _ = try await lab2.ask("team", "leave")
+        // A new etcd with the certificates of the new authority. The old one serves the hosts that have not moved yet.
+        let ports = try FreePorts.take(2)
+        let etcd = try await RunningTeam.startEtcd(on: [.loopback], ports: ports, for: lab2, named: "lab2", in: scratch)
+        _ = try await lab3.ask("team", "leave")
+        try await RunningTeam.join(lab3, as: "lab3", to: lab2)
+
+        try await team.waitForEndpoint("\(host.id).lab3", at: lab2)
+        try await host.check("in the new team")
+        #expect(try await lab3.teamStatus().authority?.text == "lab2")
+        _ = try await lab2.ask("call", "\(host.id).lab3", "get_screen")
+        withExtendedLifetime(etcd) {}
+    }
 }

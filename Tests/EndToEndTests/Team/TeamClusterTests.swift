@@ -40,6 +40,28 @@ import Testing
         try await team.waitUntil { try await team.lab1.teamStatus().etcd.allSatisfy { $0.problem == nil } }
     }
 
+    @Test func `an etcd node that lost its data is removed and added again, and counts for the quorum`() async throws {
+        let team = try await startTeam()
+        let wiped = team.etcd[2]
+        try await wiped.kill()
+        try wiped.wipe()
+        let list = try await team.etcdctl(["member", "list"], as: team.lab1, user: "root")
+        let id = try #require(list.first { $0.contains(wiped.name) }?.prefix { $0 != "," })
+
+        try await team.etcdctl(["member", "remove", String(id)], as: team.lab1, user: "root")
+        let addition = ["member", "add", wiped.name, "--peer-urls=\(wiped.peerURL)"]
+        try await team.etcdctl(addition, as: team.lab1, user: "root")
+        try await wiped.start(members: team.etcd, joining: true)
+        try await wiped.waitUntilReady()
+        try await team.waitUntil { try await team.lab1.teamStatus().etcd.allSatisfy { $0.problem == nil } }
+
+        // Without the wiped node, the cluster would have no quorum now.
+        try await team.etcd[0].kill()
+        _ = try await team.lab2.ask("add", "till", "127.0.0.1:9", "--kind", "appreveal")
+        try await team.waitForEndpoint("till.lab2", "", at: team.lab1)
+        try await team.waitUntil { try await isStale(team) == false }
+    }
+
     @Test func `without a quorum each host works on with an outdated list, and recovers without a command`()
         async throws
     {
