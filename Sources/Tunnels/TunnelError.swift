@@ -4,7 +4,7 @@ package import Model
 package enum TunnelError: Error, Hashable, Sendable {
     case noSuchTunnel(String)
     /// Another tunnel of the broker listens on that local address.
-    case taken(ListenAddress, by: String)
+    case taken(ListenAddress, by: String, leadsThere: Bool = false)
     /// Another program listens on that local address.
     case inUse(ListenAddress)
     /// The broker cannot listen on the local address; with the reason.
@@ -33,7 +33,9 @@ extension TunnelError: CustomStringConvertible {
     private var message: String {
         switch self {
         case .noSuchTunnel(let id): "no tunnel is called \"\(SanitizedText(id))\""
-        case .taken(let local, let id): "\(local) is the address of tunnel \(id)"
+        case .taken(let local, let id, let leadsThere):
+            "\(local) is the address of tunnel \(id)"
+                + (leadsThere ? ", which leads to the same target already, without this command" : "")
         case .inUse(let local): "\(local) is in use by another program"
         case .cannotListen(let local, let reason), .badLocal(let local, let reason):
             "\(local) cannot be listened on: \(reason)"
@@ -50,7 +52,7 @@ extension TunnelError: CustomStringConvertible {
     private var hint: String? {
         switch self {
         case .noSuchTunnel: "`patchbay tunnels` lists them"
-        case .taken(_, let id): "remove it with `patchbay tunnels rm \(id)`, or choose another address"
+        case .taken(_, let id, _): "remove it with `patchbay tunnels rm \(id)`, or choose another address"
         case .inUse(.tcp(_, let port)):
             "choose another port or tcp:0, or find the program with `ss -ltnp sport = :\(port)`"
         case .inUse(.unix): "choose another path, or stop that program"

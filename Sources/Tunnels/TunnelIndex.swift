@@ -59,7 +59,9 @@ struct TunnelIndex: Sendable {
         for var spec in specs {
             if isEphemeral { spec.persistent = false }
             let old = tunnel(listeningOn: spec.local)
-            if let old, isEphemeral || spec.noRebind || !old.spec.persistent { throw .taken(spec.local, by: old.id) }
+            if let old, isEphemeral || spec.noRebind || !old.spec.persistent {
+                throw .taken(spec.local, by: old.id, leadsThere: old.spec.target == spec.target)
+            }
             if let old, plans.contains(where: { $0.old?.id == old.id }) { throw .inUse(spec.local) }
             let listeners = old?.listener == nil ? try listen(on: spec.local, for: owner) : []
             plans.append(TunnelPlan(spec: spec, owner: owner, holder: holder, old: old, listeners: listeners))

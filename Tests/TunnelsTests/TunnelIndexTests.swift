@@ -69,10 +69,10 @@ struct TunnelIndexTests {
         var records = TunnelIndex()
         _ = records.insert(try plan(fixture.spec(local), in: records)[0], listeners: [], dependencies: dependencies)
 
-        #expect(throws: TunnelError.taken(local, by: "t1")) {
+        #expect(throws: TunnelError.taken(local, by: "t1", leadsThere: true)) {
             try plan(fixture.spec(local, noRebind: true), in: records)
         }
-        #expect(throws: TunnelError.taken(local, by: "t1")) {
+        #expect(throws: TunnelError.taken(local, by: "t1", leadsThere: true)) {
             try plan(fixture.spec(local), in: records, isEphemeral: true)
         }
         let replacement = try plan(fixture.spec(local), in: records)[0]

@@ -200,7 +200,7 @@ struct TunnelTableTests {
             guard case .tcp(_, let port)? = first.listenAddresses.first else { return }
             let local = ListenAddress.tcp(host: nil, port: port)
 
-            await #expect(throws: TunnelError.taken(local, by: first.id)) {
+            await #expect(throws: TunnelError.taken(local, by: first.id, leadsThere: true)) {
                 try await table.create(fixture.spec(local, noRebind: true))
             }
             let second = try await table.create(fixture.spec(local, port: 9_999))
