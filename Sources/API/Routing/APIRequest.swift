@@ -26,10 +26,10 @@ struct APIRequest: Sendable {
     static let maxBodySize = 64 * 1_024
     private static let schemaHint = "see the schemas in GET /openapi.json"
 
-    /// Returns a parameter of the route's path as the client sent it.
+    /// Returns a parameter of the route's path, without percent-encoding.
     func parameter(_ name: String) throws -> String {
         guard let value = parameters[name[...]] else { throw Problem(.badRequest, "the path has no parameter \(name)") }
-        return String(value)
+        return LeakedTokenDetector.percentDecoded(String(value))
     }
 
     func endpointID() throws -> EndpointID { try endpointID(try parameter("id")) }
