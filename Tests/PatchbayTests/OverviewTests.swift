@@ -37,6 +37,28 @@ import Testing
         #expect(Self.commands([], [SampleEndpoints.device(SampleEndpoints.phone)])[1] == "patchbay forward tcp:0:9876")
     }
 
+    @Test func `a client with a grant is told what the grant may see`() throws {
+        let grant = Grant.sample("g1", Permissions([.registryRead], on: .bundles(["com.example.shop"])))
+        let overview = Overview(status: Self.status, grant: grant)
+        let text = overview.text(width: nil, isColoured: false)
+        #expect(
+            text.contains("Your grant does not show phones.") && text.contains("on app com.example.shop"),
+            "\(text)"
+        )
+        #expect(overview.steps.map(\.command) == ["patchbay list --watch"])
+        let status = StatusCommand.text(Self.status, grant: grant, socket: "/x", isColoured: false)
+        #expect(status.contains("phones     not shown to this grant") && status.contains("grant      "), "\(status)")
+    }
+
+    @Test func `the status names apps that wait for a decision`() {
+        let apps = (1...7).map { Self.app("shop\($0)", approval: .pending) }
+        let text = StatusCommand.text(Self.status, pending: apps, socket: "/x", isColoured: false)
+        #expect(
+            text.contains("approvals  7 to decide: ") && text.contains(" and 2 more; `patchbay show ID`"),
+            "\(text)"
+        )
+    }
+
     @Test func `an app without an approval is shown before it is approved`() {
         let app = Self.app("shop", approval: .pending)
         #expect(Self.commands([app]).prefix(2) == ["patchbay show \(app.id)", "patchbay approve \(app.id)"])

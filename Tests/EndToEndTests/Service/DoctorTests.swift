@@ -63,9 +63,12 @@ struct DoctorReport: Decodable {
         try await server.waitForLine("Serving HTTP")
         let broker = try await RunningBroker(in: scratch, configuration: "[api]\nport = \(port)\n")
 
-        let finding = try #require(try await checks("ports", of: broker).first)
+        let findings = try await checks("api", of: broker)
+        let finding = try #require(findings.first)
 
-        #expect(finding.detail.hasPrefix("python3") && finding.detail.contains("uses port \(port)"))
+        #expect(
+            findings.count == 1 && finding.detail.hasPrefix("python3") && finding.detail.contains("uses port \(port)")
+        )
         #expect(finding.hint == "set another api.port in patchbay.toml, or api.tcp = false")
     }
 }

@@ -68,7 +68,9 @@ struct DoctorReport: Encodable {
         machine: [Check] = []
     ) {
         func isOff(_ name: String) -> Bool { sources?.contains { $0.name == name && $0.state == .off } == true }
-        var checks = broker
+        // Both know of another program at the API's port, and this machine also knows which one.
+        let api = BrokerPart.api.rawValue
+        var checks = broker.filter { check in check.name != api || !machine.contains { $0.name == api } }
         if !isOff("usbmuxd") { checks += usbmuxd() }
         if !isOff("bonjour") { checks += network() }
         self.checks = checks + machine

@@ -42,8 +42,9 @@ struct PortCheck {
         // systemd holds the port for the service too (patchbayd-tcp.socket).
         if let other = owners.first(where: { $0.process != broker && $0.name != "systemd" }) {
             let program = other.name == "patchbayd" ? "another patchbayd" : other.name
+            // The name of the broker's own report, which this one replaces.
             return .warn(
-                "ports",
+                BrokerPart.api.rawValue,
                 "\(program) (process \(other.process)) uses port \(apiPort); clients with a grant cannot reach the broker there",
                 try: "set another api.port in patchbay.toml, or api.tcp = false"
             )
@@ -56,7 +57,8 @@ struct PortCheck {
             let holder = isService && !isTaken ? "systemd, or a program of another user," : "a program of another user"
             return .ok("ports", "\(holder) listens on port \(apiPort); run the check with sudo to see which")
         }
-        return .ok("ports", "the broker listens on port \(apiPort)")
+        // The broker has one of two addresses, and reports the other one itself.
+        return isTaken ? nil : .ok("ports", "the broker listens on port \(apiPort)")
     }
 
     private func tunnel(_ tunnel: Tunnel) -> Check {

@@ -19,6 +19,8 @@ struct Overview {
     var endpoints: [Endpoint] = []
     var devices: [Device] = []
     var requests: [AccessRequest] = []
+    /// The grant of the client; nil for an owner.
+    var grant: Grant?
 
     /// Asks the broker. A part that the caller may not see is empty.
     ///
@@ -28,10 +30,19 @@ struct Overview {
         endpoints = (try? await client.endpoints().endpoints) ?? []
         devices = (try? await client.devices()) ?? []
         requests = (try? await client.requests()) ?? []
+        // An owner sees the process.
+        if status.pid == nil { grant = try? await client.ownGrant() }
     }
 
-    init(status: BrokerStatus, endpoints: [Endpoint] = [], devices: [Device] = [], requests: [AccessRequest] = []) {
+    init(
+        status: BrokerStatus,
+        endpoints: [Endpoint] = [],
+        devices: [Device] = [],
+        requests: [AccessRequest] = [],
+        grant: Grant? = nil
+    ) {
         (self.status, self.endpoints, self.devices, self.requests) = (status, endpoints, devices, requests)
+        self.grant = grant
     }
 
     /// Formats the overview for a terminal with this number of columns.
@@ -42,7 +53,9 @@ struct Overview {
         lines += status.problems.filter { $0.severity != .information }
             .map { "\($0.subject): \(Console.plain($0.text))" }
         lines += ["", phones]
-        if endpoints.isEmpty {
+        if endpoints.isEmpty, let grant {
+            lines.append("No apps yet that your grant may see: \(AccessTables.line(grant)).")
+        } else if endpoints.isEmpty {
             lines.append(
                 "No apps yet. A debug build on this network, or on a plugged-in phone, appears here by itself."
             )
@@ -66,7 +79,10 @@ struct Overview {
 
     private var phones: String {
         let phones = Dictionary(devices.map { ($0.udid, $0) }) { first, _ in first }.values.sorted { $0.udid < $1.udid }
-        guard !phones.isEmpty else { return "No phone is attached." }
+        guard !phones.isEmpty else {
+            return grant.map { $0.permissions.selector != .all } == true
+                ? "Your grant does not show phones." : "No phone is attached."
+        }
         let names = phones.map { $0.label?.text ?? $0.name?.text ?? $0.udid.text }.prefix(Self.rowLimit)
         let more = phones.count > names.count ? " and \(phones.count - names.count) more" : ""
         return "\(phones.count) \(phones.count == 1 ? "phone" : "phones"): \(names.joined(separator: ", "))\(more)"
@@ -85,6 +101,9 @@ struct Overview {
     }
 
     private var stepsWithoutApps: [Step] {
+        guard grant == nil else {
+            return [Step(command: "patchbay list --watch", effect: "prints a line when an app of your grant appears")]
+        }
         let port =
             devices.isEmpty
             ? Step(command: "patchbay devices --watch", effect: "prints a line when a phone is plugged in")

@@ -26,11 +26,16 @@ struct StatusCommand: AsyncParsableCommand {
         // Only owners may list requests.
         let requests = (try? await options.client.requests()) ?? []
         let devices = (try? await options.client.devices()) ?? []
+        // An owner sees the process.
+        let isOwner = status.pid != nil
+        let endpoints = isOwner ? (try? await options.client.endpoints().endpoints) ?? [] : []
         let text = Self.text(
             status,
             problems: problems,
             requests: requests,
             unusable: devices.filter { !$0.isReady },
+            pending: endpoints.filter { $0.state == .online && [.pending, .changed].contains($0.approval) },
+            grant: isOwner ? nil : try? await options.client.ownGrant(),
             socket: try options.client.address.description,
             isColoured: output.isColoured
         )
@@ -56,12 +61,15 @@ struct StatusCommand: AsyncParsableCommand {
     private static let phoneLimit = 5
 
     /// `problems` also has that of the configuration file; nil stands for those of the status. `unusable` has the phones
-    /// whose apps cannot be reached, which the status does not count.
+    /// whose apps cannot be reached, which the status does not count. `pending` has the endpoints that run and wait for an
+    /// approval. `grant` is nil for an owner.
     static func text(
         _ status: BrokerStatus,
         problems: [BrokerProblem]? = nil,
         requests: [AccessRequest] = [],
         unusable: [Device] = [],
+        pending: [Endpoint] = [],
+        grant: Grant? = nil,
         socket: String,
         now: Date = Date(),
         isColoured: Bool
@@ -81,9 +89,11 @@ struct StatusCommand: AsyncParsableCommand {
         lines += [
             "broker     patchbayd \(status.version)\(process), up \(age), at \(Console.plain(socket))",
             "endpoints  \(states.isEmpty ? "none yet" : states.joined(separator: ", ")) (revision \(status.revision))",
-            "phones     \(phones(status.devices, unusable: unusable.count))",
+            "phones     \(phones(status.devices, unusable: unusable.count, grant))",
             "tunnels    \(status.tunnels == 0 ? "none" : "\(status.tunnels)")",
         ]
+        if !pending.isEmpty { lines.append("approvals  \(approvals(pending))") }
+        if let grant { lines.append("grant      \(AccessTables.line(grant))") }
         if let streams = status.streams { lines.append("streams    \(streams)") }
         if let remote = status.remote { lines.append("remote     \(remote.summary)") }
         if let host = status.host {
@@ -92,15 +102,25 @@ struct StatusCommand: AsyncParsableCommand {
         if let leases = status.leases { lines.append("leases     \(leases)") }
         lines += status.sources.map { source in
             let name = source.name.padded(to: 9)
+            let state = source.state == .ok && source.fact != nil ? "degraded" : source.state.rawValue
+            let style = source.state == .ok && source.fact != nil ? ANSIStyle.yellow : source.state.style
             // What needs nobody now is no line of its own.
             let hint = source.fact?.severity == .information ? source.hint.map { "; \($0)" } ?? "" : ""
-            return
-                "\(name)  \(source.state.style.paint(source.state.rawValue, isOn: isColoured)): \(source.detail)\(hint)"
+            return "\(name)  \(style.paint(state, isOn: isColoured)): \(source.detail)\(hint)"
         }
         return lines.joined(separator: "\n")
     }
 
-    private static func phones(_ ready: Int, unusable: Int) -> String {
+    /// Names the endpoints that wait for an approval. Any machine on the network can add some.
+    private static func approvals(_ pending: [Endpoint]) -> String {
+        let names = pending.map(\.id.text).sorted()
+        let more = names.count > phoneLimit ? " and \(names.count - phoneLimit) more" : ""
+        return
+            "\(names.count) to decide: \(names.prefix(phoneLimit).joined(separator: ", "))\(more); `patchbay show ID`"
+    }
+
+    private static func phones(_ ready: Int, unusable: Int, _ grant: Grant?) -> String {
+        if ready + unusable == 0, let grant, grant.permissions.selector != .all { return "not shown to this grant" }
         guard unusable > 0 else { return ready == 0 ? "none attached" : "\(ready) attached" }
         return "\(ready) ready, \(unusable) not: see `patchbay devices`"
     }
