@@ -61,11 +61,10 @@ enum CommandSuggestion {
         return (word.isEmpty ? nil : names.first { $0.hasPrefix(word) }) ?? near
     }
 
-    /// Returns `command` with the ID in lower case if that is one of the known IDs. IDs of grants, leases and tunnels are
-    /// in lower case.
+    /// Returns `command` with the known ID that differs from a text in the case of letters only.
     static func respelled(_ id: String, for command: String, among ids: [String]) -> String? {
-        let lowercased = id.lowercased()
-        return lowercased != id && ids.contains(lowercased) ? "\(command) \(lowercased)" : nil
+        let found = ids.filter { $0 != id && $0.lowercased() == id.lowercased() }
+        return found.count == 1 ? "\(command) \(found[0])" : nil
     }
 
     private static func subcommand(

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Client
+import FoundationEssentials
 import Glibc
 import Model
 
@@ -68,7 +69,16 @@ enum CommandRunner {
             socket: BrokerHint.value(of: "--socket", in: arguments),
             broker: BrokerHint.value(of: "--broker", in: arguments)
         )
-        return await BrokerOutage(error, at: client?.address)?.explained() ?? error
+        let explained = await BrokerOutage(error, at: client?.address)?.explained() ?? error
+        guard let clientError = error as? ClientError, clientError.isAboutAccess,
+            let hint = AccessHint(
+                arguments: arguments,
+                address: client?.address,
+                environment: ProcessInfo.processInfo.environment
+            )
+        else { return explained }
+        let command = CommandSuggestion.command(in: arguments, below: Patchbay.self)
+        return hint.completed(explained as? CLIError ?? CLIError(describing: explained, command: command))
     }
 
     private static func fail(_ error: any Error, arguments: [String]) -> CInt {

@@ -36,6 +36,18 @@ import Testing
         }
         #expect(CommandSuggestion.respelled("t1", for: "patchbay revoke", among: known) == nil)
         #expect(CommandSuggestion.respelled("T2", for: "patchbay revoke", among: known) == nil)
+        #expect(
+            CommandSuggestion.respelled("bquqwjby", for: "patchbay revoke", among: ["bQuqWJby"])
+                == "patchbay revoke bQuqWJby"
+        )
+        #expect(CommandSuggestion.respelled("ab", for: "patchbay revoke", among: ["AB", "aB"]) == nil)
+    }
+
+    @Test func `the beginning of an ID is enough if it has 4 characters and one ID begins with it`() {
+        let known = ["bQuqWJby", "bQuqXXXX", "E0vvg3IS"]
+        #expect(RevokeCommand.whole("E0vv", among: known) == "E0vvg3IS")
+        #expect(RevokeCommand.whole("E0v", among: known) == nil && RevokeCommand.whole("bQuq", among: known) == nil)
+        #expect(RevokeCommand.whole("bQuqW", among: known) == "bQuqWJby")
     }
 
     @Test func `several failures are combined into one error`() async {

@@ -11,9 +11,8 @@ enum UnknownOption {
         let command = CommandSuggestion.type(in: words, below: root)
         // Without a name of a subcommand, the options are those of the default one.
         let known = options(of: command).union(command.configuration.defaultSubcommand.map { options(of: $0) } ?? [])
-        guard let index = words.firstIndex(where: { $0.hasPrefix("--") && !known.contains(name(of: $0)) }) else {
-            return nil
-        }
+        guard let index = words.firstIndex(where: { isOption($0) && !known.contains(name(of: $0)) }) else { return nil }
+        if !words[index].hasPrefix("--") { return short(at: index, of: arguments, known, below: root) }
         let unknown = name(of: words[index])
         let near = unknown.count > 4 ? CommandSuggestion.nearest(to: unknown, among: known.sorted()) : nil
         let corrected = near.map { near in
@@ -27,15 +26,41 @@ enum UnknownOption {
         )
     }
 
+    /// Returns the error of an option with one letter. The long option that begins with the letter was probably meant, or
+    /// `--json` by `-o json`.
+    private static func short(
+        at index: Int,
+        of arguments: [String],
+        _ known: Set<String>,
+        below root: any ParsableCommand.Type
+    ) -> CLIError {
+        let (letter, next) = (arguments[index].dropFirst(), arguments.dropFirst(index + 1).first)
+        let long = known.filter { $0.hasPrefix("--\(letter)") }
+        var words = arguments
+        if let next, known.contains("--\(next)") {
+            words[index...(index + 1)] = ["--\(next)"]
+        } else if let only = long.first, long.count == 1 {
+            words[index] = only
+        }
+        let corrected = (["patchbay"] + words.map(\.shellQuoted)).joined(separator: " ")
+        let help = "\(CommandSuggestion.command(in: arguments, below: root)) --help"
+        return .usage("unknown option '\(SanitizedText(arguments[index]))'", try: words == arguments ? help : corrected)
+    }
+
+    /// True for a long option, and for one with one letter. A number is a value.
+    private static func isOption(_ word: String) -> Bool {
+        word.hasPrefix("--") || (word.count == 2 && word.first == "-" && word.last?.isLetter == true)
+    }
+
     private static func name(of word: String) -> String { String(word.prefix { $0 != "=" }) }
 
-    /// The long options of a command, from its help.
+    /// The options of a command, from its help.
     static func options(of command: any ParsableCommand.Type) -> Set<String> {
         let help = Patchbay.helpMessage(for: command, includeHidden: true, columns: 200)
         let lines = help.split(separator: "\n").filter { $0.hasPrefix("  -") }
         let words = lines.flatMap { $0.split { " ,/".contains($0) } }
         return Set(
-            words.filter { $0.hasPrefix("--") }.map { String($0.prefix { $0 != "=" }) } + ["--help", "--version"]
+            words.filter { $0.hasPrefix("-") }.map { String($0.prefix { $0 != "=" }) } + ["--help", "--version"]
         )
     }
 }

@@ -44,17 +44,24 @@ struct CredentialStore {
         return found.sorted()
     }
 
-    /// Returns the newest unexpired credential for a broker.
-    ///
-    /// - Throws: `CLIError` if there is none, or if other users can read its file.
-    func credential(for broker: BrokerAddress) throws(CLIError) -> Credential {
+    /// Returns all credentials for a broker, also expired ones.
+    func credentials(for broker: BrokerAddress) throws(CLIError) -> [Credential] {
         var found: [Credential] = []
         for name in folder.names where name.hasSuffix(".json") {
             guard let credential = try folder.read(Credential.self, from: name), broker.isNamed(credential.broker)
             else { continue }
             found.append(credential)
         }
-        let now = Date()
+        return found
+    }
+
+    func delete(_ credential: Credential) { folder.delete("\(credential.grant.id).json") }
+
+    /// Returns the newest unexpired credential for a broker.
+    ///
+    /// - Throws: `CLIError` if there is none, or if other users can read its file.
+    func credential(for broker: BrokerAddress) throws(CLIError) -> Credential {
+        let (found, now) = (try credentials(for: broker), Date())
         if let credential = found.filter({ $0.grant.expiresAt > now }).max(by: {
             $0.grant.createdAt < $1.grant.createdAt
         }) {

@@ -103,14 +103,19 @@ enum SecretInput {
         return begin.lastIndex { !blanks.contains($0) }.map { String(begin[...$0]) } ?? ""
     }
 
-    /// Rejects a secret on the command line.
+    /// Rejects a secret on the command line. `replacing` says how the exposed one is replaced.
     ///
     /// - Throws: `CLIError` without the secret, if there are arguments.
-    static func refuse(arguments: [String], what: String, command: String) throws(CLIError) {
+    static func refuse(
+        arguments: [String],
+        what: String,
+        command: String,
+        replacing: String = "replace the exposed secret"
+    ) throws(CLIError) {
         guard !arguments.isEmpty else { return }
         throw .usage(
             "\(what) must not be an argument: all users of this machine can read arguments, and shells store them",
-            try: "replace the exposed secret, then run \(command) and paste the new one at the prompt"
+            try: "\(replacing), then run \(command) and paste the new one at the prompt"
         )
     }
 }

@@ -100,10 +100,14 @@ import Transport
     @Test func `leaving says whether the grant has ended`() {
         let now = PairingSample.grant.expiresAt.addingTimeInterval(-60)
 
-        #expect(LeaveCommand.text(broker("lab"), failure: nil, now: now).contains("has ended"))
-        let away = LeaveCommand.text(broker("lab"), failure: "no broker listens at x", now: now)
+        #expect(LeaveCommand.text("lab", broker("lab").grant, failure: nil, now: now).contains("has ended"))
+        let away = LeaveCommand.text("lab", broker("lab").grant, failure: "no broker listens at x", now: now)
         #expect(away.contains("no broker listens at x") && away.contains("patchbay revoke 0a1b2c3d"))
-        #expect(LeaveCommand.text(broker("lab"), failure: "x", now: now.addingTimeInterval(61)).contains("has ended"))
+        #expect(
+            LeaveCommand.text("lab", broker("lab").grant, failure: "x", now: now.addingTimeInterval(61)).contains(
+                "has ended"
+            )
+        )
     }
 }
 

@@ -48,7 +48,12 @@ struct JoinCommand: AsyncParsableCommand {
 
     func run() async throws {
         let words = (source == "-" ? [] : [source]) + rest
-        try SecretInput.refuse(arguments: words, what: "a pairing string", command: "patchbay join -")
+        try SecretInput.refuse(
+            arguments: words,
+            what: "a pairing string",
+            command: "patchbay join -",
+            replacing: Self.replacement(of: words.first ?? "")
+        )
         // Before the input is read: of two commands that start together with one name, one has to fail.
         let known = (try? JoinedBrokerStore(environment: ProcessInfo.processInfo.environment).grants) ?? []
         let text = try await SecretInput.line("Pairing string (not shown): ", command: "patchbay join -") {
@@ -71,6 +76,13 @@ struct JoinCommand: AsyncParsableCommand {
         } catch ClientError.brokerNotRunning(let path) where named != nil {
             throw Self.noLocalBroker(at: path)
         }
+    }
+
+    /// The commands on the broker's machine that replace an exposed invite. Its ID is no secret.
+    static func replacement(of exposed: String) -> String {
+        let invite = (try? PairingArgument(exposed)).flatMap { TokenFormat.parts(of: $0.invite.reveal())?.id }
+        return "on the broker's machine, patchbay revoke \(invite ?? "ID") ends the exposed invite and patchbay pair "
+            + "creates another"
     }
 
     /// The error for a pairing string of this machine where no broker runs. It may have been copied from another machine.

@@ -95,7 +95,7 @@ struct PermissionOptions: ParsableArguments {
     func permissions(_ client: PatchbayClient, command: String) async throws -> Permissions {
         let tools = toolFilter
         let scopes = scopes.isEmpty ? Self.usual(with: tools) : Set(scopes)
-        if !apps.isEmpty { return Permissions(scopes, on: .bundles(Set(apps)), tools: tools) }
+        if !apps.isEmpty { return Permissions(scopes, on: .bundles(try await bundles(client)), tools: tools) }
         if !hosts.isEmpty { return Permissions(scopes, on: .hosts(Set(hosts)), tools: tools) }
         if endpoints.isEmpty { return Permissions(scopes, on: .all, tools: tools) }
         var ids: Set<EndpointID> = []
@@ -103,6 +103,16 @@ struct PermissionOptions: ParsableArguments {
             ids.insert(try await EndpointSelector(text: text, command: "\(command) --endpoint").choose(client).id)
         }
         return Permissions(scopes, on: .endpoints(ids), tools: tools)
+    }
+}
+
+extension PermissionOptions {
+    /// Resolves the apps, and says on standard error what an uncertain one means.
+    private func bundles(_ client: PatchbayClient) async throws -> Set<String> {
+        let listed = (try? await client.endpoints().endpoints) ?? []
+        let chosen = try apps.map { text throws(CLIError) in try AppSelector(text: text).choose(among: listed) }
+        for note in chosen.compactMap(\.note) { try? Console.errors().line(note) }
+        return Set(chosen.map(\.app))
     }
 }
 

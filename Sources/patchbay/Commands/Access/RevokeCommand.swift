@@ -8,8 +8,8 @@ struct RevokeCommand: AsyncParsableCommand {
         abstract: "Revoke grants and invites and close their connections.",
         discussion: """
             Also removes everything that was created with them, such as tunnels. All connections are closed when the \
-            command returns. `patchbay grants` and `patchbay invites` list the IDs. If an ID is unknown, the others are \
-            still revoked.
+            command returns. `patchbay grants` and `patchbay invites` list the IDs. The beginning of an ID is \
+            enough, from 4 characters. If an ID is unknown, the others are still revoked.
 
               patchbay revoke 0a1b2c3d
               patchbay revoke --all
@@ -35,12 +35,31 @@ struct RevokeCommand: AsyncParsableCommand {
             return try output.line(ended.isEmpty ? "There was nothing to revoke." : "Revoked \(Self.list(ended)).")
         }
         try await BatchOperation.run(ids.map(Self.id)) { id in
-            let ended = try await client.revoke(id).ended
+            let (id, ended) = try await Self.revoke(id, client)
             try output.line(ended.isEmpty ? "\(SanitizedText(id)) had already ended." : "Revoked \(Self.list(ended)).")
         } suggestion: { id in
-            let known = try await client.grants().map(\.id) + client.invites().map(\.id)
+            let grants = try await client.grants()
+            if let named = grants.first(where: { $0.name.text == id }) { return "patchbay revoke \(named.id)" }
+            let known = try await grants.map(\.id) + client.invites().map(\.id)
             return CommandSuggestion.respelled(id, for: "patchbay revoke", among: known)
         }
+    }
+
+    /// Revokes by an ID, or by the beginning of one.
+    private static func revoke(_ id: String, _ client: PatchbayClient) async throws -> (id: String, ended: [String]) {
+        do { return (id, try await client.revoke(id).ended) } catch ClientError.refused(let problem)
+            where problem.code == .notFound
+        {
+            let known = (try? await client.grants().map(\.id) + client.invites().map(\.id)) ?? []
+            guard let whole = whole(id, among: known) else { throw ClientError.refused(problem) }
+            return (whole, try await client.revoke(whole).ended)
+        }
+    }
+
+    /// Returns the only ID that begins with a text of at least 4 characters.
+    static func whole(_ text: String, among ids: [String]) -> String? {
+        let found = Set(ids.filter { $0.hasPrefix(text) })
+        return text.count >= 4 && found.count == 1 ? found.first : nil
     }
 
     /// Extracts the ID from a pasted token. The rest of the token is not sent.

@@ -37,6 +37,7 @@ struct LogCommand: AsyncParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     private static let maxLines = 10_000
+    private static let nothingAsked = "0 lines were asked for; with --follow, only new lines are shown"
 
     func validate() throws {
         guard (0...Self.maxLines).contains(lines) else {
@@ -51,7 +52,7 @@ struct LogCommand: AsyncParsableCommand {
         guard follow else {
             let past = try await client.logs.lines(of: chosen, count: lines)
             for line in past { try printer.show(.line(line)) }
-            if past.isEmpty, !format.json { printer.note("no lines yet") }
+            if past.isEmpty, !format.json { printer.note(lines == 0 ? Self.nothingAsked : "no lines yet") }
             return
         }
         var isFirst = true

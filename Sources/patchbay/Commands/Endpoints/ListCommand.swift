@@ -70,14 +70,22 @@ struct ListCommand: AsyncParsableCommand {
             list,
             ids: list.endpoints.map(\.id.text).sorted(),
             table: EndpointTableView.table(of: list.endpoints),
-            ifEmpty: emptyMessage,
+            ifEmpty: try await emptyMessage(list),
             footer: notes.isEmpty ? nil : notes.joined(separator: "\n"),
             on: output,
             hint: options.hint
         )
     }
 
-    private var emptyMessage: String {
+    /// The sentence for an empty list. Asks for the kinds that exist if the list is empty because of its kind.
+    private func emptyMessage(_ list: EndpointList) async throws -> String {
+        if list.endpoints.isEmpty, let kind {
+            let kinds = Set(try await options.client.endpoints().endpoints.map(\.kind.text))
+            if !kinds.isEmpty, !kinds.contains(kind.lowercased()) {
+                let known = kinds.sorted().joined(separator: ", ")
+                return "No endpoint has the kind \"\(SanitizedText(kind))\". The kinds now: \(known)."
+            }
+        }
         if let host {
             return "No matching endpoints. `patchbay team` shows whether \(host) is online, and `patchbay list` shows "
                 + "all endpoints."

@@ -103,7 +103,7 @@ struct ShowCommand: AsyncParsableCommand {
                 endpoint.sources.isEmpty ? "none" : endpoint.sources.map(Formatting.source).joined(separator: ", ")
             ),
             ("first seen", Formatting.ago(endpoint.firstSeenAt, now: now)),
-            ("last seen", Formatting.seen(endpoint, now: now)),
+            ("last seen", Formatting.seen(endpoint, now: now)), ("to return", EndpointReturnText.text(endpoint)),
             ("launch", endpoint.launchID?.text),
             ("part of", endpoint.sameLaunchAs.map { "\($0), which reaches the same launch over the cable" }),
             ("also", endpoint.formerIDs.map { "called \($0.map(\.text).joined(separator: ", "))" }),
@@ -117,7 +117,9 @@ struct ShowCommand: AsyncParsableCommand {
         }
         let title = ANSIStyle.bold.paint(endpoint.id.text, isOn: isColoured) + "  " + state
         let lines = facts.compactMap { name, value in value.map { "  \(name.padded(to: 10))  \($0)" } }
-        return ([title + (endpoint.reason.map { ": \($0)" } ?? "")] + lines).joined(separator: "\n")
+        let isGone = EndpointReturnText.text(endpoint) != nil && endpoint.lastSeenAt != nil
+        let since = isGone ? "; last seen \(Formatting.seen(endpoint, now: now))" : ""
+        return ([title + (endpoint.reason.map { ": \($0)\(since)" } ?? "")] + lines).joined(separator: "\n")
     }
 
     /// Describes the lease: `user 1000 until 18:03:59 (unlocking it by hand)`.

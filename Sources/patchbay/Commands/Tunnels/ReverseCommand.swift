@@ -106,9 +106,16 @@ struct ReverseCommand: AsyncParsableCommand {
 }
 
 extension DeviceSelector {
-    /// Selects a phone. Without a text, iPhones do not count beside Android phones.
+    /// Selects a phone. Without a text, iPhones do not count.
     fileprivate func chooseForReverse(_ client: PatchbayClient) async throws -> UDID {
-        let hasAndroid = try await client.devices().contains { $0.platform == .android }
-        return try await choose(client, platform: text == nil && hasAndroid ? .android : nil)
+        guard text == nil else { return try await choose(client) }
+        let devices = try await client.devices()
+        guard devices.isEmpty || devices.contains(where: { $0.platform == .android }) else {
+            throw CLIError.notFound(
+                "no Android phone is attached, and no port of an iPhone can lead to this machine",
+                try: "patchbay devices"
+            )
+        }
+        return try await choose(client, platform: .android)
     }
 }

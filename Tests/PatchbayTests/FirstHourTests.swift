@@ -1,0 +1,71 @@
+import FoundationEssentials
+import Model
+import Samples
+import Testing
+
+@testable import patchbay
+
+/// The words for a person who does not know the names yet.
+@Suite struct FirstHourTests {
+    private static func app(_ app: String, approval: Endpoint.Approval = .approved) -> Endpoint {
+        var endpoint = SampleEndpoints.endpoint(app, on: "Test iPhone", phone: SampleEndpoints.phone)
+        endpoint.approval = approval
+        return endpoint
+    }
+
+    @Test func `an app of a grant is known by its bundle identifier, or by the last part of an approved one`() throws {
+        let shop = Self.app("com.example.shop")
+        #expect(try AppSelector(text: "com.example.shop").choose(among: [shop]) == ("com.example.shop", nil))
+        let short = try AppSelector(text: "Shop").choose(among: [shop])
+        #expect(short == ("com.example.shop", "--app Shop means com.example.shop"))
+
+        let error = #expect(throws: CLIError.self) {
+            try AppSelector(text: "shop").choose(among: [shop, Self.app("org.other.shop")])
+        }
+        #expect(error?.candidates == ["com.example.shop", "org.other.shop"])
+    }
+
+    @Test func `an unknown or unapproved app of a grant is taken as it is, with a warning`() throws {
+        let shop = Self.app("com.example.shop", approval: .pending)
+        let (app, note) = try AppSelector(text: "shop").choose(among: [shop])
+        #expect(app == "shop")
+        #expect(
+            note?.contains("no app \"shop\" is listed") == true && note?.contains("similar: com.example.shop") == true
+        )
+        #expect(try AppSelector(text: "a.b").choose(among: []).note?.hasSuffix("until one is") == true)
+    }
+
+    @Test(arguments: [
+        ("list -d Pixel", "patchbay list --device Pixel"), ("list -o json", "patchbay list --json"),
+        ("forward -o shop", "patchbay forward --help"),
+        ("forward 9876 -d x --dettach", "patchbay forward 9876 -d x --detach"),
+    ])
+    func `an unknown option with one letter has the long one as suggestion`(line: String, hint: String) {
+        let words = line.split(separator: " ").map(String.init)
+        #expect(UnknownOption.error(in: words, below: Patchbay.self)?.hint == hint)
+    }
+
+    @Test func `a stored grant comes before the group, and a missing socket may be that of an ended grant`() {
+        let error = CLIError.notPermitted("no permission", try: "join the group")
+        let stored = AccessHint(stored: ["lab", "127.0.0.1:7282"], isNamedSocketMissing: false).completed(error)
+        #expect(stored.hint == "you have a grant: add --broker lab, also for 127.0.0.1:7282; or join the group")
+        let missing = AccessHint(stored: [], isNamedSocketMissing: true).completed(error)
+        #expect(missing.hint?.hasPrefix("join the group; if `patchbay pair --socket` made the socket") == true)
+        #expect(AccessHint(stored: [], isNamedSocketMissing: false).completed(error) == error)
+    }
+
+    @Test func `an app that no source reports is shown with the time and with what brings it back`() {
+        var endpoint = Self.app("com.example.shop")
+        endpoint.state = .offline
+        endpoint.reason = "no discovery source reports it any more"
+        (endpoint.routes, endpoint.sources) = ([], [])
+        endpoint.lastSeenAt = SampleEndpoints.date
+        let shown = ShowCommand.text(endpoint, now: SampleEndpoints.date.addingTimeInterval(180), isColoured: false)
+        #expect(shown.contains("any more; last seen 3 min ago"), "\(shown)")
+        #expect(shown.contains("to return   start the app"), "\(shown)")
+    }
+
+    @Test func `an exposed invite is named with the command that ends it`() {
+        #expect(JoinCommand.replacement(of: "abc").contains("patchbay revoke ID"))
+    }
+}
