@@ -19,13 +19,21 @@ enum CommandSuggestion {
                 let names = command.configuration.subcommands.map { $0._commandName }
                 throw CLIError.usage(
                     "there is no command \"\(SanitizedText(Secret.redacted(word)))\" in \(path)",
-                    try: nearest(to: word, among: names).map { "\(path) \($0)" } ?? "\(path) --help"
+                    try: command == root && others[word] != nil
+                        ? others[word] : nearest(to: word, among: names).map { "\(path) \($0)" } ?? "\(path) --help"
                 )
             }
             command = next
             path += " \(next._commandName)"
         }
     }
+
+    /// The commands for words of other programs, which resemble a command by chance or not at all.
+    private static let others = [
+        "adb": "patchbay devices", "ps": "patchbay list", "info": "patchbay show ID", "token": "patchbay secret set ID",
+        "start": "sudo systemctl start patchbayd", "stop": "sudo systemctl stop patchbayd",
+        "restart": "sudo systemctl restart patchbayd",
+    ]
 
     /// Returns the longest prefix of the command line that names a command, such as `patchbay tunnels rm`.
     static func command(in arguments: [String], below root: any ParsableCommand.Type) -> String {

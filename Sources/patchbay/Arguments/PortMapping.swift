@@ -36,9 +36,12 @@ struct PortMapping: Equatable {
         }
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
         guard let last = parts.last, let port = UInt16(last), port > 0, last.allSatisfy(\.isNumber) else {
+            // A number is a mistyped port, and any other word probably an endpoint.
+            let id = text.contains(where: \.isLetter) ? EndpointID(text) : nil
             throw .usage(
                 "\"\(SanitizedText(text))\" does not end with a phone port, 1 to 65535",
-                try: "8080:9876, tcp:0:9876 or unix:/tmp/shop.sock:9876; to an endpoint: patchbay forward -e ID"
+                try: "8080:9876, tcp:0:9876 or unix:/tmp/shop.sock:9876; to an endpoint: patchbay forward -e "
+                    + (id?.text ?? "ID")
             )
         }
         remote = .port(port)

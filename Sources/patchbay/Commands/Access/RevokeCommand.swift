@@ -38,6 +38,7 @@ struct RevokeCommand: AsyncParsableCommand {
             let (id, ended) = try await Self.revoke(id, client)
             try output.line(ended.isEmpty ? "\(SanitizedText(id)) had already ended." : "Revoked \(Self.list(ended)).")
         } suggestion: { id in
+            if id == "all" { return "patchbay revoke --all" }
             let grants = try await client.grants()
             if let named = grants.first(where: { $0.name.text == id }) { return "patchbay revoke \(named.id)" }
             let known = try await grants.map(\.id) + client.invites().map(\.id)

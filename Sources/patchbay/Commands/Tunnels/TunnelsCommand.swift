@@ -106,6 +106,8 @@ struct TunnelRemoveCommand: AsyncParsableCommand {
             try options.output.line("Removed \(id).")
         } suggestion: { id in
             let known = try await client.tunnels.list().map(\.id)
+            if id == "all" { return "patchbay tunnels rm --all" }
+            if known.contains("t\(id)") { return "patchbay tunnels rm t\(id)" }
             return CommandSuggestion.respelled(id, for: "patchbay tunnels rm", among: known)
         }
     }
