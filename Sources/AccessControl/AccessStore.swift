@@ -37,6 +37,7 @@ package actor AccessStore {
     var userCodeLimiter: UserCodeAttemptLimiter
     var attemptLimiter = FailedAttemptLimiter()
     var dashboardCodes = DashboardCodes()
+    var authorizations = OAuthAuthorizations()
     /// Number of committed changes since the start.
     private var commits = 0
     /// Revocations that are in effect but could not be saved. The next commit includes them.
@@ -58,6 +59,7 @@ package actor AccessStore {
     package nonisolated var grants: GrantService { GrantService(store: self) }
     package nonisolated var dashboard: DashboardService { DashboardService(store: self) }
     package nonisolated var requests: AccessRequestService { AccessRequestService(store: self) }
+    package nonisolated var oauth: OAuthService { OAuthService(store: self) }
     package nonisolated var approvals: EndpointApprovalService { EndpointApprovalService(store: self) }
     package nonisolated var secrets: EndpointSecretService { EndpointSecretService(store: self) }
 

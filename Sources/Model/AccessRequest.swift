@@ -1,6 +1,7 @@
 package import FoundationEssentials
 
-/// A pending request for access by a process on this machine. An owner approves or denies it (RFC 8628).
+/// A pending request for access, by a process on this machine (RFC 8628) or by a client of OAuth. An owner approves or
+/// denies it.
 package struct AccessRequest: Hashable, Sendable, Codable {
     /// The user code that the owner types, for example `WDJB-MJHT` (RFC 8628, `user_code`).
     package let userCode: String
@@ -9,19 +10,39 @@ package struct AccessRequest: Hashable, Sendable, Codable {
     package let name: SanitizedText
     package let permissions: Permissions
     package let expiresAt: Date
+    /// The authorization of OAuth that waits; nil for the request of a process.
+    package let authorization: RequestedAuthorization?
 
     package init(
         userCode: String,
         requester: AuditActor,
         name: SanitizedText,
         permissions: Permissions,
-        expiresAt: Date
+        expiresAt: Date,
+        authorization: RequestedAuthorization? = nil
     ) {
+        self.authorization = authorization
         self.userCode = userCode
         self.requester = requester
         self.name = name
         self.permissions = permissions
         self.expiresAt = expiresAt
+    }
+}
+
+/// The facts about an authorization of OAuth that the client cannot choose freely, for the owner.
+package struct RequestedAuthorization: Hashable, Sendable, Codable {
+    /// The browser that waits, by its address or its user, and the origin, as people read them.
+    package let asker: String
+    /// The scheme and the host to which the browser takes the answer. On loopback it is a program of the browser's machine.
+    package let origin: String
+    /// The URL of the MCP server.
+    package let resource: String
+
+    package init(browser: String, origin: String, resource: String) {
+        asker = "\(browser), for \(origin)"
+        self.origin = origin
+        self.resource = resource
     }
 }
 

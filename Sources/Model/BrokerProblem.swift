@@ -137,8 +137,11 @@ extension RemoteStatus {
 extension AccessRequest {
     /// One line for owners: the program that asks, and the access.
     package var summary: String {
-        "\"\(name)\" (\(requester.summary)) asks for \(permissions) on \(permissions.selector.summary), code \(userCode)"
+        "\"\(name)\" (\(asker)) asks for \(permissions) on \(permissions.selector.summary), code \(userCode)"
     }
+
+    /// The program or the browser that asks, as people read it.
+    package var asker: String { authorization?.asker ?? requester.summary }
 
     /// The request as something that waits for a person.
     package var problem: BrokerProblem {

@@ -26,6 +26,8 @@ package struct Grant: Hashable, Sendable, Codable, Identifiable {
     package let lastUsedAt: Date
     /// The idle timeout in seconds. The grant ends after this time without use.
     package let idleSeconds: Int
+    /// The URL of the only MCP server at which the token is valid. Nil unless OAuth gave the grant.
+    package let resource: String?
     package let endReason: EndReason?
 
     package init(
@@ -40,6 +42,7 @@ package struct Grant: Hashable, Sendable, Codable, Identifiable {
         expiresAt: Date,
         lastUsedAt: Date,
         idleSeconds: Int,
+        resource: String? = nil,
         endReason: EndReason?
     ) {
         self.id = id
@@ -53,7 +56,18 @@ package struct Grant: Hashable, Sendable, Codable, Identifiable {
         self.expiresAt = expiresAt
         self.lastUsedAt = lastUsedAt
         self.idleSeconds = idleSeconds
+        self.resource = resource
         self.endReason = endReason
+    }
+}
+
+extension Grant {
+    /// The path of `resource`, with which the path of each request must agree.
+    package var resourcePath: Substring? {
+        resource.map { url in
+            let parts = url.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false)
+            return "/" + (parts.count > 3 ? parts[3] : "")
+        }
     }
 }
 

@@ -1,14 +1,16 @@
-/// The format of tokens: `pbi_<id>_<secret>_<checksum>` for an invite, `pbg_…` for a grant.
+/// The format of tokens: `pbi_<id>_<secret>_<checksum>` for an invite, `pbg_…` for a grant, `pbr_…` for its renewal.
 ///
 /// The ID has 8 letters and is public. The secret has 22 letters (131 bits) or 43 letters (256 bits). The checksum is
 /// the CRC-32 of everything before the last `_`, in 6 letters.
 ///
-/// Secret scanners find both kinds with `\bpb[ig]_[0-9A-Za-z]{8}_[0-9A-Za-z]{22,43}_[0-9A-Za-z]{6}\b` and confirm them
+/// Secret scanners find all kinds with `\bpb[igr]_[0-9A-Za-z]{8}_[0-9A-Za-z]{22,43}_[0-9A-Za-z]{6}\b` and confirm them
 /// with the checksum.
 package enum TokenFormat {
     package enum Kind: String, Sendable, CaseIterable {
         case invite = "pbi"
         case grant = "pbg"
+        /// Renews the token of a grant with the same ID, once (RFC 6749, section 1.5).
+        case refresh = "pbr"
 
         package var secretLength: Int { self == .invite ? 22 : 43 }
         /// The length of the whole token in bytes, all ASCII.

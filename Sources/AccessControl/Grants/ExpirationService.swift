@@ -84,6 +84,7 @@ extension ExpirationService {
             store.attemptLimiter.clockWasSet(to: now)
             store.requestQueue.clockWasSet(to: now)
             store.dashboardCodes.clockWasSet(to: now)
+            store.authorizations = OAuthAuthorizations()
             store.userCodeLimiter.clockWasSet(to: now)
             let ended = change.endedIDs
             change.events = [AuditEvent(.clockRecovered, by: caller, from: source, ended: ended)]

@@ -4,8 +4,8 @@ import Model
 /// A stored grant, without its secret.
 struct GrantRecord: Hashable, Sendable, Codable {
     let id: String
-    /// SHA-256 of the secret.
-    let digest: Data
+    /// SHA-256 of the secret. OAuth replaces it.
+    var digest: Data
     let name: SanitizedText
     let permissions: Permissions
     let binding: GrantBinding
@@ -21,6 +21,8 @@ struct GrantRecord: Hashable, Sendable, Codable {
     var remote: Bool?
     var endReason: Grant.EndReason?
     var endedAt: MonotonicTime?
+    /// What a client of OAuth has besides the token; nil for other grants.
+    var oauth: OAuthGrant?
 
     /// Time at which the grant expires without further use.
     var deadline: MonotonicTime { min(expiresAt, lastUsedAt + idleSeconds) }
@@ -44,6 +46,7 @@ struct GrantRecord: Hashable, Sendable, Codable {
             expiresAt: expiresAt.date,
             lastUsedAt: lastUsedAt.date,
             idleSeconds: idleSeconds,
+            resource: oauth?.resource,
             endReason: endReason(at: now)
         )
     }

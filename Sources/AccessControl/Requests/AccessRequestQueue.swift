@@ -1,23 +1,41 @@
 import FoundationEssentials
 import Model
 
-/// Pending access requests of local processes, kept in memory only (RFC 8628).
+/// Pending access requests of local processes (RFC 8628) and of browsers (OAuth), kept in memory only.
 ///
 /// The requester gets a secret handle (RFC 8628 `device_code`) and a user code to show. Approval turns the handle into
 /// an invite for this redeemer, so all rules for invites apply from then on.
 struct AccessRequestQueue: Sendable {
     /// Lifetime of a request in seconds.
     static let lifetime = 300
-    /// Maximum number of pending requests per UID.
-    static let limitPerUser = 8
+    /// Maximum number of pending requests of one user, and of one address.
+    static let limitPerRequester = 8
+    /// Maximum number of pending requests from other machines.
+    static let remoteLimit = 64
     /// Poll interval in seconds. Each early poll adds the same amount (RFC 8628, section 3.5).
     static let interval = 5
+
+    /// What counts the requests of one person.
+    enum Requester: Hashable, CustomStringConvertible {
+        case user(UInt32)
+        case address(String)
+
+        var description: String {
+            switch self {
+            case .user(let uid): "user \(uid)"
+            case .address(let address): address
+            }
+        }
+
+        var isRemote: Bool { if case .address = self { true } else { false } }
+    }
 
     /// A request with its secret handle and its poll interval.
     struct Entry: Sendable {
         let request: AccessRequest
-        let uid: UInt32
-        let spec: AccessRequestSpec
+        let requester: Requester
+        /// The invite that the handle becomes when an owner approves the request.
+        let inviteSpec: InviteSpec
         let handle: Token
         var expires: MonotonicTime
         let isRunning: @Sendable () -> Bool
@@ -25,17 +43,8 @@ struct AccessRequestQueue: Sendable {
         var interval = AccessRequestQueue.interval
         var lastPolled: MonotonicTime
 
-        /// The invite that the handle becomes when an owner approves the request.
-        var inviteSpec: InviteSpec {
-            InviteSpec(
-                spec.permissions,
-                lifetimeSeconds: AccessRequestQueue.lifetime,
-                grantLifetimeSeconds: spec.lifetimeSeconds,
-                user: spec.bearer == true ? nil : uid
-            )
-        }
-
         var auditDetail: String {
+            if request.authorization != nil { return "asked by \(requester) over OAuth for \(request.permissions)" }
             guard case .process(let uid, let pid, let executable) = request.requester else {
                 return "\(request.permissions)"
             }
@@ -63,20 +72,20 @@ struct AccessRequestQueue: Sendable {
     }
 
     /// Creates a request. `isRunning` is checked again before an approval takes effect.
+    ///
+    /// - Throws: `AccessError.limit`.
     mutating func create(
-        _ spec: AccessRequestSpec,
+        _ invite: InviteSpec,
+        named name: SanitizedText,
         by caller: AuditActor,
-        uid: UInt32,
+        of requester: Requester,
+        authorization: RequestedAuthorization? = nil,
         at now: MonotonicTime,
-        isRunning: @escaping @Sendable () -> Bool
+        isRunning: @escaping @Sendable () -> Bool = { true }
     ) throws(AccessError) -> Entry {
         expire(at: now)
-        entries = entries.filter { $0.value.uid != uid || $0.value.isRunning() }
-        guard entries.values.lazy.filter({ $0.uid == uid && !$0.isDenied }).count < Self.limitPerUser else {
-            throw .limit(
-                "user \(uid) has \(Self.limitPerUser) pending requests; end one of these programs, or wait for an owner's answer"
-            )
-        }
+        entries = entries.filter { $0.value.requester != requester || $0.value.isRunning() }
+        try requirePlace(for: requester)
         var code = UserCode.random()
         while entries[code] != nil { code = UserCode.random() }
         let expires = now + Self.lifetime
@@ -85,12 +94,13 @@ struct AccessRequestQueue: Sendable {
                 userCode: code,
                 requester: caller,
                 // Limits the length, because owners read the name in tables next to what they approve.
-                name: SanitizedText(spec.name.text),
-                permissions: spec.permissions,
-                expiresAt: expires.date
+                name: SanitizedText(name.text),
+                permissions: invite.permissions,
+                expiresAt: expires.date,
+                authorization: authorization
             ),
-            uid: uid,
-            spec: spec,
+            requester: requester,
+            inviteSpec: invite,
             handle: Token(random: .invite),
             expires: expires,
             isRunning: isRunning,
@@ -98,6 +108,18 @@ struct AccessRequestQueue: Sendable {
         )
         entries[code] = entry
         return entry
+    }
+
+    private func requirePlace(for requester: Requester) throws(AccessError) {
+        let waiting = entries.values.lazy.filter { !$0.isDenied }
+        guard waiting.filter({ $0.requester == requester }).count < Self.limitPerRequester else {
+            throw .limit(
+                "\(requester) has \(Self.limitPerRequester) pending requests; end one of these programs, or wait for an owner's answer"
+            )
+        }
+        guard !requester.isRemote || waiting.filter(\.requester.isRemote).count < Self.remoteLimit else {
+            throw .limit("\(Self.remoteLimit) requests from other machines wait for an owner's answer; try again later")
+        }
     }
 
     /// Returns the request with a user code; nil when there is none.
@@ -111,6 +133,12 @@ struct AccessRequestQueue: Sendable {
 
     /// Denies a request. The requester learns this at its next poll.
     mutating func deny(_ code: String) { entries[code]?.isDenied = true }
+
+    /// Returns the state of a request by its user code, as often as it is asked.
+    mutating func state(of code: String, at now: MonotonicTime) -> Poll {
+        expire(at: now)
+        return entries[code].map { $0.isDenied ? .denied : .waiting } ?? .unknown
+    }
 
     /// Returns the state of a request for its requester. Polling too early increases the interval (RFC 8628, section
     /// 3.5).

@@ -44,10 +44,17 @@ package struct AccessRequestService: Sendable {
         return try await store.transaction { store in
             guard !store.userCodeLimiter.isClosed else { throw AccessError.requestsClosed }
             try spec.check()
+            let invite = InviteSpec(
+                spec.permissions,
+                lifetimeSeconds: AccessRequestQueue.lifetime,
+                grantLifetimeSeconds: spec.lifetimeSeconds,
+                user: spec.bearer == true ? nil : uid
+            )
             let entry = try store.requestQueue.create(
-                spec,
+                invite,
+                named: spec.name,
                 by: caller,
-                uid: uid,
+                of: .user(uid),
                 at: store.now(),
                 isRunning: isRunning
             )

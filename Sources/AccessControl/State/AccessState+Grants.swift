@@ -23,6 +23,7 @@ extension AccessState {
         guard token.kind == .grant, let record else { return .refused("unknown grant") }
         guard isRight else { return .refused("wrong secret") }
         if let end = record.endReason(at: now) { return .refused("\(end.rawValue) grant") }
+        guard record.oauth.map({ now < $0.tokenExpiresAt }) ?? true else { return .refused("expired access token") }
         guard record.isUsable(from: source, user: user) else {
             return .refused("bound to another user, key or listener")
         }
@@ -41,6 +42,7 @@ extension AccessState {
         case .grant:
             if case .accepted = verify(token, from: source, user: user, at: now) { return true }
             return false
+        case .refresh: return grants[token.id]?.oauth?.isOfFamily(token) ?? false
         }
     }
 

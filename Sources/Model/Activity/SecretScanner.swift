@@ -226,7 +226,7 @@ package struct SecretScanner {
     /// Returns whether a run looks like a token: one of Patchbay, a long hexadecimal number, or letters and digits that
     /// change at random.
     private static func isToken(_ run: UnsafeBufferPointer<UInt8>) -> Bool {
-        if run.count >= 16, run.starts(with: "pbg_".utf8) || run.starts(with: "pbi_".utf8) { return true }
+        if run.count >= 16, ["pbg_", "pbi_", "pbr_"].contains(where: { run.starts(with: $0.utf8) }) { return true }
         // The beginning of a JSON object in base64 (RFC 7519).
         if run.count >= 16, run.starts(with: "eyJ".utf8) { return true }
         guard run.count >= tokenLength else { return false }

@@ -17,7 +17,7 @@ struct Secret: Sendable, Equatable {
 
     /// Redacts the tokens in a message. The ID of each token stays, because the ID is not secret.
     static func redacted(_ message: String) -> String {
-        message.replacing(#/\b(pb[ig]_[0-9A-Za-z]{8})_[0-9A-Za-z]+(_[0-9A-Za-z]+)?/#) { "\($0.output.1)_…" }
+        message.replacing(#/\b(pb[igr]_[0-9A-Za-z]{8})_[0-9A-Za-z]+(_[0-9A-Za-z]+)?/#) { "\($0.output.1)_…" }
     }
 }
 

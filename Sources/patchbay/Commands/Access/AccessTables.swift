@@ -44,7 +44,7 @@ enum AccessTables {
             [
                 .init("CODE", style: { _ in .bold }, \.userCode),
                 .init("EXPIRES") { Formatting.from(now, to: $0.expiresAt) },
-                .init("REQUESTER", .wraps) { Formatting.caller($0.requester) },
+                .init("REQUESTER", .wraps, \.asker),
                 .init("NAME", .wraps) { "\"\($0.name)\"" }, .init("SCOPES", .wraps, \.permissions.description),
                 .init("ENDPOINTS", .wraps) { Formatting.selector($0.permissions.selector) },
             ]

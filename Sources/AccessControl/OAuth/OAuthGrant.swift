@@ -1,0 +1,118 @@
+import Crypto
+import FoundationEssentials
+package import Model
+
+/// What a grant of OAuth has besides its token: the MCP server, the client, and the token that renews it.
+///
+/// The grant is the family of its refresh tokens. The first 22 letters of their secrets (131 bits) are the same in the
+/// whole family, and the other 21 (125 bits) are new each time. So an old one is told from a guess, without a list.
+struct OAuthGrant: Hashable, Sendable, Codable {
+    /// Lifetime of an access token in seconds.
+    static let tokenLifetime = 3_600
+    /// Lifetime of the grant in seconds (30 days), and its idle timeout (3 days), which outlasts a weekend.
+    static let lifetime = InviteSpec.grantLifetimes.upperBound
+    static let idle = 259_200
+    private static let familyLength = 22
+
+    /// The URL of the MCP server at which the token is valid.
+    let resource: String
+    /// The digest of the client's ID.
+    let client: Data
+    /// The digest of what the refresh tokens have in common.
+    let family: Data
+    /// The digest of the refresh token that is valid.
+    var refresh: Data
+    var tokenExpiresAt: MonotonicTime
+
+    /// - Parameters:
+    ///   - request: The request that an owner has approved.
+    ///   - refresh: The first refresh token.
+    ///   - now: The time of the access token.
+    init(_ request: AuthorizationRequest, refresh: Token, at now: MonotonicTime) {
+        resource = request.resource.text
+        client = request.client.digest
+        family = Self.familyDigest(of: refresh)
+        self.refresh = Data(refresh.digest)
+        tokenExpiresAt = now + Self.tokenLifetime
+    }
+
+    /// Returns whether a refresh token is the valid one.
+    func isCurrent(_ token: Token) -> Bool { token.kind == .refresh && token.digest == refresh }
+
+    /// Returns whether a refresh token was given to a client of this grant at any time.
+    func isOfFamily(_ token: Token) -> Bool {
+        token.kind == .refresh && Self.family(of: token).map { SHA256.hash(data: $0) == family } ?? false
+    }
+
+    private static func familyDigest(of token: Token) -> Data {
+        Data(SHA256.hash(data: family(of: token) ?? Data()))
+    }
+
+    private static func family(of token: Token) -> Data? {
+        secret(of: token).map { Data("patchbay refresh v1\0\(token.id)\0\($0.prefix(familyLength))".utf8) }
+    }
+
+    private static func secret(of token: Token) -> String? { TokenFormat.parts(of: token.reveal())?.secret }
+
+    /// Returns a refresh token of the same family.
+    static func successor(of token: Token) -> Token {
+        var source = SystemRandomNumberGenerator()
+        let new = Base62.random(count: Token.Kind.refresh.secretLength - familyLength, from: &source)
+        return Token(.refresh, id: token.id, secret: (secret(of: token) ?? "").prefix(familyLength) + new)
+    }
+}
+
+/// The tokens of a client, as it gets them.
+package struct OAuthTokens: Sendable {
+    package let access: Token
+    package let refresh: Token
+    package let grant: Grant
+    /// Lifetime of the access token in seconds.
+    package let lifetime = OAuthGrant.tokenLifetime
+}
+
+extension AccessState {
+    /// The answer to a client that shows a refresh token.
+    enum Renewal {
+        /// The change that replaces both tokens.
+        case renewed(ChangeSet, access: Token, refresh: Token)
+        /// The reason, for the audit log.
+        case refused(String)
+        /// An old token was shown, so one of two clients has stolen it. End the grant.
+        case replayed
+    }
+
+    /// Replaces the tokens of a grant. Changes nothing itself.
+    func renew(
+        _ token: Token,
+        client: String,
+        resource: String?,
+        from source: RequestSource,
+        at now: MonotonicTime
+    ) -> Renewal {
+        guard var grant = grants[token.id], var oauth = grant.oauth, oauth.isOfFamily(token) else {
+            return .refused("unknown refresh token")
+        }
+        if let end = grant.endReason(at: now) { return .refused("\(end.rawValue) grant") }
+        guard oauth.isCurrent(token) else { return .replayed }
+        guard SHA256.hash(data: Data(client.utf8)) == oauth.client else {
+            return .refused("refresh token of another client")
+        }
+        guard resource.map({ $0 == oauth.resource }) ?? true else {
+            return .refused("refresh token for another resource")
+        }
+        guard grant.isUsable(from: source) else { return .refused("bound to another listener") }
+        var random = SystemRandomNumberGenerator()
+        let letters = Base62.random(count: Token.Kind.grant.secretLength, from: &random)
+        let access = Token(.grant, id: grant.id, secret: letters)
+        let refresh = OAuthGrant.successor(of: token)
+        oauth.refresh = Data(refresh.digest)
+        oauth.tokenExpiresAt = now + OAuthGrant.tokenLifetime
+        grant.digest = Data(access.digest)
+        grant.oauth = oauth
+        grant.lastUsedAt = now
+        var change = ChangeSet()
+        change.grants = [grant]
+        return .renewed(change, access: access, refresh: refresh)
+    }
+}
