@@ -32,6 +32,12 @@ static const unsigned char bench_js[] = {
 static const unsigned char connect_js[] = {
 #embed "Page/connect.js"
 };
+static const unsigned char consent_html[] = {
+#embed "Page/consent.html"
+};
+static const unsigned char consent_js[] = {
+#embed "Page/consent.js"
+};
 static const unsigned char device_js[] = {
 #embed "Page/device.js"
 };
@@ -129,6 +135,8 @@ static const CDashboardFile files[] = {
     FILE("app.js", app_js),
     FILE("bench.js", bench_js),
     FILE("connect.js", connect_js),
+    FILE("consent.html", consent_html),
+    FILE("consent.js", consent_js),
     FILE("device.js", device_js),
     FILE("dom.js", dom_js),
     FILE("endpoint-cards.js", endpoint_cards_js),

@@ -41,8 +41,11 @@ struct DashboardPage: Sendable {
         }
     }
 
-    /// The number of bytes that a browser loads for the whole page.
-    var compressedSize: Int { files.values.reduce(index.compressed.count) { $0 + $1.compressed.count } }
+    /// The number of bytes that a browser loads for the whole dashboard.
+    var compressedSize: Int {
+        files.values.filter { !$0.name.hasPrefix("consent.") }
+            .reduce(index.compressed.count) { $0 + $1.compressed.count }
+    }
 
     /// The policy of the browser for the page: nothing from elsewhere, no inline script, and no frame around the page.
     static let contentSecurityPolicy =
@@ -55,11 +58,14 @@ struct DashboardPage: Sendable {
     let hash: String
     /// The document at `/`, which names the hash.
     let index: File
+    /// The document of OAuth's consent, at `/oauth/authorize`.
+    let consent: File
     /// The other files by name.
     private let files: [String: File]
 
     /// The document's name among the files.
     private static let indexName = "index.html"
+    private static let consentName = "consent.html"
     /// The text in the document that stands for the folder of the other files.
     private static let basePlaceholder = "{{base}}"
 
@@ -80,11 +86,17 @@ struct DashboardPage: Sendable {
             hasher.update(data: bytes)
         }
         hash = hasher.finalize().hexadecimal(digits: 16)
-        let document = String(decoding: contents[Self.indexName] ?? [], as: UTF8.self)
-            .replacing(Self.basePlaceholder, with: "dashboard/\(hash)/")
-        index = File(name: Self.indexName, bytes: Array(document.utf8))
+        let base = "dashboard/\(hash)/"
+        func document(_ name: String, base: String) -> File {
+            let text = String(decoding: contents[name] ?? [], as: UTF8.self)
+            return File(name: name, bytes: Array(text.replacing(Self.basePlaceholder, with: base).utf8))
+        }
+        index = document(Self.indexName, base: base)
+        consent = document(Self.consentName, base: "../\(base)")
         files = Dictionary(
-            contents.filter { $0.key != Self.indexName }.map { ($0.key, File(name: $0.key, bytes: $0.value)) }
+            contents.filter { ![Self.indexName, Self.consentName].contains($0.key) }.map {
+                ($0.key, File(name: $0.key, bytes: $0.value))
+            }
         ) { first, _ in first }
     }
 

@@ -61,7 +61,7 @@ export function render(root, params, ctx) {
 
 function requestCard(request) {
   return h('article.card.v-request', {dataset: {row: ''}, tabindex: '-1'},
-    h('div', h('h3', foreign(request.name)), h('p.v-sub', foreign(actorText(request.requester))), permissionsView(request.permissions)),
+    h('div', h('h3', foreign(request.name)), h('p.v-sub', foreign(request.authorization?.asker ?? actorText(request.requester))), permissionsView(request.permissions)),
     h('div.v-code-check', h('code.v-user-code', foreign(request.userCode)), h('span.v-hint', 'The client shows the same code. Expires in ', time(request.expiresAt, {left: true}))),
     requestButtons(request));
 }
