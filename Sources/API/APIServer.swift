@@ -91,7 +91,8 @@ package final class APIServer: Service {
                 hostHeaderRule: transport.hostHeaderRule,
                 allowedOrigins: origins,
                 answersPreflights: transport.servesPages,
-                pageScheme: transport.pageScheme
+                pageScheme: transport.pageScheme,
+                hasOAuth: services.oauth && transport.pageScheme != nil
             ),
             owners: owners,
             directory: services.owners,
@@ -285,6 +286,7 @@ package final class APIServer: Service {
     {
         let connection = connections[channel] ?? ConnectionState()
         let pendingResponse = connection.responseTracker.begin()
+        let issuer = services.oauth ? OAuthIssuer(of: request.head, scheme: transport.pageScheme) : nil
         do {
             let principal: Principal
             do { principal = try await admit(request, on: channel, cleanup: cleanup) } catch {
@@ -296,12 +298,13 @@ package final class APIServer: Service {
                 let headers = CORS.preflightHeaders(for: request.head)
                 return .response(Response(status: .noContent, headers: headers))
             }
-            let (route, parameters) = try RouteTable.route(request.method, request.uri.path)
+            let (route, parameters) = try RouteTable.route(request.method, request.uri.path, withOAuth: issuer != nil)
             let apiRequest = APIRequest(
                 httpRequest: request,
                 route: route,
                 parameters: parameters,
                 principal: principal,
+                issuer: issuer,
                 channel: channel,
                 services: services,
                 cleanup: cleanup,
@@ -311,7 +314,7 @@ package final class APIServer: Service {
             )
             return try await route.respond(to: apiRequest)
         } catch {
-            return try .problem(error, of: request, logger: logger)
+            return try .problem(error, of: request, issuer: issuer, logger: logger)
         }
     }
 

@@ -50,6 +50,8 @@ package struct APIServices: Sendable {
     package let webPages: @Sendable (Route) async throws -> DevToolsPages
     /// Returns one sentence for each state file that cannot be written.
     package let storageProblems: @Sendable () async -> [String]
+    /// True if clients may ask for access over OAuth.
+    let oauth: Bool
     package let status: @Sendable () async -> BrokerStatus
     let healthReader = HealthReader()
     let topics = TopicReader()
@@ -84,6 +86,7 @@ package struct APIServices: Sendable {
         probe: @escaping @Sendable (Endpoint) async throws -> Void,
         webPages: @escaping @Sendable (Route) async throws -> DevToolsPages,
         storageProblems: @escaping @Sendable () async -> [String],
+        oauth: Bool = false,
         status: @escaping @Sendable () async -> BrokerStatus
     ) {
         self.registry = registry
@@ -123,6 +126,7 @@ package struct APIServices: Sendable {
         self.probe = probe
         self.webPages = webPages
         self.storageProblems = storageProblems
+        self.oauth = oauth
         self.status = status
     }
 }

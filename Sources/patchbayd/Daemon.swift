@@ -76,11 +76,7 @@ struct Daemon: Sendable {
             + [StartupCodeReleaser()]
     }
 
-    private static func watchdog(
-        _ startup: Startup,
-        state: StateComponents,
-        tunnels: TunnelTable
-    ) -> WatchdogFeeder {
+    private static func watchdog(_ startup: Startup, state: StateComponents, tunnels: TunnelTable) -> WatchdogFeeder {
         WatchdogFeeder(
             notifier: startup.notifier,
             checks: [

@@ -86,6 +86,10 @@ struct Authenticator: Sendable {
             throw try await accessStore.rejectMalformedToken(from: peer.source)
         }
         let grant = try await accessStore.grants.authenticate(token, from: peer.source, user: peer.user)
+        // A token of OAuth is for one MCP server, and for nothing else of the broker (RFC 8707).
+        guard grant.resourcePath.map({ $0 == RequestValidator.path(of: request) }) ?? true else {
+            throw AccessError.refused
+        }
         if case .dashboard(let user) = grant.binding {
             // The user may have left the owners' group since the sign-in.
             guard await directory.includes(user) else {

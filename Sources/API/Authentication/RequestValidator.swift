@@ -24,6 +24,8 @@ struct RequestValidator: Sendable {
     var answersPreflights = false
     /// The scheme of the listener's own page, the dashboard; nil for a listener without the page.
     var pageScheme: String?
+    /// True for a listener with OAuth: any site may lead a browser to the page of the consent, and clients send forms.
+    var hasOAuth = false
 
     private static let loopbackNames: Set<String> = ["localhost", "127.0.0.1", "[::1]"]
 
@@ -89,10 +91,24 @@ struct RequestValidator: Sendable {
         // `none` is a request of the person, such as a typed address. Another port of this host is `same-site`.
         let sites = Self.values(of: "Sec-Fetch-Site", in: request)
         let isOwn = !origins.isEmpty || pageScheme != nil && namesPort(request)
-        guard sites.allSatisfy({ $0 == "none" || isOwn && $0 == "same-origin" }) else {
+        guard sites.allSatisfy({ $0 == "none" || isOwn && $0 == "same-origin" }) || opensConsent(request) else {
             throw Problem(.forbidden, "requests of web pages are rejected; this one has the header Sec-Fetch-Site")
         }
     }
+
+    /// Returns whether a browser opens the page of the consent in a window, not in a frame. The page does nothing by itself.
+    private func opensConsent(_ request: HTTPRequest) -> Bool {
+        hasOAuth && request.method == .get && Self.path(of: request) == "/oauth/authorize"
+            && Self.values(of: "Sec-Fetch-Mode", in: request) == ["navigate"]
+            && Self.values(of: "Sec-Fetch-Dest", in: request) == ["document"]
+    }
+
+    /// Returns whether a request may have a form as its body (RFC 6749, appendix B). It gives nothing without a secret.
+    private func takesForm(_ request: HTTPRequest) -> Bool {
+        hasOAuth && request.method == .post && ["/oauth/token", "/oauth/revoke"].contains(Self.path(of: request))
+    }
+
+    static func path(of request: HTTPRequest) -> Substring { (request.path ?? "").prefix { $0 != "?" } }
 
     /// Returns whether an origin is the listener's own one, which MCP clients send too. It is foreign to no one: a page can
     /// only have it if the broker itself served the page.
@@ -125,13 +141,16 @@ struct RequestValidator: Sendable {
         let types = Self.values(of: "Content-Type", in: request)
         // Some clients send `chunked` without a body, for example SwiftNIO. Routes with a body check the type again.
         if types.isEmpty, !codings.isEmpty { return }
-        guard types.count == 1, Self.isJSON(types[0]) else {
+        let form = "application/x-www-form-urlencoded"
+        guard types.count == 1,
+            Self.isMedia("application/json", types[0]) || takesForm(request) && Self.isMedia(form, types[0])
+        else {
             throw Problem(.unsupportedMedia, "the body must be JSON, with the header Content-Type: application/json")
         }
     }
 
-    private static func isJSON(_ type: String) -> Bool {
-        type.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }.lowercased() == "application/json"
+    private static func isMedia(_ media: String, _ type: String) -> Bool {
+        type.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }.lowercased() == media
     }
 
     static func values(of name: String, in request: HTTPRequest) -> [String] {

@@ -322,7 +322,8 @@ extension OpenAPISchemas {
             "remote":{"const":true,"description":"valid at the remote listener, too"},
             "invite":{"type":"string"},"createdAt":{"$ref":"#/components/schemas/Date"},
             "expiresAt":{"$ref":"#/components/schemas/Date"},"lastUsedAt":{"$ref":"#/components/schemas/Date"},
-            "idleSeconds":{"type":"integer"},"endReason":{"enum":["expired","idle","revoked"]}}},
+            "idleSeconds":{"type":"integer"},"resource":{"type":"string","description":"the only MCP server, of a client of OAuth"},
+            "endReason":{"enum":["expired","idle","revoked"]}}},
         "SocketGrantSpec":{"type":"object","required":["path","name","permissions"],"additionalProperties":false,"properties":{
           "path":{"type":"string","description":"the absolute path of the socket that the broker creates"},
           "name":{"type":"string"},"permissions":{"$ref":"#/components/schemas/Permissions"},
@@ -339,7 +340,9 @@ extension OpenAPISchemas {
         "AccessRequest":{"type":"object","required":["userCode","requester","name","permissions","expiresAt"],"properties":{
           "userCode":{"type":"string","pattern":"^[A-Z]{4}-[A-Z]{4}$"},"requester":{"$ref":"#/components/schemas/AuditActor"},
           "name":{"type":"string"},"permissions":{"$ref":"#/components/schemas/Permissions"},
-          "expiresAt":{"$ref":"#/components/schemas/Date"}}},
+          "expiresAt":{"$ref":"#/components/schemas/Date"},"authorization":{"type":"object",
+            "description":"of a client of OAuth","required":["asker","origin","resource"],"properties":{
+              "asker":{"type":"string"},"origin":{"type":"string"},"resource":{"type":"string"}}}}},
         "AccessRequestCreated":{"type":"object","required":["request","deviceCode","intervalSeconds","approveWith"],"properties":{
           "request":{"$ref":"#/components/schemas/AccessRequest"},
           "deviceCode":{"$ref":"#/components/schemas/InviteToken"},"intervalSeconds":{"type":"integer"},

@@ -99,7 +99,7 @@ enum DashboardRoutes {
     }
 
     /// Returns a file, compressed for a client that accepts gzip, or the word that the client has it already.
-    private static func page(_ file: DashboardPage.File, caching: String, for request: APIRequest) -> APIResponse {
+    static func page(_ file: DashboardPage.File, caching: String, for request: APIRequest) -> APIResponse {
         var headers: HTTPFields = [.eTag: file.entityTag, .cacheControl: caching, .vary: "Accept-Encoding"]
         if let name = HTTPField.Name("Content-Security-Policy") {
             headers[name] = DashboardPage.contentSecurityPolicy

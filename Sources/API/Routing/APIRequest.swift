@@ -14,6 +14,8 @@ struct APIRequest: Sendable {
     /// The parts of the path that stand for the parameters of the route.
     let parameters: [Substring: Substring]
     let principal: Principal
+    /// The address of the broker for OAuth; nil without OAuth on this listener.
+    var issuer: OAuthIssuer?
     let channel: any Channel
     let services: APIServices
     let cleanup: RequestCleanup

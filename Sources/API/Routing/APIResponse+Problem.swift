@@ -14,7 +14,10 @@ import Tunnels
 
 extension APIResponse {
     /// Turns every error into `application/problem+json` (RFC 9457). No other code maps errors to HTTP.
-    static func problem(_ error: any Error, of request: Request, logger: Logger) throws -> APIResponse {
+    static func problem(_ error: any Error, of request: Request, issuer: OAuthIssuer?, logger: Logger) throws
+        -> APIResponse
+    {
+        if let error = error as? OAuthError { return error.response }
         let (problem, path) = (problem(error), request.uri.path)
         if problem.code == .internalError {
             logger.error("request failed", metadata: ["path": "\(path)", "error": "\(error)"])
@@ -23,7 +26,7 @@ extension APIResponse {
         var headers = HTTPFields()
         // RFC 9110, section 15.5.6: the response must list the allowed methods.
         if problem.code == .methodNotAllowed {
-            headers[.allow] = RouteTable.methods(at: path).joined(separator: ", ")
+            headers[.allow] = RouteTable.methods(at: path, withOAuth: issuer != nil).joined(separator: ", ")
         }
         // RFC 9110, section 15.5.22: the response must name the protocol.
         if problem.code == .upgradeRequired {
@@ -31,17 +34,28 @@ extension APIResponse {
             headers[.upgrade] = TunnelTarget.streamProtocol
         }
         // RFC 9110, section 11.6.1: the response must name the authentication scheme.
-        if problem.code == .unauthorized { headers[.wwwAuthenticate] = "Bearer" }
+        if problem.code == .unauthorized { headers[.wwwAuthenticate] = challenge(to: request, issuer) }
         if let seconds = (error as? AccessError)?.retryAfterSeconds { headers[.retryAfter] = "\(seconds)" }
         let encoder = JSONCoding.encoder()
         // With the members of OAuth on the paths that its clients ask.
-        let body = try OAuthProblem.isAsked(at: path) ? encoder.encode(OAuthProblem(problem)) : encoder.encode(problem)
+        let isOAuth =
+            OAuthProblem.isAsked(at: path) || issuer != nil && path.hasPrefix("/oauth/")
+            || problem.code == .unauthorized && OAuthIssuer.isResource(path)
+        let body = try isOAuth ? encoder.encode(OAuthProblem(problem)) : encoder.encode(problem)
         return .body(
             ByteBuffer(bytes: body),
             type: "application/problem+json",
             status: HTTPResponse.Status(code: problem.status),
             headers: headers
         )
+    }
+
+    /// Returns the challenge of a 401. Only that of an MCP server tells how to get a token.
+    private static func challenge(to request: Request, _ issuer: OAuthIssuer?) -> String {
+        let path = request.uri.path
+        guard let issuer, OAuthIssuer.isResource(path) else { return "Bearer" }
+        let hasToken = request.headers[.authorization] != nil
+        return issuer.challenge(at: path, hasToken: hasToken, scopes: OAuthService.defaultScopes)
     }
 
     private static func problem(_ error: any Error) -> Problem {

@@ -6,22 +6,30 @@ import NIOCore
 import Transport
 
 extension RouteTable {
-    private static let paths = Dictionary(grouping: all, by: \.method).mapValues { routes in
-        routes.map { (parts: $0.path.split(separator: "/"), route: $0) }
+    private typealias Paths = [HTTPRequest.Method: [(parts: [Substring], route: APIRoute)]]
+
+    private static let paths = paths(of: all)
+    private static let pathsWithOAuth = paths(of: all + oauth)
+
+    private static func paths(of routes: [APIRoute]) -> Paths {
+        Dictionary(grouping: routes, by: \.method).mapValues { routes in
+            routes.map { (parts: $0.path.split(separator: "/"), route: $0) }
+        }
     }
 
     /// Returns the route of a request, with the parameters of its path.
     ///
     /// - Throws: `Problem` for an unknown path, or a known path with another method.
-    static func route(_ method: HTTPRequest.Method, _ path: String) throws(Problem) -> (
+    static func route(_ method: HTTPRequest.Method, _ path: String, withOAuth: Bool = false) throws(Problem) -> (
         route: APIRoute, parameters: [Substring: Substring]
     ) {
         let parts = path.split(separator: "/")
+        let paths = withOAuth ? pathsWithOAuth : paths
         for (pattern, route) in paths[method] ?? [] where matches(parts, pattern) {
             let parameters = zip(pattern, parts).filter { $0.0.hasPrefix("{") }
             return (route, Dictionary(parameters.map { ($0.0.dropFirst().dropLast(), $0.1) }) { first, _ in first })
         }
-        throw notFound(method, path)
+        throw notFound(method, path, withOAuth: withOAuth)
     }
 
     private static func matches(_ parts: [Substring], _ pattern: [Substring]) -> Bool {
@@ -29,15 +37,17 @@ extension RouteTable {
     }
 
     /// The methods that are served at a path.
-    static func methods(at path: String) -> [String] {
+    static func methods(at path: String, withOAuth: Bool = false) -> [String] {
         let parts = path.split(separator: "/")
-        return all.filter { matches(parts, $0.path.split(separator: "/")) }.map(\.method.rawValue)
+        return (withOAuth ? all + oauth : all).filter { matches(parts, $0.path.split(separator: "/")) }.map(
+            \.method.rawValue
+        )
     }
 
-    private static func notFound(_ method: HTTPRequest.Method, _ path: String) -> Problem {
-        let methods = methods(at: path)
+    private static func notFound(_ method: HTTPRequest.Method, _ path: String, withOAuth: Bool) -> Problem {
+        let methods = methods(at: path, withOAuth: withOAuth)
         if methods.isEmpty {
-            if OAuthProblem.isOfOAuth(path) { return OAuthProblem.unsupported }
+            if !withOAuth, OAuthProblem.isOfOAuth(path) { return OAuthProblem.unsupported }
             return Problem(
                 .notFound,
                 "there is nothing at \(SanitizedText(path, limit: 200))",

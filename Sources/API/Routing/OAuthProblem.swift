@@ -3,8 +3,8 @@ import Model
 
 /// A problem with the members of an OAuth error (RFC 6749, section 5.2; RFC 7591, section 3.2.2).
 ///
-/// Patchbay has no OAuth. But after status 401, MCP clients look for an authorization server and try to register. They show
-/// `error` and `error_description` of the refusal to their users, and hide any other text.
+/// Without `api.oauth`, MCP clients still look for an authorization server after status 401, and try to register. They
+/// show `error` and `error_description` of the refusal to their users, and hide any other text.
 struct OAuthProblem: Encodable {
     private enum CodingKeys: String, CodingKey {
         case error

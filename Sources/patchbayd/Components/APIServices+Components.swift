@@ -66,6 +66,7 @@ extension APIServices {
             },
             webPages: { try await devTools.pages(of: $0) },
             storageProblems: { await state.health.problems() + [state.accessStore.storageProblem].compactMap { $0 } },
+            oauth: startup.configuration.api.oauth,
             status: { await status.status() }
         )
     }

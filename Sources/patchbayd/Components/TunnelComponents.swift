@@ -40,11 +40,7 @@ struct TunnelComponents: Sendable {
             logger: startup.logger
         )
         self.debugLink = debugLink
-        planner = TransportPlanner(
-            network: NetworkPlanner(),
-            usb: sources.planner,
-            debugTools: debugLink?.tools
-        )
+        planner = TransportPlanner(network: NetworkPlanner(), usb: sources.planner, debugTools: debugLink?.tools)
         dialer = RelayDialer(planner, relay: relay)
         resolver = ApprovedRouteResolver(
             registry: state.registry,

@@ -26,6 +26,7 @@ struct Configuration: Equatable, Sendable {
         var allowAnyUser = false
         /// The address of the remote listener; nil leaves the choice to `patchbay remote`.
         var remote: SocketAddress?
+        var oauth = false
     }
 
     /// The retention of the audit log. Only full segments are deleted.

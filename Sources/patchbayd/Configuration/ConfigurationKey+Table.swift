@@ -71,6 +71,9 @@ extension ConfigurationKey {
             Listen for other machines too, over TLS with the broker's own key, on this numeric address and port. Clients
             need a grant. While this key is set, `patchbay remote on` and `off` are refused. Default: off.
             """),
+        .init("api.oauth", \.api.oauth, .flag, """
+            Let MCP clients that know only a URL ask for access over OAuth 2.1, on TCP and remotely. An owner approves each.
+            """),
     ]
 
     // swift-format-ignore
