@@ -31,7 +31,10 @@ enum AccessTables {
                     grant.endReason?.rawValue ?? "valid, expires \(Formatting.from(now, to: grant.expiresAt))"
                 },
                 .init("USED", style: { _ in .dim }) { Formatting.ago($0.lastUsedAt, now: now) },
-                .init("BINDING", .wraps) { Formatting.binding($0.binding) + ($0.remote == true ? ", remote" : "") },
+                .init("BINDING", .wraps) { grant in
+                    Formatting.binding(grant.binding) + (grant.remote == true ? ", remote" : "")
+                        + (grant.resource.map { ", at \(SanitizedText($0, limit: .max))" } ?? "")
+                },
                 .init("SCOPES", .wraps, \.permissions.description),
                 .init("ENDPOINTS", .wraps) { Formatting.selector($0.permissions.selector) },
             ]
