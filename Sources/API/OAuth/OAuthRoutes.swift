@@ -1,5 +1,4 @@
 import AccessControl
-import Dashboard
 import FoundationEssentials
 import HTTPTypes
 import HummingbirdCore

@@ -1,0 +1,82 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+
+/// OAuth with clients from PyPI, each of which is installed once.
+@Suite(.needs(.python), .timeLimit(.minutes(5)), .scratchFolder) struct OAuthTests {
+    private let scratch = ScratchFolder.current
+    private static let folder = String(#filePath.dropLast("OAuthTests.swift".count))
+
+    @Test(arguments: ["mcp-1", "mcp-2"])
+    func `a client that knows only the URL asks an owner, uses and renews its token, and asks again`(
+        client: String
+    ) async throws {
+        let port = try FreePorts.take()[0]
+        let broker = try await RunningBroker(in: scratch, configuration: "[api]\nport = \(port)\noauth = true\n")
+        let python = try await Program.run(
+            "sh",
+            ["\(AgentPeer.folder)/environment", client],
+            in: scratch,
+            within: .seconds(300)
+        )
+        let program = try await Program(
+            try #require(python.last),
+            [
+                "\(Self.folder)oauth.py", try Executable.built("patchbay"), broker.socket,
+                "http://127.0.0.1:\(port)/mcp",
+            ],
+            in: scratch,
+            environment: ["PYTHONDONTWRITEBYTECODE": "1"]
+        )
+
+        let status = try await program.exitStatus(within: .seconds(120))
+
+        for await _ in program.transcript.elements() {}
+        #expect(status == .exited(0), "\(program.log)\n\(broker.daemon.log)")
+        #expect(program.output.count { $0.hasPrefix("ok: ") } == 8, "\(program.log)")
+    }
+
+    @Test(.needs(.browser))
+    func `the page of the consent waits for an owner, shows hostile names as text, and is in no frame`() async throws {
+        let port = try FreePorts.take()[0]
+        let broker = try await RunningBroker(in: scratch, configuration: "[api]\nport = \(port)\noauth = true\n")
+        let program = try await Program(
+            try await PythonPeers.playwright(in: scratch),
+            ["\(Self.folder)consent.py", try Executable.built("patchbay"), broker.socket, "\(port)"],
+            in: scratch,
+            environment: ["PYTHONDONTWRITEBYTECODE": "1"]
+        )
+
+        let status = try await program.exitStatus(within: .seconds(120))
+
+        for await _ in program.transcript.elements() {}
+        #expect(status == .exited(0), "\(program.log)\n\(broker.daemon.log)")
+        #expect(program.output.count { $0.hasPrefix("ok: ") } == 7, "\(program.log)")
+    }
+
+    @Test func `without api.oauth the same routes answer 404, and a 401 says what to do`() async throws {
+        let port = try FreePorts.take()[0]
+        let broker = try await RunningBroker(in: scratch, configuration: "[api]\nport = \(port)\n")
+        func ask(_ method: String, _ path: String) async throws -> [String] {
+            let url = "http://127.0.0.1:\(port)\(path)"
+            let words = ["-sS", "-i", "-X", method, "-H", "Content-Type: application/json"]
+            return try await Program.run("curl", words + ["-d", "{}", url], in: scratch)
+        }
+        let wellKnown = "/.well-known/oauth-"
+        for (method, path) in [
+            ("GET", "\(wellKnown)protected-resource"), ("GET", "\(wellKnown)protected-resource/mcp"),
+            ("GET", "\(wellKnown)authorization-server"), ("POST", "/oauth/register"), ("GET", "/oauth/authorize"),
+            ("POST", "/oauth/requests"), ("POST", "/oauth/requests/answer"), ("POST", "/oauth/token"),
+            ("POST", "/oauth/revoke"), ("POST", "/register"),
+        ] {
+            #expect(try await ask(method, path)[0].hasPrefix("HTTP/1.1 404"), "\(path)")
+        }
+        let refused = try await ask("POST", "/mcp")
+        #expect(refused[0].hasPrefix("HTTP/1.1 401"))
+        #expect(refused.contains { $0.trimmingPrefix("WWW-Authenticate: ") == "Bearer" || $0.contains("Bearer\r") })
+        #expect(!refused.joined().contains("resource_metadata"))
+        #expect(refused.joined().contains("\"error_description\""))
+        #expect(refused.joined().contains("patchbay pair"))
+        _ = broker
+    }
+}
