@@ -3,7 +3,7 @@ import FoundationEssentials
 import Glibc
 import Model
 
-/// What helps a user who reaches no broker of this machine: a stored grant, or another one in place of a grant that has ended.
+/// The hint for a user who reaches no broker of this machine: a stored grant, or another one for a grant that has ended.
 struct AccessHint {
     /// The values of `--broker` for which a grant is stored.
     let stored: [String]

@@ -1,6 +1,6 @@
 import Model
 
-/// What brings an endpoint back that no source reports.
+/// The steps that bring an endpoint back that no source reports.
 enum EndpointReturnText {
     /// Returns the next steps; nil for an endpoint that a source reports, or that is blocked.
     static func text(_ endpoint: Endpoint) -> String? {
