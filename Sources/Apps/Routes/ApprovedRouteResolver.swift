@@ -51,7 +51,8 @@ package struct ApprovedRouteResolver: RouteResolver {
                 throw DialError(.forbidden, "\(refusal.detail): \(refusal.hint)")
             }
             guard !endpoint.routes.isEmpty, endpoint.state != .offline else {
-                throw DialError(.noRoute, "\(id) is offline; the tunnel works again as soon as it is back")
+                let reason = endpoint.reason.map { " (\($0))" } ?? ""
+                throw DialError(.noRoute, "\(id) is offline\(reason); the tunnel works again as soon as it is back")
             }
             let approved = ApprovalPolicy.approvedRoutes(of: endpoint, trust.approval).map(\.route)
             let refused = endpoint.routes.map(\.route).filter { !approved.contains(where: $0.hasSameAddress) }
