@@ -46,9 +46,10 @@ test: setup say-build ## build everything and run every test, in several process
 	Tests/run
 
 e2e-systemd: PACKAGES += debootstrap dpkg-dev systemd-container
-e2e-systemd: setup ## boot a small Debian and run the service under a real systemd (root; minutes)
+e2e-systemd: setup ## boot a small Debian with the service under a real systemd, and six as a team (root; minutes)
 	swift build
 	Tests/TestSupport/systemd/boot
+	Tests/TestSupport/systemd/lab
 
 soak: setup ## the long forms of the tests that have one (minutes to hours; PATCHBAY_SOAK_MINUTES=30)
 	swift build --build-tests
