@@ -11,6 +11,8 @@ package actor EndpointRegistry {
     private(set) var table: EndpointTable
     private var changeLog: ChangeLog
     private let teamHosts: ListedHosts?
+    /// The name of this host, also after it has left its team; nil without one.
+    nonisolated var hostName: HostName? { teamHosts?.name }
     private let record: (@Sendable (EndpointChange.Kind, Endpoint) -> UInt64)?
     private let now: @Sendable () -> Date
 

@@ -19,7 +19,10 @@ package final class ListedHosts: Sendable {
     private let state: Mutex<State>
     private let subscribers = Broadcast<[HostStatus]>(slow: .keepsNewest(1))
 
-    package init(own: HostName? = nil) { state = Mutex(State(own: own, name: own)) }
+    /// - Parameters:
+    ///   - own: The name of this host; nil without a team.
+    ///   - former: Its last name, in a team that it has left.
+    package init(own: HostName? = nil, former: HostName? = nil) { state = Mutex(State(own: own, name: own ?? former)) }
 
     /// The name of this host; nil without a team.
     package var own: HostName? { state.withLock(\.own) }

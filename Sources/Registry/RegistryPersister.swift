@@ -1,5 +1,5 @@
 package import Logging
-import Model
+package import Model
 import ServiceLifecycle
 package import SystemIO
 
@@ -8,6 +8,8 @@ package struct RegistryState: Codable, Sendable {
     package let revision: UInt64
     package let records: [PersistedEndpoint]
     package let retired: RetiredIDs?
+    /// The last name of this host in a team, which IDs may still have.
+    package let host: HostName?
 }
 
 /// Saves the registry after changes, so that IDs survive a restart.
@@ -69,7 +71,8 @@ package struct RegistryPersister: Service {
         let state = RegistryState(
             revision: await registry.revision,
             records: await registry.records,
-            retired: await registry.retired
+            retired: await registry.retired,
+            host: registry.hostName
         )
         try await file.write(state)
         return state.revision

@@ -14,9 +14,10 @@ package final class RemoteEndpoints: Sendable {
 
     /// - Parameters:
     ///   - host: The name of this host; nil without a team.
+    ///   - former: Its last name, in a team that it has left.
     ///   - revision: The last revision of the earlier run.
-    package init(besides host: HostName? = nil, startingAfter revision: UInt64 = 0) {
-        hosts = ListedHosts(own: host)
+    package init(besides host: HostName? = nil, formerly former: HostName? = nil, startingAfter revision: UInt64 = 0) {
+        hosts = ListedHosts(own: host, former: former)
         state = Mutex(State(log: ChangeLog(startingAfter: revision)))
     }
 

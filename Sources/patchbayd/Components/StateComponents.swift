@@ -50,7 +50,8 @@ struct StateComponents: Sendable {
         // clock's milliseconds.
         let now = UInt64(max(0, Date().timeIntervalSince1970 * 1_000))
         let revision = max(now, (saved?.revision ?? 0) + 1_000)
-        let remoteEndpoints = RemoteEndpoints(besides: team.running?.host, startingAfter: revision)
+        let name = team.running?.host
+        let remoteEndpoints = RemoteEndpoints(besides: name, formerly: saved?.host, startingAfter: revision)
         let registry = EndpointRegistry(
             records: saved?.records ?? [],
             trusts: await accessStore.approvals.trusts,

@@ -51,6 +51,20 @@ import Testing
         #expect(daemon === lab3.daemon)
     }
 
+    @Test func `an address with the name of the host stays valid after it has left, also after a restart`() async throws
+    {
+        let (team, app) = try await RunningTeam.startWithApp(in: scratch)
+        defer { withExtendedLifetime(app) {} }
+        _ = try await team.lab2.ask("team", "leave")
+        for _ in 0..<2 {
+            try await team.waitForEndpoint("shop", at: team.lab2)
+            _ = try await team.lab2.ask("call", "shop.lab2", "get_screen")
+            try await team.lab2.restart()
+        }
+        let other = try await team.lab2.refused("call", "shop.lab1", "get_screen", "--wait", "0s")
+        #expect(other.contains("no endpoint"), "\(other)")
+    }
+
     @Test func `a lease that is older than the team ends if another host has leased the phone, and the streams stay`()
         async throws
     {
