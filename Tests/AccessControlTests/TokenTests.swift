@@ -13,7 +13,7 @@ import Testing
             let token = Token(random: kind)
             let text = token.reveal()
 
-            #expect(text.wholeMatch(of: /pb[ig]_[0-9A-Za-z]{8}_[0-9A-Za-z]{22,43}_[0-9A-Za-z]{6}/) != nil)
+            #expect(text.wholeMatch(of: /pb[igr]_[0-9A-Za-z]{8}_[0-9A-Za-z]{22,43}_[0-9A-Za-z]{6}/) != nil)
             #expect(text.utf8.count == (kind == .invite ? 42 : 63))
             let read = try Token(text)
             #expect(read.kind == kind && read.id == token.id && read.digest == token.digest)

@@ -21,7 +21,7 @@ struct GrantRecord: Hashable, Sendable, Codable {
     var remote: Bool?
     var endReason: Grant.EndReason?
     var endedAt: MonotonicTime?
-    /// What a client of OAuth has besides the token; nil for other grants.
+    /// The part that only grants of OAuth have.
     var oauth: OAuthGrant?
 
     /// Time at which the grant expires without further use.

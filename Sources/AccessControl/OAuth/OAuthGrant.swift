@@ -2,7 +2,7 @@ import Crypto
 import FoundationEssentials
 package import Model
 
-/// What a grant of OAuth has besides its token: the MCP server, the client, and the token that renews it.
+/// The part of a grant of OAuth besides its token: the MCP server, the client, and the token that renews it.
 ///
 /// The grant is the family of its refresh tokens. The first 22 letters of their secrets (131 bits) are the same in the
 /// whole family, and the other 21 (125 bits) are new each time. So an old one is told from a guess, without a list.
@@ -69,50 +69,4 @@ package struct OAuthTokens: Sendable {
     package let grant: Grant
     /// Lifetime of the access token in seconds.
     package let lifetime = OAuthGrant.tokenLifetime
-}
-
-extension AccessState {
-    /// The answer to a client that shows a refresh token.
-    enum Renewal {
-        /// The change that replaces both tokens.
-        case renewed(ChangeSet, access: Token, refresh: Token)
-        /// The reason, for the audit log.
-        case refused(String)
-        /// An old token was shown, so one of two clients has stolen it. End the grant.
-        case replayed
-    }
-
-    /// Replaces the tokens of a grant. Changes nothing itself.
-    func renew(
-        _ token: Token,
-        client: String,
-        resource: String?,
-        from source: RequestSource,
-        at now: MonotonicTime
-    ) -> Renewal {
-        guard var grant = grants[token.id], var oauth = grant.oauth, oauth.isOfFamily(token) else {
-            return .refused("unknown refresh token")
-        }
-        if let end = grant.endReason(at: now) { return .refused("\(end.rawValue) grant") }
-        guard oauth.isCurrent(token) else { return .replayed }
-        guard SHA256.hash(data: Data(client.utf8)) == oauth.client else {
-            return .refused("refresh token of another client")
-        }
-        guard resource.map({ $0 == oauth.resource }) ?? true else {
-            return .refused("refresh token for another resource")
-        }
-        guard grant.isUsable(from: source) else { return .refused("bound to another listener") }
-        var random = SystemRandomNumberGenerator()
-        let letters = Base62.random(count: Token.Kind.grant.secretLength, from: &random)
-        let access = Token(.grant, id: grant.id, secret: letters)
-        let refresh = OAuthGrant.successor(of: token)
-        oauth.refresh = Data(refresh.digest)
-        oauth.tokenExpiresAt = now + OAuthGrant.tokenLifetime
-        grant.digest = Data(access.digest)
-        grant.oauth = oauth
-        grant.lastUsedAt = now
-        var change = ChangeSet()
-        change.grants = [grant]
-        return .renewed(change, access: access, refresh: refresh)
-    }
 }

@@ -26,7 +26,7 @@ package struct OAuthService: Sendable {
         case waiting
         /// The URI to which the browser goes.
         case answered(String)
-        /// Nobody has answered in time, or the page was answered before.
+        /// No owner has answered in time, or the page was answered before.
         case expired
     }
 
@@ -176,7 +176,11 @@ package struct OAuthService: Sendable {
             guard let token = try? Token(text) else {
                 throw try store.rejectOAuth("not a token", from: source, at: now)
             }
-            switch store.state.renew(token, client: client, resource: resource, from: source, at: now) {
+            switch OAuthRenewal(state: store.state, source: source, now: now).renew(
+                token,
+                client: client,
+                resource: resource
+            ) {
             case .refused(let reason): throw try store.rejectOAuth(reason, of: token.id, from: source, at: now)
             case .replayed:
                 try await store.endOAuth(token.id, because: "an old refresh token was used again", from: source)

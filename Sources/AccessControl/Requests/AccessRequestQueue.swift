@@ -15,7 +15,7 @@ struct AccessRequestQueue: Sendable {
     /// Poll interval in seconds. Each early poll adds the same amount (RFC 8628, section 3.5).
     static let interval = 5
 
-    /// What counts the requests of one person.
+    /// The user or the address whose requests are counted together.
     enum Requester: Hashable, CustomStringConvertible {
         case user(UInt32)
         case address(String)
