@@ -105,7 +105,8 @@ struct RequestValidator: Sendable {
 
     /// Returns whether a request may have a form as its body (RFC 6749, appendix B). It gives nothing without a secret.
     private func takesForm(_ request: HTTPRequest) -> Bool {
-        hasOAuth && request.method == .post && ["/oauth/token", "/oauth/revoke"].contains(Self.path(of: request))
+        hasOAuth && request.method == .post
+            && ["/oauth/token", "/token", "/oauth/revoke"].contains(Self.path(of: request))
     }
 
     static func path(of request: HTTPRequest) -> Substring { (request.path ?? "").prefix { $0 != "?" } }

@@ -63,7 +63,7 @@ enum OAuthRoutes {
     }
 
     /// Shows the page of the consent, which is the same for every request. Its script sends the query to `begin`. So a
-    /// preview of the link asks nobody, and the text of a client is never part of a document.
+    /// preview of the link asks no owner, and the text of a client is never part of a document.
     @Sendable static func page(_ request: APIRequest) async throws -> APIResponse {
         DashboardRoutes.page(DashboardPage.shared.consent, caching: "no-cache", for: request)
     }
@@ -135,7 +135,7 @@ enum OAuthRoutes {
     }
 }
 
-/// What the page of the consent shows, and the secret with which it asks for the answer.
+/// The request that the page of the consent shows, and the secret with which the page asks for the answer.
 private struct ConsentRequest: Encodable {
     let request: AccessRequest
     let secret: String
@@ -174,6 +174,8 @@ extension RouteTable {
         .post("/oauth/requests", .public, "Ask the owners", OAuthRoutes.begin),
         .post("/oauth/requests/answer", .public, "Show the answer of the owners", OAuthRoutes.answer),
         .post("/oauth/token", .public, "Give tokens", OAuthRoutes.token),
+        // Clients that have lost the metadata in a restart renew their tokens here (MCP 2025-03-26, fallback endpoints).
+        .post("/token", .public, "Give tokens", OAuthRoutes.token),
         .post("/oauth/revoke", .public, "End a grant", OAuthRoutes.revoke),
     ]
 }

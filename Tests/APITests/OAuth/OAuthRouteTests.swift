@@ -63,6 +63,8 @@ import Testing
         let form = [("Content-Type", "application/x-www-form-urlencoded"), ("Content-Length", "3")]
         #expect(try status(page, .post, "/oauth/token", form) == 200)
         #expect(try status(page, .post, "/oauth/revoke", form) == 200)
+        #expect(try status(page, .post, "/token", form) == 200)
+        #expect(try status(withoutOAuth, .post, "/token", form) == 415)
         #expect(try status(page, .post, "/oauth/token", form + [("Origin", "https://evil.example")]) == 403)
         for path in ["/oauth/requests", "/oauth/register", "/mcp", "/v1/grants"] {
             #expect(try status(page, .post, path, form) == 415, "\(path)")
