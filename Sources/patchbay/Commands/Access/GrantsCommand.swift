@@ -137,7 +137,7 @@ struct RequestApproveCommand: AsyncParsableCommand {
         let request = try await options.client.approveRequest(code)
         if format.json { return try options.output.document(request) }
         try options.output.line(
-            "Approved \(request.userCode): \"\(request.name)\" (\(Formatting.caller(request.requester))) may "
+            "Approved \(request.userCode): \"\(request.name)\" (\(request.asker)) may "
                 + "\(request.permissions) on \(Formatting.selector(request.permissions.selector))."
         )
     }
@@ -162,7 +162,7 @@ struct RequestDenyCommand: AsyncParsableCommand {
         let request = try await options.client.denyRequest(code)
         if format.json { return try options.output.document(request) }
         try options.output.line(
-            "Denied \(request.userCode): \"\(request.name)\" (\(Formatting.caller(request.requester)))."
+            "Denied \(request.userCode): \"\(request.name)\" (\(request.asker))."
         )
     }
 }
