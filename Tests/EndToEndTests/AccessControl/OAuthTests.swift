@@ -7,9 +7,11 @@ import Testing
     private let scratch = ScratchFolder.current
     private static let folder = String(#filePath.dropLast("OAuthTests.swift".count))
 
-    @Test(arguments: ["mcp-1", "mcp-2"])
+    @Test(arguments: [("mcp-1", "oauth", 8), ("mcp-2", "oauth", 8), ("fastmcp-4", "oauth_fastmcp", 2)])
     func `a client that knows only the URL asks an owner, uses and renews its token, and asks again`(
-        client: String
+        client: String,
+        script: String,
+        steps: Int
     ) async throws {
         let port = try FreePorts.take()[0]
         let broker = try await RunningBroker(in: scratch, configuration: "[api]\nport = \(port)\noauth = true\n")
@@ -22,7 +24,7 @@ import Testing
         let program = try await Program(
             try #require(python.last),
             [
-                "\(Self.folder)oauth.py", try Executable.built("patchbay"), broker.socket,
+                "\(Self.folder)\(script).py", try Executable.built("patchbay"), broker.socket,
                 "http://127.0.0.1:\(port)/mcp",
             ],
             in: scratch,
@@ -33,7 +35,7 @@ import Testing
 
         for await _ in program.transcript.elements() {}
         #expect(status == .exited(0), "\(program.log)\n\(broker.daemon.log)")
-        #expect(program.output.count { $0.hasPrefix("ok: ") } == 8, "\(program.log)")
+        #expect(program.output.count { $0.hasPrefix("ok: ") } == steps, "\(program.log)")
     }
 
     @Test(.needs(.browser))
@@ -67,7 +69,7 @@ import Testing
             ("GET", "\(wellKnown)protected-resource"), ("GET", "\(wellKnown)protected-resource/mcp"),
             ("GET", "\(wellKnown)authorization-server"), ("POST", "/oauth/register"), ("GET", "/oauth/authorize"),
             ("POST", "/oauth/requests"), ("POST", "/oauth/requests/answer"), ("POST", "/oauth/token"),
-            ("POST", "/oauth/revoke"), ("POST", "/register"),
+            ("POST", "/oauth/revoke"), ("POST", "/register"), ("POST", "/token"),
         ] {
             #expect(try await ask(method, path)[0].hasPrefix("HTTP/1.1 404"), "\(path)")
         }

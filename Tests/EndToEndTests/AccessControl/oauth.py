@@ -1,11 +1,10 @@
-"""Uses the broker as a client of OAuth, with the providers of PyPI's `mcp` and `fastmcp`.
+"""Uses the broker as a client of OAuth, with the provider of PyPI's `mcp`.
 
 usage: oauth.py PATCHBAY SOCKET URL; prints a line `ok: …` for each step, and fails at the first wrong one.
 """
 
 import asyncio
 import json
-import subprocess
 import sys
 import urllib.error
 import urllib.parse
@@ -21,51 +20,21 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared import auth
 from mcp.shared.auth import OAuthClientMetadata
 
-command, socket, url = sys.argv[1:4]
-base = "{0.scheme}://{0.netloc}".format(urllib.parse.urlsplit(url))
-
-
-def patchbay(*words):
-    done = subprocess.run([command, *words], env={"PATCHBAY_SOCKET": socket, "PATH": "/usr/bin:/bin"}, text=True,
-                          capture_output=True, timeout=30)
-    assert done.returncode == 0, (words, done.stdout, done.stderr)
-    return done.stdout
-
-
-def post(path, body, form=False):
-    """Returns the status and the document of an answer."""
-    kind = "application/x-www-form-urlencoded" if form else "application/json"
-    data = urllib.parse.urlencode(body) if form else json.dumps(body)
-    request = urllib.request.Request(base + path, data.encode(), {"Content-Type": kind, "Origin": base})
-    try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
-            return answer.status, json.loads(answer.read() or b"{}")
-    except urllib.error.HTTPError as error:
-        return error.code, json.loads(error.read())
+sys.dont_write_bytecode = True
+from oauth_page import answered, base, patchbay, post, url
 
 
 class Browser:
-    """What the page does, without a browser."""
+    """The browser of the person who uses the client."""
 
     def __init__(self, command):
         self.command = command
         self.answer = None
 
     async def open(self, address):
-        parts = urllib.parse.urlsplit(address)
-        assert address.startswith(base + "/oauth/authorize?"), address
-        status, asked = await asyncio.to_thread(post, "/oauth/requests", {"query": parts.query})
-        assert status == 201, asked
-        code = asked["request"]["userCode"]
-        assert code in patchbay("requests") and "Anna" in patchbay("requests")
-        status, before = post("/oauth/requests/answer", {"secret": asked["secret"]})
-        assert before == {"state": "waiting"}, before
-        patchbay("requests", self.command, code)
-        status, after = post("/oauth/requests/answer", {"secret": asked["secret"]})
-        assert after["state"] == "answered", after
-        self.answer = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(after["location"]).query))
+        location = await asyncio.to_thread(answered, address, self.command)
+        self.answer = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(location).query))
         assert self.answer["iss"] == base, self.answer
-        assert post("/oauth/requests/answer", {"secret": asked["secret"]})[1] == {"state": "expired"}
 
     async def wait(self):
         code, state, iss = (self.answer.get(name) for name in ("code", "state", "iss"))
@@ -131,7 +100,7 @@ async def main():
     assert [ask(path, first.access_token) for path in paths] == [401] * len(paths)
     print("ok: the token is for its MCP server alone")
 
-    # The client takes its token for an old one, and renews it.
+    # After a restart the client has its tokens, and not the metadata. It takes its token for an old one, and renews it.
     late = provider(storage, Browser("deny"))
     await late._initialize()
     late.context.token_expiry_time = 1
