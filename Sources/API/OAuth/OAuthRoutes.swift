@@ -10,12 +10,13 @@ enum OAuthRoutes {
     /// The maximum size of a body in bytes.
     private static let maxBody = 16 * 1_024
 
-    /// The metadata of an MCP server (RFC 9728). At the root, of `/mcp`.
+    /// The metadata of an MCP server (RFC 9728). The root has none: it is no MCP server, and clients refuse the metadata of
+    /// another resource (section 3.3), but go on after 404.
     @Sendable static func resource(_ request: APIRequest) async throws -> APIResponse {
         let issuer = try issuer(of: request)
-        let path = request.httpRequest.uri.path.dropFirst(OAuthIssuer.metadataPath(of: "").count)
+        let resource = request.httpRequest.uri.path.dropFirst(OAuthIssuer.metadataPath(of: "").count)
         return .json([
-            "resource": .string(issuer + (path.isEmpty ? "/mcp" : path)),
+            "resource": .string(issuer + resource),
             "authorization_servers": [.string(issuer)],
             "scopes_supported": .strings(OAuthService.defaultScopes),
             "bearer_methods_supported": ["header"],
@@ -162,7 +163,6 @@ extension RouteTable {
 
     // swift-format-ignore
     private static let oauthRows: [APIRoute] = [
-        .get("/.well-known/oauth-protected-resource", .public, "Describe /mcp", returns: "file", OAuthRoutes.resource),
         .get("/.well-known/oauth-protected-resource/mcp", .public, "Describe /mcp", returns: "file", OAuthRoutes.resource),
         .get("/.well-known/oauth-protected-resource/all/mcp", .public, "Describe /all/mcp", returns: "file",
             OAuthRoutes.resource),

@@ -42,6 +42,9 @@ import Testing
             #expect(route.permission == .public && route.kind == .document)
         }
         #expect(!OpenAPIDocument.text.contains("/oauth/"))
+        #expect(throws: Problem.self) {
+            try RouteTable.route(.get, "/.well-known/oauth-protected-resource", withOAuth: true)
+        }
     }
 
     @Test func `any site may lead a browser to the page of the consent, in a window only`() throws {
