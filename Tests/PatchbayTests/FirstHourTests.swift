@@ -32,11 +32,13 @@ import Testing
         #expect(
             note?.contains("no app \"shop\" is listed") == true && note?.contains("similar: com.example.shop") == true
         )
+        #expect(try AppSelector(text: "shp").choose(among: [shop]).note?.hasSuffix("similar: com.example.shop") == true)
         #expect(try AppSelector(text: "a.b").choose(among: []).note?.hasSuffix("until one is") == true)
     }
 
     @Test(arguments: [
         ("list -d Pixel", "patchbay list --device Pixel"), ("list -o json", "patchbay list --json"),
+        ("list --online", "patchbay list --state online"),
         ("forward -o shop", "patchbay forward --help"),
         ("forward 9876 -d x --dettach", "patchbay forward 9876 -d x --detach"),
     ])

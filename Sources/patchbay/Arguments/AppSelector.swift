@@ -28,7 +28,13 @@ struct AppSelector {
                 try: "give --app the whole name"
             )
         }
-        let similar = SimilarNameFinder.of(text, among: known)
+        let parts = Dictionary(grouping: known) { String($0.split(separator: ".").last ?? $0[...]) }
+        let near =
+            SimilarNameFinder.of(text, among: known)
+            + SimilarNameFinder.of(text, among: parts.keys).flatMap {
+                parts[$0] ?? []
+            }
+        let similar = Set(near).sorted()
         let question = similar.isEmpty ? "" : "; similar: \(similar.joined(separator: ", "))"
         return (text, "warning: no app \"\(shown)\" is listed, so the grant has nothing until one is\(question)")
     }

@@ -14,6 +14,10 @@ enum UnknownOption {
         guard let index = words.firstIndex(where: { isOption($0) && !known.contains(name(of: $0)) }) else { return nil }
         if !words[index].hasPrefix("--") { return short(at: index, of: arguments, known, below: root) }
         let unknown = name(of: words[index])
+        let state = String(unknown.dropFirst(2))
+        if command == ListCommand.self, Endpoint.State(rawValue: state) != nil {
+            return .usage("unknown option '\(SanitizedText(unknown))'", try: "patchbay list --state \(state)")
+        }
         let near = unknown.count > 4 ? CommandSuggestion.nearest(to: unknown, among: known.sorted()) : nil
         let corrected = near.map { near in
             var words = arguments

@@ -8,12 +8,13 @@ enum EndpointReturnText {
         let app = endpoint.registered == true ? "start the app, which registers itself again" : "start the app"
         let place =
             switch (endpoint.location.udid, endpoint.location.machine) {
-            case (_?, _?): "its phone on a cable or in this network"
-            case (_?, nil): "its phone plugged in: `patchbay devices`"
+            case (_?, _?): "with its phone on a cable or in this network"
+            case (_?, nil): "with its phone plugged in (`patchbay devices`)"
             case (nil, _): "in a network of this machine"
             }
-        let token =
-            endpoint.kind == .appreveal ? "; a new launch has a new token: `patchbay secret set \(endpoint.id)`" : ""
+        // The tokens of apps on Android phones are read from the log.
+        let hasNewToken = endpoint.kind == .appreveal && endpoint.location.udid?.platform != .android
+        let token = hasNewToken ? "; a new launch has a new token: `patchbay secret set \(endpoint.id)`" : ""
         return "\(app), \(place); it keeps its ID\(token)"
     }
 }
