@@ -111,7 +111,7 @@ async def main():
     form = {"grant_type": "refresh_token", "refresh_token": first.refresh_token, "client_id": storage.client.client_id}
     status, answer = post("/oauth/token", form, form=True)
     assert (status, answer["error"]) == (400, "invalid_grant") and "ask for access again" in answer["error_description"]
-    [grant] = json.loads(patchbay("grants", "--json"))["grants"]
+    [grant] = json.loads(patchbay("grants", "--all", "--json"))["grants"]
     assert grant["endReason"] == "revoked", grant
     print("ok: the reuse of an old refresh token ends the grant")
 
