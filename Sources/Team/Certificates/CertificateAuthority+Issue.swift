@@ -134,26 +134,11 @@ extension CertificateAuthority {
         }
         var names: [GeneralName] = []
         for text in ["localhost", "127.0.0.1", "::1"] + addresses {
-            guard let name = name(of: text) else {
+            guard let name = GeneralName(address: text) else {
                 throw .notIssued(reason: "\"\(SanitizedText(text))\" is not a host name or a numeric address")
             }
             if !names.contains(name) { names.append(name) }
         }
         return names
-    }
-
-    private static func name(of text: String) -> GeneralName? {
-        for (family, count) in [(AF_INET, 4), (AF_INET6, 16)] {
-            var bytes = [UInt8](repeating: 0, count: count)
-            if inet_pton(family, text, &bytes) == 1 { return .ipAddress(ASN1OctetString(contentBytes: bytes[...])) }
-        }
-        // RFC 1123: letters, digits and hyphens between dots. A text such as "10.0.0.256" is not a name.
-        let labels = text.split(separator: ".", omittingEmptySubsequences: false)
-        let isName = labels.allSatisfy { label in
-            (1...63).contains(label.utf8.count) && !label.hasPrefix("-") && !label.hasSuffix("-")
-                && label.utf8.allSatisfy { Base62.contains($0) || $0 == UInt8(ascii: "-") }
-        }
-        let isNumeric = labels.last?.utf8.allSatisfy(\.isDigit) ?? true
-        return isName && (!isNumeric || labels.count == 1) && text.utf8.count <= 253 ? .dnsName(text) : nil
     }
 }
