@@ -1,7 +1,7 @@
 # What the build and the tests need from Debian or Ubuntu, besides Swift 6.3; this is the only list.
 PACKAGES = libavahi-client-dev libpng-dev libqrencode-dev libsqlite3-dev libturbojpeg0-dev libusbmuxd-dev libyuv-dev zlib1g-dev \
 	adb avahi-daemon avahi-utils chromium-headless-shell curl dbus etcd-client etcd-server fish gcc iproute2 jq libc6-dev \
-	libimobiledevice-utils libusb-1.0-0-dev librsvg2-bin libusbmuxd-tools man-db mandoc openssh-client openssh-server \
+	libimobiledevice-utils libusb-1.0-0-dev librsvg2-bin libusbmuxd-tools man-db mandoc nodejs openssh-client openssh-server \
 	podman procps prometheus python3 python3-venv runc socat systemd usbmuxd util-linux zbar-tools zsh
 
 PREFIX ?= /usr/local

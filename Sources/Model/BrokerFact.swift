@@ -14,6 +14,8 @@ package enum BrokerFact: CaseIterable, Sendable {
     case unwritableState
     /// The remote listener waits for its address.
     case remoteWaiting
+    /// The owner's certificate of the remote listener cannot be used, or ends soon.
+    case remoteCertificate
     /// A running broker cannot start again with its configuration file.
     case configurationInvalid
     /// No broker runs, and its configuration file is invalid.
@@ -36,7 +38,8 @@ package enum BrokerFact: CaseIterable, Sendable {
     package var severity: BrokerProblem.Severity {
         switch self {
         case .unwritableState, .startPrevented: .problem
-        case .sourceDegraded, .accessFinding, .remoteWaiting, .configurationInvalid, .phoneNeedsPerson, .serverChanged,
+        case .sourceDegraded, .accessFinding, .remoteWaiting, .remoteCertificate, .configurationInvalid,
+            .phoneNeedsPerson, .serverChanged,
             .requestsClosed:
             .warning
         case .usbmuxdAsleep, .sourceStarting, .phoneConnecting, .phoneUnpaired, .approvalPending, .accessRequested:

@@ -1,3 +1,5 @@
+package import FoundationEssentials
+
 /// Something about the broker that needs a person, with the next step: an item of `GET /v1/problems`.
 package struct BrokerProblem: Hashable, Sendable, Codable, Identifiable {
     package enum Severity: String, Hashable, Sendable, Codable {
@@ -52,7 +54,7 @@ extension BrokerStatus {
         sources.compactMap(\.problem)
             + (findings ?? []).enumerated().map { .finding($1, number: $0) }
             + (storage ?? []).enumerated().map { .storage($1, number: $0) }
-            + [remote?.brokerProblem].compactMap { $0 }
+            + (remote?.problems ?? [])
     }
 }
 
@@ -120,6 +122,30 @@ extension RemoteStatus {
             subject: BrokerPart.remote.rawValue,
             text: summary + (configured ? "; api.remote of the configuration selects the address" : ""),
             command: configured ? "patchbay config show" : "patchbay remote off"
+        )
+    }
+
+    /// The problems of the listener and of its certificate.
+    package var problems: [BrokerProblem] { [brokerProblem, certificateProblem()].compactMap { $0 } }
+
+    /// The problem of the owner's own certificate: files that cannot be used, or an end within two weeks.
+    package func certificateProblem(now: Date = Date()) -> BrokerProblem? {
+        guard let certificates else { return nil }
+        let end = certificates.configured?.expiresAt
+        let text: String
+        if let problem = certificates.problem {
+            text = "the remote listener does not use its files: \(SanitizedText(problem, limit: 500))"
+        } else if let end, end.timeIntervalSince(now) < 14 * 86_400 {
+            text = "your certificate of the remote listener ends at \(end.formatted(.iso8601))"
+        } else {
+            return nil
+        }
+        return BrokerProblem(
+            "\(BrokerPart.remote.rawValue)/certificate",
+            .remoteCertificate,
+            subject: "certificate",
+            text: text,
+            hint: "replace the files of api.remote_certificate and api.remote_key; no restart is needed"
         )
     }
 

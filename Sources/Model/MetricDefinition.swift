@@ -43,6 +43,12 @@ package struct MetricDefinition: Hashable, Sendable {
         "1 if a part of the broker does not work, or works only in part, and 0 if it works or is turned off",
         labels: ["part"]
     )
+    package static let certificateEnd = Self(
+        "patchbay_remote_certificate_end_seconds",
+        .gauge,
+        "The end of a certificate of the remote listener as Unix time; configured is the owner's own",
+        labels: ["certificate"]
+    )
     package static let storageProblems = Self(
         "patchbay_storage_problems",
         .gauge,
@@ -103,8 +109,7 @@ package struct MetricDefinition: Hashable, Sendable {
 
     /// Every metric, in the order of their names.
     package static let all = [
-        build, start, endpoints, devices, tunnels, streams, leases, sources, degraded, storageProblems, relayedBytes,
-        connections,
-        connectionFailures, refusals, limits, calls, holds, hostRequests, droppedHostHeaders,
+        build, start, endpoints, devices, tunnels, streams, leases, sources, degraded, certificateEnd, storageProblems,
+        relayedBytes, connections, connectionFailures, refusals, limits, calls, holds, hostRequests, droppedHostHeaders,
     ].sorted { $0.name < $1.name }
 }

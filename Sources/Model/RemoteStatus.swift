@@ -1,3 +1,5 @@
+package import FoundationEssentials
+
 /// The state of the remote listener: the response to `GET /v1/remote`.
 package struct RemoteStatus: Hashable, Sendable, Codable {
     package enum State: String, Hashable, Sendable, Codable {
@@ -22,6 +24,8 @@ package struct RemoteStatus: Hashable, Sendable, Codable {
     package let refusedHandshakes: Int
     /// A sentence that says why the listener waits.
     package let problem: String?
+    /// Nil while the listener is off.
+    package let certificates: RemoteCertificates?
 
     package init(
         state: State,
@@ -31,7 +35,8 @@ package struct RemoteStatus: Hashable, Sendable, Codable {
         reachable: [String],
         connections: Int,
         refusedHandshakes: Int,
-        problem: String?
+        problem: String?,
+        certificates: RemoteCertificates? = nil
     ) {
         self.state = state
         self.address = address
@@ -40,6 +45,36 @@ package struct RemoteStatus: Hashable, Sendable, Codable {
         self.reachable = reachable
         self.connections = connections
         self.refusedHandshakes = refusedHandshakes
+        self.problem = problem
+        self.certificates = certificates
+    }
+}
+
+/// The certificates that clients of the remote listener get.
+package struct RemoteCertificates: Hashable, Sendable, Codable {
+    /// A certificate of the owner's own, for clients that ask for one of its names.
+    package struct Configured: Hashable, Sendable, Codable {
+        package let names: [String]
+        package let expiresAt: Date
+
+        package init(names: [String], expiresAt: Date) { (self.names, self.expiresAt) = (names, expiresAt) }
+    }
+
+    /// The names and addresses in the certificate of the pinned key.
+    package let names: [String]
+    /// The end of that certificate, which the broker issues again in time.
+    package let expiresAt: Date
+    /// The certificate of the authority that clients without a pin can trust, as PEM.
+    package let authority: String
+    package let configured: Configured?
+    /// The reason why the owner's files are not used as they are now.
+    package let problem: String?
+
+    package init(names: [String], expiresAt: Date, authority: String, configured: Configured?, problem: String?) {
+        self.names = names
+        self.expiresAt = expiresAt
+        self.authority = authority
+        self.configured = configured
         self.problem = problem
     }
 }

@@ -276,6 +276,8 @@ import Testing
         ("[api]\nport = 70000", "api.port must be a number from 1 to 65535, but is 70000"),
         ("[api]\nremote = true", "api.remote must be a numeric address with a port, such as"),
         ("[api]\nremote = \"desk.local:7283\"", "api.remote must be a numeric address with a port, such as"),
+        ("[api]\nremote_names = [\"a b\"]", "api.remote_names, item 1 must be a host name or a numeric address"),
+        ("[api]\nremote_key = \"/key.pem\"", "api.remote_key needs both files"),
         ("[api]\nremote = \"0.0.0.0:0\"", "api.remote must be a numeric address with a port, such as"),
         ("[api]\nremote = \"7283\"", "api.remote must be a numeric address with a port, such as"),
         ("[api]\nallowed_origins = \"x\"", "api.allowed_origins must be a list of values in []"),

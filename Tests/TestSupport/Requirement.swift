@@ -16,6 +16,8 @@ package enum Requirement: String, Sendable, CaseIterable {
     case python
     /// An independent implementation of TLS, and curl.
     case openssl
+    /// A client that verifies names and authorities of certificates by itself.
+    case node
     /// The tools of systemd; systemd itself need not run.
     case systemd
     /// The OpenSSH client and server.
@@ -52,6 +54,7 @@ package enum Requirement: String, Sendable, CaseIterable {
         case .adb: Self.absent(["adb", "python3"])
         case .iproxy: Self.absent(["iproxy", "stdbuf"])
         case .openssl: Self.absent(["openssl", "curl"])
+        case .node: Self.absent(["node"])
         case .python: Self.absent(["python3"])
         case .systemd: Self.absent(["systemd-analyze", "systemd-socket-activate"])
         case .ssh: Self.absent(["ssh", "sshd", "ssh-keygen"])

@@ -239,7 +239,14 @@ enum OpenAPISchemas {
           "required":["state","configured","reachable","connections","refusedHandshakes"],"properties":{
             "state":{"enum":["off","listening","waiting"]},"address":{"type":"string"},"configured":{"type":"boolean"},
             "pin":{"$ref":"#/components/schemas/KeyPin"},"reachable":{"type":"array","items":{"type":"string"}},
-            "connections":{"type":"integer"},"refusedHandshakes":{"type":"integer"},"problem":{"type":"string"}}},
+            "connections":{"type":"integer"},"refusedHandshakes":{"type":"integer"},"problem":{"type":"string"},
+            "certificates":{"$ref":"#/components/schemas/RemoteCertificates"}}},
+        "RemoteCertificates":{"type":"object","required":["names","expiresAt","authority"],"properties":{
+          "names":{"type":"array","items":{"type":"string"}},"expiresAt":{"$ref":"#/components/schemas/Date"},
+          "authority":{"type":"string","description":"what clients without a pin can trust, as PEM"},
+          "configured":{"type":"object","description":"the owner's own certificate","required":["names","expiresAt"],"properties":{
+            "names":{"type":"array","items":{"type":"string"}},"expiresAt":{"$ref":"#/components/schemas/Date"}}},
+          "problem":{"type":"string"}}},
         "RemoteSpec":{"type":"object","required":["enabled"],"additionalProperties":false,"properties":{"enabled":{"type":"boolean"},
           "address":{"type":"string","description":"a numeric address with its port; 0.0.0.0:7283 by default"}}},
         "Problem":{"type":"object","required":["type","title","status","detail","code"],"properties":{

@@ -17,7 +17,7 @@ package struct RemoteAdvertiser: Service {
         _ listener: RemoteListener,
         invites: InviteService,
         publisher: any AdvertisementPublisher,
-        name: String,
+        name: String = ServiceAdvertiser.standardName,
         logger: Logger
     ) {
         self.listener = listener

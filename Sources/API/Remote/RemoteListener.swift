@@ -11,17 +11,31 @@ package actor RemoteListener {
         let configured: SocketAddress?
         /// The path of the configuration file, for messages.
         let configurationFile: String?
+        /// More names and addresses for the certificate.
+        let names: [String]
+        /// A certificate of the owner's own.
+        let files: CertificateFiles?
         /// Returns the addresses of this machine that are shown.
         let reachable: @Sendable () -> [String]
 
         package init(
             configured: SocketAddress?,
             configurationFile: String?,
+            names: [String] = [],
+            files: CertificateFiles? = nil,
             reachable: @escaping @Sendable () -> [String]
         ) {
             self.configured = configured
             self.configurationFile = configurationFile
+            self.names = names
+            self.files = files
             self.reachable = reachable
+        }
+
+        /// The names and addresses for the certificate. The local ones are for clients through ssh.
+        var certificateNames: [String] {
+            MachineHostNames.current() + names + reachable() + ["localhost", "127.0.0.1", "::1"]
+                + [configured].compactMap { $0.flatMap { $0.isUnspecified ? nil : $0.host } }
         }
     }
 
@@ -32,7 +46,7 @@ package actor RemoteListener {
     private let unauthenticated = UnauthenticatedConnectionLimiter()
 
     private var pin: KeyPin?
-    private var security: ListenerSecurity?
+    private var tls: ServerTLS?
     /// The address at which to listen; nil if the listener is off.
     package private(set) var address: SocketAddress?
     /// The socket that a command has bound, until the service takes it.
@@ -65,12 +79,12 @@ package actor RemoteListener {
 
     /// Loads the key, or creates it at the first time.
     @discardableResult
-    private func prepareTLS() throws -> ListenerSecurity {
+    private func prepareTLS() throws -> ServerTLS {
         let identity = try identityFile.loadOrCreate()
-        let security = ListenerSecurity(try ServerTLS(identity: identity), unauthenticated: unauthenticated)
-        self.security = security
+        let tls = try ServerTLS(identity: identity, files: settings.files) { [settings] in settings.certificateNames }
+        self.tls = tls
         pin = identity.pin
-        return security
+        return tls
     }
 
     /// Subscribes to changes of the state. A slow subscriber gets one element for several changes.
@@ -97,7 +111,8 @@ extension RemoteListener {
             reachable: hosts.compactMap { SocketAddress(numeric: $0, port: port)?.description },
             connections: limiter.remoteConnections,
             refusedHandshakes: unauthenticated.refusedHandshakes,
-            problem: problem
+            problem: problem,
+            certificates: address == nil ? nil : tls?.certificates
         )
     }
 
@@ -211,9 +226,9 @@ extension RemoteListener {
     func open(_ address: SocketAddress) throws -> (listener: Listener, security: ListenerSecurity) {
         defer { stateChanges.send(()) }
         do {
-            let opened = (try bound ?? Listener(on: address), try security ?? prepareTLS())
+            let (listener, tls) = (try bound ?? Listener(on: address), try tls ?? prepareTLS())
             (bound, problem) = (nil, nil)
-            return opened
+            return (listener, ListenerSecurity(tls, unauthenticated: unauthenticated))
         } catch {
             problem = "\(error)"
             throw error

@@ -34,6 +34,12 @@ enum StateMetrics {
         set(.streams, Double(status.streams ?? 0))
         set(.leases, Double(services.leases.count))
         set(.storageProblems, Double(await services.storageProblems().count))
+        if let certificates = status.remote?.certificates {
+            let ends =
+                [("broker", certificates.expiresAt)]
+                + (certificates.configured.map { [("configured", $0.expiresAt)] } ?? [])
+            for (name, end) in ends { set(.certificateEnd, end.timeIntervalSince1970, [("certificate", name)]) }
+        }
         for part in BrokerPart.allCases {
             set(.degraded, status.degradedParts.contains(part) ? 1 : 0, [("part", part.rawValue)])
         }

@@ -31,7 +31,7 @@ package final class MemberServerTLS: Sendable {
     }
 
     private static func configuration(of identity: MemberIdentity) throws(TLSError) -> TLSConfiguration {
-        var configuration = TLSConfiguration.server(certificate: identity.certificate, key: identity.privateKey)
+        var configuration = TLSConfiguration.server([identity.certificate], identity.privateKey)
         configuration.useTeam(of: identity)
         _ = try NIOSSLContext.make(configuration)
         return configuration

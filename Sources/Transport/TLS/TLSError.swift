@@ -14,6 +14,8 @@ package enum TLSError: Error, Hashable, Sendable {
     case notIssued(reason: String)
     /// A certificate is not of the expected authority or peer, or is not the certificate of the key.
     case notAccepted(reason: String)
+    /// A certificate of the owner's own, or its key, cannot be used.
+    case refusedPair(path: String, reason: String)
 }
 
 extension TLSError: CustomStringConvertible {
@@ -29,6 +31,7 @@ extension TLSError: CustomStringConvertible {
         case .unusable(let reason): "TLS cannot be used: \(reason)"
         case .notIssued(let reason): "the certificate is not issued: \(reason)"
         case .notAccepted(let reason): "the certificate is not accepted: \(reason)"
+        case .refusedPair(let path, let reason): "\(path): \(reason)"
         }
     }
 }

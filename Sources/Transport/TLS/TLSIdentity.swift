@@ -13,6 +13,8 @@ package struct TLSIdentity: Sendable {
     package let pin: KeyPin
     let certificate: NIOSSLCertificate
     let privateKey: NIOSSLPrivateKey
+    /// The key, to sign with it.
+    let key: P256.Signing.PrivateKey
     /// The key (PKCS #8) and the certificate, as a key file has them. A secret.
     let pem: String
 
@@ -38,7 +40,7 @@ package struct TLSIdentity: Sendable {
     init(pem: String) throws {
         let documents = try PEMDocument.parseMultiple(pemString: pem)
         guard documents.map(\.discriminator) == ["PRIVATE KEY", "CERTIFICATE"] else { throw IdentityMismatch() }
-        let key = try P256.Signing.PrivateKey(derRepresentation: documents[0].derBytes)
+        key = try P256.Signing.PrivateKey(derRepresentation: documents[0].derBytes)
         certificate = try NIOSSLCertificate(bytes: documents[1].derBytes, format: .der)
         privateKey = try NIOSSLPrivateKey(bytes: documents[0].derBytes, format: .der)
         let spki = Array(key.publicKey.derRepresentation)

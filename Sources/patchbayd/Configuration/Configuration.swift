@@ -26,6 +26,9 @@ struct Configuration: Equatable, Sendable {
         var allowAnyUser = false
         /// The address of the remote listener; nil leaves the choice to `patchbay remote`.
         var remote: SocketAddress?
+        var remoteNames: [String] = []
+        var remoteCertificate: String?
+        var remoteKey: String?
         var oauth = false
     }
 

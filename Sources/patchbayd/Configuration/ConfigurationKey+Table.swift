@@ -6,6 +6,7 @@ import Model
 import SystemIO
 import TOML
 import Team
+import Transport
 
 /// The whole configuration file, one row for each key.
 ///
@@ -23,6 +24,7 @@ extension ConfigurationKey {
     private static let auditSizes = 17_000_000...1_000_000_000_000
     private static let activityCalls = 0...10_000
     private static let activityPictures = 0...1_024
+    private static let pair: Check = { all, _ in CertificateFiles.lack(all.api.remoteCertificate, all.api.remoteKey) }
 
     // swift-format-ignore
     private static let broker: [ConfigurationKey] = [
@@ -70,6 +72,18 @@ extension ConfigurationKey {
             example: .string(RemoteSpec.standardAddress), """
             Listen for other machines too, over TLS with the broker's own key, on this numeric address and port. Clients
             need a grant. While this key is set, `patchbay remote on` and `off` are refused. Default: off.
+            """),
+        .init("api.remote_names", \.api.remoteNames,
+            .list(of: .text("a host name or a numeric address", where: MachineHostNames.isValid)), """
+            More names for the certificate of the remote listener, which has the host names and addresses of this machine.
+            """),
+        .init("api.remote_certificate", \.api.remoteCertificate, .optional(.path), example: "/etc/patchbay/fullchain.pem",
+            check: pair, """
+            A certificate of your own with its chain, as PEM, for clients that ask for one of its names; others get the
+            broker's own. Replaced files are used at the next connection.
+            """),
+        .init("api.remote_key", \.api.remoteKey, .optional(.path), example: "/etc/patchbay/privkey.pem", check: pair, """
+            The key of api.remote_certificate, as PEM without a passphrase.
             """),
         .init("api.oauth", \.api.oauth, .flag, """
             Let MCP clients that know only a URL ask for access over OAuth 2.1, on TCP and remotely. An owner approves each.

@@ -34,6 +34,8 @@ struct APIListeners: Sendable {
                 RemoteListener.Settings(
                     configured: configuration.api.remote,
                     configurationFile: configuration.file,
+                    names: configuration.api.remoteNames,
+                    files: CertificateFiles(configuration.api.remoteCertificate, configuration.api.remoteKey),
                     reachable: { MachineAddresses.reachable(on: interfaces) }
                 ),
                 identityFile: TLSIdentityFile("\(startup.directory)/remote.pem"),
@@ -91,13 +93,7 @@ struct APIListeners: Sendable {
             server(Descriptor(owning: $0.number), .tcp(port: $0.port), services, startup)
         }
         let advertiser = sources.discovery.bonjour.map { bonjour in
-            RemoteAdvertiser(
-                remote,
-                invites: state.accessStore.invites,
-                publisher: bonjour,
-                name: ServiceAdvertiser.standardName,
-                logger: logger
-            )
+            RemoteAdvertiser(remote, invites: state.accessStore.invites, publisher: bonjour, logger: logger)
         }
         // The last to open, because it reports to systemd that the broker is ready.
         let unixServer = server(try unix.descriptor(), .unix, services, startup) {

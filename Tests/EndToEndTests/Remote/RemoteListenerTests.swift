@@ -61,6 +61,33 @@ import Testing
         #expect(try await wrong.exitStatus() == .exited(90), "\(wrong.log)")
     }
 
+    @Test(.needs(.node, .python))
+    func `Node, Python and curl reach the broker by its names with its authority, and Node not without`() async throws {
+        let bed = try await startBed()
+        let authority = scratch.file("ca.pem")
+        _ = try await bed.broker.ask("remote", "certificate", "--out", authority)
+        let node =
+            "require('https').get(process.argv[1], r => process.exit(r.statusCode === 200 ? 0 : 2)).on('error', () => process.exit(1))"
+        let python =
+            "import ssl, sys, urllib.request as u; u.urlopen(sys.argv[1], context=ssl.create_default_context(cafile=sys.argv[2]))"
+        for host in ["localhost", "127.0.0.1"] {
+            let url = "https://\(host):\(bed.port)/health"
+            for command in [
+                ["env", "NODE_EXTRA_CA_CERTS=\(authority)", "node", "-e", node, url],
+                ["python3", "-c", python, url, authority], ["curl", "-sSf", "--cacert", authority, url],
+            ] {
+                let client = try await Program(command[0], Array(command[1...]), in: scratch)
+                #expect(try await client.exitStatus() == .exited(0), "\(host): \(client.log)")
+            }
+            let stranger = try await Program(
+                "env",
+                ["-u", "NODE_EXTRA_CA_CERTS", "node", "-e", node, url],
+                in: scratch
+            )
+            #expect(try await stranger.exitStatus() == .exited(1))
+        }
+    }
+
     @Test func `the server card of a remote client has an https address, and its entity tag spares the second answer`()
         async throws
     {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Client
+import FoundationEssentials
 import Model
 
 struct RemoteCommand: AsyncParsableCommand {
@@ -15,8 +16,11 @@ struct RemoteCommand: AsyncParsableCommand {
               patchbay remote on 192.168.1.7:7283
               patchbay remote off
               patchbay remote status --json
+              patchbay remote certificate --out ca.pem
             """,
-        subcommands: [RemoteOnCommand.self, RemoteOffCommand.self, RemoteStatusCommand.self],
+        subcommands: [
+            RemoteOnCommand.self, RemoteOffCommand.self, RemoteStatusCommand.self, RemoteCertificateCommand.self,
+        ],
         defaultSubcommand: RemoteStatusCommand.self
     )
 }
@@ -79,5 +83,37 @@ struct RemoteStatusCommand: AsyncParsableCommand {
 
     func run() async throws {
         try RemoteStatusText(try await options.client.remote()).show(format, on: options.output)
+    }
+}
+
+struct RemoteCertificateCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "certificate",
+        abstract: "Write the certificate that clients without a pin can trust.",
+        discussion: """
+            It belongs to an authority with the broker's key, for the names of this machine only, and stays valid when \
+            addresses change. Write it again after a new host name or api.remote_names.
+
+              patchbay remote certificate --out ca.pem
+              NODE_EXTRA_CA_CERTS=ca.pem node client.js
+              curl --cacert ca.pem https://lab.local:7283/health
+            """
+    )
+
+    @Option(help: ArgumentHelp("Write to this file instead of the output.", valueName: "file"))
+    var out: String?
+    @OptionGroup var options: GlobalOptions
+
+    func run() async throws {
+        guard let certificates = try await options.client.remote().certificates else {
+            throw CLIError.temporary("the remote listener is off", try: "patchbay remote on")
+        }
+        guard let out else { return try options.output.line(String(certificates.authority.dropLast())) }
+        do { try certificates.authority.write(to: URL(filePath: out), atomically: true, encoding: .utf8) } catch {
+            throw CLIError.temporary(
+                "\(out) could not be written: \(error)",
+                try: "patchbay remote certificate > \(out)"
+            )
+        }
     }
 }

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Model
 
 /// The remote listener as `patchbay remote`, `patchbay status` and `patchbay doctor` show it.
@@ -17,6 +18,13 @@ struct RemoteStatusText {
             lines.append("reachable   \(status.reachable.map(Console.plain).joined(separator: ", "))")
         }
         if let pin = status.pin { lines.append("key pin     \(pin)") }
+        if let certificates = status.certificates {
+            lines.append("names       \(certificates.names.map(Console.plain).joined(separator: ", "))")
+            if let own = certificates.configured {
+                let names = own.names.map(Console.plain).joined(separator: ", ")
+                lines.append("certificate yours for \(names), until \(own.expiresAt.formatted(.iso8601))")
+            }
+        }
         if status.state != .off || status.refusedHandshakes > 0 {
             lines.append("handshakes  \(status.refusedHandshakes) refused")
         }
@@ -26,7 +34,7 @@ struct RemoteStatusText {
 
     /// The check of `patchbay doctor`; nil if the listener is off.
     var check: Check? {
-        if let problem = status.brokerProblem { return Check(problem) }
+        if let problem = status.brokerProblem ?? status.certificateProblem() { return Check(problem) }
         return status.state == .off ? nil : .ok("remote", status.summary)
     }
 }
