@@ -27,6 +27,7 @@ package struct GrantService: Sendable {
         switch result {
         case .accepted(let record): return record.grant(at: now)
         case .refused(let why): throw try await store.reject(token, because: why, from: source, at: now)
+        case .outdated: throw AccessError.refused
         }
     }
 

@@ -65,9 +65,10 @@ package struct OAuthService: Sendable {
             // A page that is loaded again takes no second place.
             if let earlier = store.authorizations.remove(request) { store.requestQueue.remove(earlier) }
             let (requester, browser) = Self.requester(source, user: user)
+            let isRemote = if case .remote = source { true } else { false }
             let invite = InviteSpec(
                 request.permissions,
-                use: requester.isRemote ? .bearer : nil,
+                use: isRemote ? .bearer : nil,
                 lifetimeSeconds: AccessRequestQueue.lifetime,
                 grantLifetimeSeconds: OAuthGrant.lifetime,
                 grantIdleSeconds: OAuthGrant.idle

@@ -9,6 +9,8 @@ extension AccessState {
         case accepted(GrantRecord)
         /// The reason, for the audit log.
         case refused(String)
+        /// The access token of OAuth was right, and its hour is over. That is no guess.
+        case outdated
     }
 
     /// A digest that no token has. Compared with the token's digest when the ID is unknown.
@@ -23,10 +25,10 @@ extension AccessState {
         guard token.kind == .grant, let record else { return .refused("unknown grant") }
         guard isRight else { return .refused("wrong secret") }
         if let end = record.endReason(at: now) { return .refused("\(end.rawValue) grant") }
-        guard record.oauth.map({ now < $0.tokenExpiresAt }) ?? true else { return .refused("expired access token") }
         guard record.isUsable(from: source, user: user) else {
             return .refused("bound to another user, key or listener")
         }
+        if let oauth = record.oauth, now >= oauth.tokenExpiresAt { return .outdated }
         return .accepted(record)
     }
 

@@ -72,6 +72,34 @@ import Testing
         #expect(remote.grant.remote == true)
     }
 
+    @Test func `a browser on loopback whose user is unknown gets no token for other machines`() async throws {
+        var flow = try OAuthFixture(try Fixture.store(in: scratch))
+        let (request, secret) = try await flow.begin(user: nil)
+        #expect(request.authorization?.asker == "a browser on this machine, for http://127.0.0.1:4000")
+        _ = try await flow.store.requests.approve(request.userCode)
+
+        let tokens = try await flow.exchange(try #require(try await flow.answer(secret)["code"]))
+
+        #expect(await flow.isValid(tokens.access))
+        flow.source = .remote(address: "192.0.2.7")
+        #expect(!(await flow.isValid(tokens.access)))
+    }
+
+    @Test func `an access token whose hour is over is no guess`() async throws {
+        let clock = TestClock()
+        let flow = try OAuthFixture(try Fixture.store(in: scratch, clock: clock))
+        let tokens = try await flow.exchange(try #require(try await flow.approved()["code"]))
+        clock.pass(3_600)
+
+        for _ in 0..<20 {
+            await #expect(throws: AccessError.refused) {
+                try await flow.store.grants.authenticate(tokens.access, from: Fixture.loopback)
+            }
+        }
+        #expect(try Fixture.audit(in: scratch).map(\.event.action).contains(.refused) == false)
+        #expect(await flow.isValid(try await flow.refresh(tokens.refresh).access))
+    }
+
     @Test func `a client of another broker is unknown`() async throws {
         let flow = try OAuthFixture(try Fixture.store(in: scratch))
         let other = try AccessStore(in: try scratch.makeFolder("other"), logger: .quiet)
