@@ -46,7 +46,7 @@ import Testing
         #expect(try await nearby().isEmpty)
 
         let on = try await lab.ask("remote", "on", "--json").joined(separator: "\n")
-        let pin = try #require(try JSONDecoder().decode(RemoteStatus.self, from: Data(on.utf8)).pin)
+        let pin = try #require(try JSONCoding.decoder().decode(RemoteStatus.self, from: Data(on.utf8)).pin)
         let seen = try await eventually("the desk sees the lab") {
             try await nearby().first { $0.addresses.contains("10.99.0.1") }
         }

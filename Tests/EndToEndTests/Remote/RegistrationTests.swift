@@ -63,7 +63,7 @@ import Testing
 
     private func status(of machines: RemoteMachines) async throws -> RemoteStatus {
         let lines = try await machines.owner("remote", "status", "--json")
-        return try JSONDecoder().decode(RemoteStatus.self, from: Data(lines.joined(separator: "\n").utf8))
+        return try JSONCoding.decoder().decode(RemoteStatus.self, from: Data(lines.joined(separator: "\n").utf8))
     }
 
     private func list(_ machines: RemoteMachines) async throws -> [Endpoint] {

@@ -45,7 +45,7 @@ import Testing
     }
 
     private static func status(_ lines: [String]) throws -> RemoteStatus {
-        try JSONDecoder().decode(RemoteStatus.self, from: Data(lines.joined(separator: "\n").utf8))
+        try JSONCoding.decoder().decode(RemoteStatus.self, from: Data(lines.joined(separator: "\n").utf8))
     }
 
     @Test func `curl reaches the broker with its pin, and stops at another pin`() async throws {
