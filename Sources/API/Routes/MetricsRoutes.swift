@@ -38,7 +38,9 @@ enum StateMetrics {
             let ends =
                 [("broker", certificates.expiresAt)]
                 + (certificates.configured.map { [("configured", $0.expiresAt)] } ?? [])
-            for (name, end) in ends { set(.certificateEnd, end.timeIntervalSince1970, [("certificate", name)]) }
+            for (name, end) in ends {
+                set(.certificateEnd, end.timeIntervalSince1970.rounded(), [("certificate", name)])
+            }
         }
         for part in BrokerPart.allCases {
             set(.degraded, status.degradedParts.contains(part) ? 1 : 0, [("part", part.rawValue)])
