@@ -101,7 +101,7 @@ struct Patchbayd: AsyncParsableCommand {
             let load = { @Sendable [config] () throws(ConfigurationError) in
                 let loader = ConfigurationLoader(environment: environment)
                 return try loader.load(
-                    loader.file(explicit: config),
+                    loader.file(explicit: config.map(AbsolutePath.of)),
                     installedProfiles: ProfileCatalog.installedFolder()
                 )
             }
