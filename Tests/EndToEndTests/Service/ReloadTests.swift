@@ -41,6 +41,9 @@ import Testing
         #expect(shown.contains(/broker.log_level +"debug" +.*patchbay.toml:2/), "\(shown)")
         #expect(shown.contains(/broker.state_directory +".*state" +--state-directory/), "\(shown)")
         #expect(shown.contains(/tunnels.max_connections +2000 +default/), "\(shown)")
+        let doctor = try await broker.start("doctor")
+        _ = try await doctor.exitStatus()
+        #expect(doctor.log.contains("a restart of the broker applies api.tcp, which /"), "\(doctor.log)")
 
         try Self.write("[api]\ntcp = false\n", in: scratch)
         _ = try await Self.reload(broker, until: "the configuration was reloaded")

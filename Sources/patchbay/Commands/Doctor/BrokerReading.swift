@@ -12,6 +12,8 @@ struct BrokerReading {
     var settings: [String: JSON] = [:]
     /// The file from which a running broker has its values; nil if it has none of a file.
     var file: String?
+    /// The keys with a value in the file that takes effect after a restart.
+    var pending: [String] = []
     /// The phones.
     var devices: [Device] = []
     var tunnels: [Tunnel] = []
@@ -28,6 +30,7 @@ struct BrokerReading {
             // The broker writes values as TOML, whose numbers, strings and arrays are JSON too.
             settings[entry.key] = entry.value.flatMap { try? JSON(parsing: $0) }
             file = file ?? entry.file
+            if entry.pending != nil { pending.append(entry.key) }
         }
         devices = (try? await client.devices()) ?? []
         tunnels = (try? await client.tunnels.list()) ?? []
@@ -45,7 +48,21 @@ struct BrokerReading {
             return Check(name: "config", verdict: .init(problem.severity), detail: problem.text, hint: problem.hint)
         }
         if case .unknown(let reason) = result { return .ok("config", "not checked: \(reason)") }
-        return .ok("config", check.file.map { "\($0) is valid" } ?? "the configuration is valid")
+        guard pending.isEmpty else {
+            return .warn(
+                "config",
+                "a restart of the broker applies \(pending.joined(separator: ", ")), which "
+                    + "\(file ?? "the file") has changed",
+                try: isService ? "sudo systemctl restart patchbayd" : "stop patchbayd with Ctrl-C, and start it again"
+            )
+        }
+        if let file = check.file { return .ok("config", "\(file) is valid") }
+        guard isRunning else {
+            let other = "to check another one: `patchbay config check FILE`"
+            return .ok("config", "no file at the usual places is invalid; \(other)")
+        }
+        let isOwner = !settings.isEmpty
+        return .ok("config", isOwner ? "every key has its default" : "not checked: only an owner learns its file")
     }
 
     /// Returns the checks of the machine that need neither Avahi nor usbmuxd.
