@@ -64,7 +64,7 @@ struct TeamLeaveCommand: AsyncParsableCommand {
 
     /// Returns the text after leaving a team with this status. The authority has nothing to do for a host that it removed.
     static func text(after status: TeamStatus) -> [String] {
-        let lines = ["Left the team \(status.team?.text ?? ""). \(TeamStatusText.restart)"]
+        let lines = ["Left the team \(status.team?.text ?? ""). The broker goes on without it."]
         guard let host = status.host, let authority = status.authority, host != authority,
             status.hosts.contains(where: { $0.name == host })
         else { return lines }
