@@ -140,7 +140,7 @@ extension Principal {
             .forbidden,
             "a tunnel to \(endpoint.id), of kind \(endpoint.kind), needs the scope \(missing.rawValue), "
                 + "which the grant does not have\(exclusion(of: missing))",
-            hint: "an owner can create an invite with it: patchbay pair --scope \(missing.rawValue) …"
+            hint: "an owner can create an invite with it: \((endpoint.tunnelScopes.last ?? missing).pairCommand)"
         )
     }
 

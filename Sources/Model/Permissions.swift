@@ -105,6 +105,19 @@ extension Scope {
     }
 }
 
+extension Scope {
+    /// The command that creates an invite with this scope and those without which it is of no use.
+    package var pairCommand: String {
+        let needed: [Scope] =
+            switch self {
+            case .shell: [self, .tunnelOpen, .registryRead]
+            case .tunnelOpen, .endpointCall, .secretUse: [self, .registryRead]
+            case .registryRead, .endpointRegister, .secretRead, .inviteCreate, .admin: [self]
+            }
+        return "patchbay pair " + needed.map { "--scope \($0.rawValue)" }.joined(separator: " ")
+    }
+}
+
 extension Endpoint {
     /// The scopes that a tunnel to the endpoint needs.
     ///
