@@ -54,7 +54,7 @@ extension AccessError: CustomStringConvertible {
         switch self {
         case .refused:
             // One message for every reason, so that a guesser learns nothing.
-            "the token is missing, wrong, used, expired or revoked; ask an owner of this broker for an invite (patchbay pair)"
+            "the token is missing, wrong, used, expired or revoked"
         case .inviteEnded(let what): what
         case .tooManyAttempts(let seconds): "too many wrong tokens from this client; try again in \(seconds) s"
         case .notAToken: "this is not a Patchbay token, or it is mistyped or incomplete; copy the whole token"

@@ -34,6 +34,14 @@ import Testing
         #expect(error?.description == "\(Self.udid) \(message)")
     }
 
+    @Test func `a refusal has the note of the lease`() async throws {
+        _ = try await service.take(shop, for: Self.user(1), seconds: 60, note: SanitizedText("mine"))
+
+        let other = Fixture.grantee("b").leaseHolder
+        let error = #expect(throws: AccessError.self) { try service.beginCall(of: notes, by: other) }
+        #expect(error?.description.contains("is leased to \"user 1\" (\"mine\") until ") == true)
+    }
+
     @Test func `an endpoint without a phone is leased alone`() async throws {
         let simulator = Fixture.endpoint("com.example.sim")
         _ = try await service.take(simulator, for: Self.user(1), seconds: 60)

@@ -57,6 +57,7 @@ extension LeaseEntry {
         LeaseConflict(
             target: target,
             holder: holder.name,
+            note: note,
             seconds: max(1, Int((end - time.elapsed) / .seconds(1))),
             end: JSONCoding.text(of: time.date(of: end))
         )

@@ -116,6 +116,8 @@ package struct LeaseConflict: Hashable, Sendable, CustomStringConvertible {
     package let holder: SanitizedText?
     /// The host that granted the lease; nil for this broker.
     var host: HostName?
+    /// The reason that the holder gave; nil without one.
+    var note: SanitizedText?
     /// The sentence about the end of the client's own lease; nil for any other conflict.
     var ending: String?
     /// The rest of the lease in whole seconds, at least 1. Nil for a lease of another host, which alone knows its end.
@@ -141,6 +143,7 @@ package struct LeaseConflict: Hashable, Sendable, CustomStringConvertible {
         if let ending { return ending }
         guard let holder else { return "a changing call of another client still runs on \(name)" }
         if let host { return "\(name) is leased to \"\(holder)\" on the host \(host)" }
-        return "\(name) is leased to \"\(holder)\" until \(end ?? "-") (\(seconds ?? 1) s)"
+        let reason = note.map { " (\"\($0)\")" } ?? ""
+        return "\(name) is leased to \"\(holder)\"\(reason) until \(end ?? "-") (\(seconds ?? 1) s)"
     }
 }
