@@ -102,3 +102,8 @@ extension Problem.Code {
         }
     }
 }
+
+extension Problem {
+    /// The beginning of the hint for a user of this machine who is no owner and sent no token.
+    package static let askHint = "patchbay ask requests access"
+}

@@ -1,3 +1,4 @@
+import Client
 import FoundationEssentials
 import Model
 import Samples
@@ -69,5 +70,17 @@ import Testing
 
     @Test func `an exposed invite is named with the command that ends it`() {
         #expect(JoinCommand.replacement(of: "abc").contains("patchbay revoke ID"))
+    }
+
+    @Test func `a refused user without a token is told of a stored grant`() {
+        let refused = ClientError.refused(
+            Problem(.forbidden, "no owner", hint: "\(Problem.askHint); an owner can help")
+        )
+        let other = ClientError.refused(
+            Problem(.forbidden, "grant a does not allow shell", hint: Scope.shell.pairCommand)
+        )
+
+        #expect(refused.isAboutAccess && !other.isAboutAccess)
+        #expect(Scope.shell.pairCommand == "patchbay pair --scope shell --scope tunnel.open --scope registry.read")
     }
 }

@@ -57,7 +57,7 @@ enum RoutePermission: Hashable, Sendable {
             throw Problem(
                 .forbidden,
                 "user \(principal.user.map(String.init) ?? "?") is not an owner of this broker, and sent no token",
-                hint: "patchbay ask requests access; an owner can also put you in the group \(OwnerPolicy.groupName)"
+                hint: "\(Problem.askHint); an owner can also put you in the group \(OwnerPolicy.groupName)"
             )
         case (.grantHolder, .grant): return
         case (.scope(let scope), .grant(let grant)):
@@ -73,7 +73,7 @@ enum RoutePermission: Hashable, Sendable {
                     .forbidden,
                     "grant \(grant.id) does not allow \(scope.rawValue)\(principal.exclusion(of: scope))",
                     hint: scope.isLocalOnly || principal.isRemote && scope == .inviteCreate
-                        ? Self.ownerHint : "ask an owner for another invite: patchbay pair --scope \(scope.rawValue)"
+                        ? Self.ownerHint : "ask an owner for another invite: \(scope.pairCommand)"
                 )
             }
         default:

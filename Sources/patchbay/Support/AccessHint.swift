@@ -49,6 +49,7 @@ extension ClientError {
     var isAboutAccess: Bool {
         switch self {
         case .brokerNotRunning, .notPermitted: true
+        case .refused(let problem): problem.hint?.hasPrefix(Problem.askHint) == true
         default: false
         }
     }
