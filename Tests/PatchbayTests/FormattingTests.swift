@@ -13,6 +13,14 @@ import Testing
     }
 
     @Test(arguments: [
+        (-1.0, "0 s"), (59.5, "59 s"), (59.99, "1 min"), (3_500.0, "58 min"), (3_598.0, "1 h"), (28_500.0, "7 h"),
+        (28_795.0, "8 h"), (86_300.0, "1 d"), (2_591_940.0, "30 d"),
+    ])
+    func `more than 95 percent of a unit count as a whole one`(seconds: Double, text: String) {
+        #expect(Formatting.duration(seconds) == text)
+    }
+
+    @Test(arguments: [
         (0, "0 B"), (999, "999 B"), (1_000, "1.0 kB"), (999_949, "999.9 kB"), (999_951, "1.0 MB"),
         (1_550_000_000, "1.6 GB"),
     ])

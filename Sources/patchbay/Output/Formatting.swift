@@ -19,14 +19,14 @@ enum Formatting {
         return endpoint.reason == Endpoint.notTriedYet ? Endpoint.notTriedYet : "never"
     }
 
-    /// Formats a duration in its largest whole unit: `59 s`, `2 min`, `5 h`, `3 d`.
+    /// Formats a duration in its largest whole unit: `59 s`, `2 min`, `5 h`, `3 d`. More than 95 % of a unit count as
+    /// a whole one, so a new grant of 8 h does not expire in 7 h.
     static func duration(_ seconds: Double) -> String {
-        switch seconds {
-        case ..<60: "\(Int(max(0, seconds))) s"
-        case ..<3_600: "\(Int(seconds / 60)) min"
-        case ..<86_400: "\(Int(seconds / 3_600)) h"
-        default: "\(Int(seconds / 86_400)) d"
-        }
+        func whole(_ unit: Double) -> Int { Int(max(0, seconds / unit + 0.05)) }
+        if whole(1) < 60 { return "\(whole(1)) s" }
+        if whole(60) < 60 { return "\(whole(60)) min" }
+        if whole(3_600) < 24 { return "\(whole(3_600)) h" }
+        return "\(whole(86_400)) d"
     }
 
     /// Formats a time in the local time zone: `18:03:59`.
