@@ -52,8 +52,10 @@ extension EndpointKind {
         let nearest = SimilarNameFinder.of(text, among: names, count: 1).first
         let question = nearest.map { "; did you mean \"\($0)\"? The" } ?? "; the"
         let list = names.joined(separator: ", ")
+        let other = kinds.contains(.tcp) ? "; for any other server use tcp" : ""
         return (
-            "there is no kind \"\(SanitizedText(text))\"\(question) kinds are \(list)", nearest.map { EndpointKind($0) }
+            "there is no kind \"\(SanitizedText(text))\"\(question) kinds are \(list)\(other)",
+            nearest.map { EndpointKind($0) }
         )
     }
 }

@@ -20,11 +20,14 @@ import Testing
         #expect(near.nearest == .appreveal)
         #expect(
             near.message
-                == #"there is no kind "appreveel"; did you mean "appreveal"? The kinds are appreveal, my-server, tcp"#
+                == #"there is no kind "appreveel"; did you mean "appreveal"? The kinds are appreveal, my-server, tcp; for any other server use tcp"#
         )
         let other = try #require(EndpointKind("x").validationError(among: kinds))
         #expect(other.nearest == nil)
-        #expect(other.message == #"there is no kind "x"; the kinds are appreveal, my-server, tcp"#)
+        #expect(
+            other.message
+                == #"there is no kind "x"; the kinds are appreveal, my-server, tcp; for any other server use tcp"#
+        )
     }
 
     @Test func `port 0 and an unprintable name are invalid, with the reason`() {

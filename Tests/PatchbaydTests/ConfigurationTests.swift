@@ -143,7 +143,8 @@ import Testing
                 "9:1: [[endpoint]] number 1: port is missing; it must be a number from 1 to 65535",
                 "10:1: [[endpoint]] number 1: name must be a text in quotes, but is 3",
                 "11:1: [[endpoint]] number 1: kind: there is no kind \"aprevel\"; did you mean \"appreveal\"? "
-                    + "The kinds are app-debug, appreveal, dart-vm, debug, mcp, openagents, tcp, web",
+                    + "The kinds are app-debug, appreveal, dart-vm, debug, mcp, openagents, tcp, web"
+                    + "; for any other server use tcp",
                 "12:1: [[endpoint]] number 1: host: there is no such key; the keys are name, kind, address, port, app, path",
                 "13:1: tunnel: there is no such key; did you mean \"tunnels\"?",
             ],
@@ -190,6 +191,7 @@ import Testing
         (
             "bo gus",
             "there is no kind \"bo gus\"; the kinds are app-debug, appreveal, dart-vm, debug, mcp, openagents, tcp, web"
+                + "; for any other server use tcp"
         ),
     ]) func `the error for an unknown kind lists the kinds that exist`(kind: String, message: String) {
         let text = "[[endpoint]]\nname = \"x\"\nkind = \"\(kind)\"\naddress = \"::1\"\nport = 1"

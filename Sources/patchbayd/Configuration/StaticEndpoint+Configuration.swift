@@ -28,7 +28,8 @@ extension ConfigurationKey {
         A numeric address, or "localhost".
         address = "192.168.1.30"
         port = 8080
-        The protocol: appreveal, mcp, dart-vm, web, tcp, the name of a profile, or a service of `types`. Default: "tcp".
+        The protocol: appreveal, mcp (tools for agents), dart-vm (Flutter), web (Chrome DevTools), tcp (any other server),
+        the name of a profile, or a service of `types`. Default: "tcp".
         kind = "mcp"
         The app's bundle identifier, used by grants for an app. Default: none.
         app = "com.example.shop"
