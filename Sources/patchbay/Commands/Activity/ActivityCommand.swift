@@ -52,7 +52,7 @@ struct ActivityCommand: AsyncParsableCommand {
 
     func run() async throws {
         let client = try options.client
-        var query = ActivityClient.Query(grant: grant, outcome: failed ? "failed" : nil)
+        var query = ActivityClient.Query(grant: try await Self.grant(grant, client), outcome: failed ? "failed" : nil)
         if let endpoint {
             let chosen = try await EndpointSelector(text: endpoint, command: "patchbay activity --endpoint").choose(
                 client
@@ -74,10 +74,24 @@ struct ActivityCommand: AsyncParsableCommand {
         let entries = page.entries.filter { $0.at >= start }
         if let html { return try await write(entries, to: html, client, output) }
         if format.json, !follow { return try output.json(Self.document(page, entries)) }
-        let printer = ActivityPrinter(isJSON: format.json, output: output)
+        let isFiltered = endpoint != nil || grant != nil || since != nil || failed
+        let printer = ActivityPrinter(isJSON: format.json, isFiltered: isFiltered, output: output)
         try printer.show(entries, isWhole: !follow)
         guard follow else { return }
         try await self.follow(from: page.revision, query, client, printer)
+    }
+
+    /// Returns the grant that an ID or the beginning of one selects.
+    ///
+    /// - Throws: `CLIError` for an unknown ID. A client that may not list grants gets the ID as it is.
+    private static func grant(_ id: String?, _ client: PatchbayClient) async throws -> String? {
+        guard let id, let known = try? await client.grants().map(\.id), !known.contains(id) else { return id }
+        if let whole = RevokeCommand.whole(id, among: known) { return whole }
+        throw CLIError.notFound(
+            "no grant has the ID \"\(SanitizedText(id))\"",
+            try: CommandSuggestion.respelled(id, for: "patchbay activity --grant", among: known)
+                ?? "patchbay grants --all lists the IDs"
+        )
     }
 
     /// The broker of a host keeps the calls of its apps, also those of clients of other hosts.
@@ -138,7 +152,8 @@ struct ActivityCommand: AsyncParsableCommand {
                 report.add(picture.bytes, type: picture.type, of: entry.id)
             }
         }
-        try file.write(Array(report.html.utf8))
+        // Arguments and results of calls can be private.
+        try file.write(Array(report.html.utf8), isPrivate: true)
         guard !file.isStandardOutput else { return }
         let calls = entries.count { $0.call != nil }
         try output.line("Wrote \(Formatting.count(calls, "call")) to \(SanitizedText(path, limit: 500)).")
@@ -148,6 +163,8 @@ struct ActivityCommand: AsyncParsableCommand {
 /// Prints entries as a table, as lines, or as JSON.
 struct ActivityPrinter {
     let isJSON: Bool
+    /// True if options selected the entries.
+    let isFiltered: Bool
     let output: Console
 
     /// Prints entries: a list as a table, and those of `--follow` as lines.
@@ -155,7 +172,7 @@ struct ActivityPrinter {
         if isJSON {
             for entry in entries { try output.json(entry.json.object ?? [:]) }
         } else if isWhole {
-            guard !entries.isEmpty else { return try output.line("No calls yet.") }
+            guard !entries.isEmpty else { return try output.line(isFiltered ? "No matching calls." : "No calls yet.") }
             try output.table(Self.table(of: entries))
         } else {
             for entry in entries { try output.line(Self.line(entry)) }

@@ -61,12 +61,14 @@ struct OutputFile {
         guard access(folder, W_OK | X_OK) == 0 else { throw writeError(errno, "the tool was not called") }
     }
 
-    /// Writes all bytes and replaces an existing file; blocks.
+    /// Writes all bytes and replaces an existing file; blocks. Only its owner can read a private file.
     ///
     /// - Throws: `CLIError` or `BrokenPipe`.
-    func write(_ bytes: [UInt8]) throws {
-        let descriptor = isStandardOutput ? STDOUT_FILENO : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+    func write(_ bytes: [UInt8], isPrivate: Bool = false) throws {
+        let flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC
+        let descriptor = isStandardOutput ? STDOUT_FILENO : open(path, flags, isPrivate ? 0o600 : 0o666)
         guard descriptor >= 0 else { throw writeError(errno, "the tool was called") }
+        if isPrivate, !isStandardOutput, FileStatus(atPath: path)?.type == .regular { fchmod(descriptor, 0o600) }
         let failure = BlockingThread.failure(writing: bytes, to: descriptor)
         if isStandardOutput, failure == EPIPE { throw BrokenPipe() }
         let isClosed = isStandardOutput || close(descriptor) == 0
