@@ -17,10 +17,12 @@ enum CommandSuggestion {
                 let following = words.dropFirst(index + 1 - words.startIndex).first
                 if command == DebugCommand.self, following?.hasPrefix("-") ?? true { return }
                 let names = command.configuration.subcommands.map { $0._commandName }
+                let other = command == root ? other(for: word, followedBy: following) : nil
+                let isID = names.contains("show") && word.count > 1 && word.dropFirst().allSatisfy(\.isNumber)
                 throw CLIError.usage(
                     "there is no command \"\(SanitizedText(Secret.redacted(word)))\" in \(path)",
-                    try: command == root && others[word] != nil
-                        ? others[word] : nearest(to: word, among: names).map { "\(path) \($0)" } ?? "\(path) --help"
+                    try: other ?? (isID ? "\(path) show \(word.shellQuoted)" : nil)
+                        ?? nearest(to: word, among: names).map { "\(path) \($0)" } ?? "\(path) --help"
                 )
             }
             command = next
@@ -32,8 +34,16 @@ enum CommandSuggestion {
     private static let others = [
         "adb": "patchbay devices", "ps": "patchbay list", "info": "patchbay show ID", "token": "patchbay secret set ID",
         "start": "sudo systemctl start patchbayd", "stop": "sudo systemctl stop patchbayd",
-        "restart": "sudo systemctl restart patchbayd",
+        "restart": "sudo systemctl restart patchbayd", "delete": "patchbay rm ID", "remove": "patchbay rm ID",
     ]
+
+    /// Returns the command for a word of another program, with the next word of the command line as its ID.
+    private static func other(for word: String, followedBy next: String?) -> String? {
+        guard let command = others[word], let next, !next.hasPrefix("-"), command.hasSuffix(" ID") else {
+            return others[word]
+        }
+        return command.dropLast(2) + next.shellQuoted
+    }
 
     /// Returns the longest prefix of the command line that names a command, such as `patchbay tunnels rm`.
     static func command(in arguments: [String], below root: any ParsableCommand.Type) -> String {

@@ -19,9 +19,11 @@ enum UnknownOption {
             return .usage("unknown option '\(SanitizedText(unknown))'", try: "patchbay list --state \(state)")
         }
         let near = unknown.count > 4 ? CommandSuggestion.nearest(to: unknown, among: known.sorted()) : nil
-        let corrected = near.map { near in
+        let corrected: String? = near.flatMap { near in
             var words = arguments
             words[index] = near + words[index].dropFirst(unknown.count)
+            // `--uses` may resemble `--user`, but does not accept a name.
+            guard (try? Patchbay.parseAsRoot(words)) != nil else { return nil }
             return (["patchbay"] + words.map(\.shellQuoted)).joined(separator: " ")
         }
         return .usage(

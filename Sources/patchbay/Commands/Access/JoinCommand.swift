@@ -152,7 +152,9 @@ struct PairingArgument {
             throw .usage("this is the string of patchbay team invite", try: "patchbay team join -")
         }
         let pairing: PairingString
-        do { pairing = try PairingString(text) } catch { throw Self.invalid(Self.reason(of: error)) }
+        do { pairing = try PairingString(text) } catch {
+            throw Self.invalid(Self.reason(of: error), isLocal: text.contains("127.0.0.1") || text.contains("[::1]"))
+        }
         invite = Secret(pairing.invite)
         if let pin = pairing.pin {
             broker = .remote(host: pairing.host, port: pairing.port, pin: pin)
@@ -180,10 +182,10 @@ struct PairingArgument {
         }
     }
 
-    private static func invalid(_ reason: String) -> CLIError {
+    private static func invalid(_ reason: String, isLocal: Bool) -> CLIError {
         .usage(
             "the pairing string is invalid: \(reason)",
-            try: "paste the whole string again, or ask for a new one: patchbay pair --remote"
+            try: "paste the whole string again, or ask for a new one: patchbay pair\(isLocal ? "" : " --remote")"
         )
     }
 }

@@ -7,7 +7,7 @@ extension MCPClientKind: ExpressibleByArgument {}
 
 /// The options that select a configuration file and the server in it.
 struct ConfigurationTargetOptions: ParsableArguments {
-    @Argument(help: ArgumentHelp("The MCP client: claude, cursor, vscode or codex.", valueName: "client"))
+    @Argument(help: ArgumentHelp("The MCP client.", valueName: "claude|cursor|vscode|codex"))
     var client: MCPClientKind
     @Flag(help: "Use the file of this project, which a team can share. Default: your own file.")
     var project = false
