@@ -23,7 +23,9 @@ enum UnknownOption {
             var words = arguments
             words[index] = near + words[index].dropFirst(unknown.count)
             // `--uses` may resemble `--user`, but does not accept a name.
-            guard (try? Patchbay.parseAsRoot(words)) != nil else { return nil }
+            do { _ = try Patchbay.parseAsRoot(words) } catch {
+                if Patchbay.message(for: error).contains("\(near) <") { return nil }
+            }
             return (["patchbay"] + words.map(\.shellQuoted)).joined(separator: " ")
         }
         return .usage(
