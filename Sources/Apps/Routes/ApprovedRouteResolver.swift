@@ -33,7 +33,8 @@ package struct ApprovedRouteResolver: RouteResolver {
                     let known = await registry.endpoints.filter { endpoint in
                         endpoint.routes.contains { $0.route == .usb(route) }
                     }
-                    return known.allSatisfy(\.kind.acceptsManyClients)
+                    // Behind an unknown port may be a debugger's server, which ends with its first client.
+                    return !known.isEmpty && known.allSatisfy(\.kind.acceptsManyClients)
                 }
             )
         case .endpoint(let id):
