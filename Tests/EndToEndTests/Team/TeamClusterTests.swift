@@ -50,7 +50,8 @@ import Testing
 
         try await team.etcdctl(["member", "remove", String(id)], as: team.lab1, user: "root")
         let addition = ["member", "add", wiped.name, "--peer-urls=\(wiped.peerURL)"]
-        try await team.etcdctl(addition, as: team.lab1, user: "root")
+        // etcd refuses the addition until all other nodes have been connected for 5 s (`HealthInterval` of its server).
+        try await team.waitUntil { (try? await team.etcdctl(addition, as: team.lab1, user: "root")) != nil }
         try await wiped.start(members: team.etcd, joining: true)
         try await wiped.waitUntilReady()
         try await team.waitUntil { try await team.lab1.teamStatus().etcd.allSatisfy { $0.problem == nil } }
