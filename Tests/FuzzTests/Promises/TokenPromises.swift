@@ -57,7 +57,7 @@ enum TokenPromises {
     /// A second implementation of the rule: fixed offsets, and a bitwise checksum.
     static func isToken(_ bytes: [UInt8]) -> Bool {
         let isInvite = bytes.starts(with: "pbi_".utf8) && bytes.count == 42
-        let isGrant = bytes.starts(with: "pbg_".utf8) && bytes.count == 63
+        let isGrant = ["pbg_", "pbr_"].contains { bytes.starts(with: $0.utf8) } && bytes.count == 63
         guard isInvite || isGrant else { return false }
         let separators = [3, 12, bytes.count - 7]
         let isWellFormed = bytes.indices.allSatisfy { index in
