@@ -183,7 +183,7 @@ import Testing
         #expect(try await pair.exitStatus() == .exited(69), "\(pair.log)")
         let said = try #require(pair.log.firstRange(of: "patchbay revoke ")).upperBound
         let id = String(pair.log[said...].prefix { $0 != "," })
-        #expect(pair.log.contains("invite \(id) stays open for 9 min"), "\(pair.log)")
+        #expect(pair.log.contains("invite \(id) stays open for 10 min"), "\(pair.log)")
         try await broker.restart()
         #expect(try await broker.ask("revoke", id) == ["Revoked \(id)."])
     }

@@ -29,6 +29,8 @@ SKIPPED = {
 }
 # Exit codes other than 0.
 EXPECTED = {
+    # No grant has the placeholder ID.
+    "patchbay activity --html report.html --grant ": {66},
     # Nothing listens on that port of the phone.
     "patchbay profiles check shop-debug.toml --port 8090": {75},
     # The app is no shop-debug server, so the profile is valid and does not fit.
