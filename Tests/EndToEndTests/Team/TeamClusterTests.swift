@@ -45,10 +45,13 @@ import Testing
         let wiped = team.etcd[2]
         try await wiped.kill()
         try wiped.wipe()
-        let list = try await team.etcdctl(["member", "list"], as: team.lab1, user: "root")
-        let id = try #require(list.first { $0.contains(wiped.name) }?.prefix { $0 != "," })
-
-        try await team.etcdctl(["member", "remove", String(id)], as: team.lab1, user: "root")
+        // The others may elect a leader first, and refuse commands meanwhile.
+        try await team.waitUntil {
+            let list = try? await team.etcdctl(["member", "list"], as: team.lab1, user: "root")
+            let id = list?.first { $0.contains(wiped.name) }?.prefix { $0 != "," }
+            if let id { _ = try? await team.etcdctl(["member", "remove", String(id)], as: team.lab1, user: "root") }
+            return list != nil && id == nil
+        }
         let addition = ["member", "add", wiped.name, "--peer-urls=\(wiped.peerURL)"]
         // etcd refuses the addition until all other nodes have been connected for 5 s (`HealthInterval` of its server).
         try await team.waitUntil { (try? await team.etcdctl(addition, as: team.lab1, user: "root")) != nil }
