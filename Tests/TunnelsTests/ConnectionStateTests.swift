@@ -151,26 +151,6 @@ import Testing
         #expect(state.handle(.deadlineReached, now: at(1_000)) == .startFallback)
     }
 
-    @Test func `a spare connection waits 2 s for a client, or until the server closes it`() {
-        var state = connecting()
-        _ = state.handle(.connected(hasHandshake: true), now: at(1))
-
-        #expect(state.handle(.prepared, now: at(2)) == .keepSpare)
-        #expect(state.phase == .spare && state.deadline == at(2_002))
-        var closed = state
-        #expect(closed.handle(.spareFailed, now: at(3)) == .end(nil))
-        #expect(state.handle(.deadlineReached, now: at(2_002)) == .end(nil))
-    }
-
-    @Test func `a client whose spare connection fails connects in the rest of its time`() {
-        var state = connecting()
-        _ = state.handle(.connected(hasHandshake: true), now: at(1))
-
-        #expect(state.handle(.spareFailed, now: at(2)) == .connect)
-        #expect(state.phase == .connecting && state.deadline == at(1_000))
-        #expect(state.handle(.planFailed, now: at(3)) == .startFallback)
-    }
-
     @Test func `a client that disconnects ends the connection in every phase, without a failure`() {
         var inspected = machine(after: .checked(.passes))
         var queued = machine(

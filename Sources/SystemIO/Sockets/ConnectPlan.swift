@@ -35,8 +35,7 @@ package final class ConnectPlan: Sendable {
         package let requests: [[UInt8]]
         /// Evaluates the bytes received since the last request. Called on the connector's thread.
         package let evaluate: @Sendable (UnsafeRawBufferPointer) -> Result
-        /// True if the expected peer accepted the connected socket. Called after the last reply, and before the last
-        /// request is sent on a spare connection.
+        /// True if the expected peer accepted the connected socket. Called after the last reply.
         package let verify: @Sendable (CInt) -> Bool
 
         package init(
@@ -153,13 +152,6 @@ package final class ConnectPlan: Sendable {
     }
 
     package var usesNetwork: Bool { route?.isNetwork == true }
-
-    /// True if all requests but the last one can be made before a stream is wanted: they name the device of `limitKey`
-    /// alone.
-    package var allowsSpares: Bool {
-        guard case .socket(_, let handshake?) = method else { return false }
-        return handshake.requests.count > 1 && limitKey != nil && isAllowed == nil
-    }
 }
 
 /// The server and the device whose connects in flight are limited.

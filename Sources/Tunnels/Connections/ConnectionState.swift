@@ -19,8 +19,6 @@ struct ConnectionState {
         case connecting
         /// The peer has the request and has not replied.
         case handshaking
-        /// A spare connection waits for a client.
-        case spare
         /// A task plans the routes again and connects.
         case fallback
         /// The connection has ended, or the relay rejects the client.
@@ -45,10 +43,6 @@ struct ConnectionState {
         /// The server's accept queue is full (EAGAIN of connect(2)), or no permit is free.
         case queueFull
         case planFailed
-        /// The peer has answered all requests of a spare connection but the last one.
-        case prepared
-        /// The peer closed a spare connection, or refused the last request on it.
-        case spareFailed
         case verified
         case fallbackConnected
         case fallbackFailed(DialError)
@@ -64,8 +58,6 @@ struct ConnectionState {
         case awaitSlot
         case connect
         case sendRequest
-        /// Leave the connection to the next client.
-        case keepSpare
         case startFallback
         /// Connect the other routes too, by the fallback.
         case race
@@ -79,9 +71,6 @@ struct ConnectionState {
         case end(DialError?)
         case wait
     }
-
-    /// The time that a spare connection waits for a client.
-    static let spareTime = Duration.seconds(2)
 
     private(set) var phase = Phase.checking
     /// The time at which the machine needs `deadlineReached`; nil if it needs none.
@@ -116,8 +105,6 @@ struct ConnectionState {
         case (_, .refused(let failure)), (.fallback, .fallbackFailed(let failure)): return end(failure)
         case (.fallback, .fallbackConnected): return .relay
         case (.fallback, _): return .wait
-        case (.spare, .spareFailed), (.spare, .deadlineReached): return end(nil)
-        case (.spare, _): return .wait
         default: return handleWhileConnecting(event, now)
         }
     }
@@ -159,7 +146,7 @@ struct ConnectionState {
             connectDeadline = now + timeout
             raceStart = hasOtherRoutes ? now + Relay.attemptDelay : nil
             return wait(.awaitSlot)
-        case .slotFree, .spareFailed:
+        case .slotFree:
             phase = .connecting
             return .connect
         case .queueFull:
@@ -168,10 +155,6 @@ struct ConnectionState {
         case .connected(true):
             phase = .handshaking
             return wait(.sendRequest)
-        case .prepared:
-            phase = .spare
-            deadline = now + Self.spareTime
-            return .keepSpare
         case .connected(false), .verified: return .relay
         case .fallbackConnected where isRacing: return .relay
         case .fallbackFailed:

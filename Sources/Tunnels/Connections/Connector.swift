@@ -15,7 +15,6 @@ final class Connector {
     private var readyAcceptors: [Int] = []
     /// The connections that wait for a slot at usbmuxd.
     private var connects = ConnectQueue()
-    private var spares = SpareConnections()
 
     init(_ connections: ConnectionTable) { self.connections = connections }
 
@@ -118,7 +117,7 @@ final class Connector {
         advance(pending, .deadlineReached, now)
     }
 
-    /// Starts the connects that have a slot now, and spare ones.
+    /// Starts the connects that have a slot now.
     func startConnects(_ now: MonotonicInstant) {
         while let (handle, slot) = connects.next() {
             guard let pending = connections.pending(handle) else {
@@ -128,32 +127,15 @@ final class Connector {
             pending.take(slot, now)
             advance(pending, .slotFree, now)
         }
-        while let plan = spares.nextWanted() { connect(plan, for: nil, now) }
     }
 
     /// Connects by the plan of a request.
-    func connect(_ request: ConnectRequest, _ now: MonotonicInstant) { connect(request.plan, for: request, now) }
-
-    /// Connects without a client: for a request, or in advance.
-    private func connect(_ plan: ConnectPlan, for request: ConnectRequest?, _ now: MonotonicInstant) {
+    func connect(_ request: ConnectRequest, _ now: MonotonicInstant) {
         let handle = connections.reserve()
-        if let request { request.handle = handle } else { spares.add(handle, plan) }
-        let pending = PendingConnection(plan, for: request, handle: handle, now: now)
+        request.handle = handle
+        let pending = PendingConnection(request, handle: handle, now: now)
         connections[handle.index] = .pending(pending)
         advance(pending, .checked(.passes), now)
-    }
-
-    /// Takes the spare connection to the device, if there is one.
-    private func takeSpare(for pending: PendingConnection) -> Bool {
-        guard pending.mayUseSpare, let handle = pending.plan.flatMap({ spares.handle(for: $0) }),
-            let spare = connections.pending(handle), spare.state.phase == .spare
-        else { return false }
-        let isTaken = pending.take(spare)
-        finish(spare)
-        if isTaken, let number = pending.target?.number, let events = pending.target?.interest {
-            connections.epoll.change(number, events: events, token: pending.handle.number | 1)
-        }
-        return isTaken
     }
 
     func abandon(_ request: ConnectRequest) {
@@ -202,17 +184,15 @@ final class Connector {
         case .awaitSlot: return pending.enter(&connects, now)
         case .connect:
             pending.target = nil
-            if takeSpare(for: pending) { return .connected(hasHandshake: true) }
             return pending.connect { number, isConnecting in
                 connections.watch(number, of: pending.handle, isTarget: true, isConnecting: isConnecting)
             }
         case .sendRequest: return pending.sendRequest()
-        case .keepSpare: pending.leave(&connects)
         case .startFallback:
             let attempt = pending.plan.map { (route: $0.route, failure: pending.failure ?? .timedOut) }
             pending.leave(&connects)
             pending.abandonPlan()
-            guard pending.tunnel != nil else {
+            guard pending.request == nil else {
                 finish(pending, failure: attempt?.failure ?? .closed)
                 return nil
             }
@@ -261,7 +241,6 @@ final class Connector {
             return nil
         }
         if pending.isRevoked(plan.route) { return .networkRevoked }
-        spares.want(plan)
         relay(pending, pending.connectedTarget(number, of: plan), now)
         return nil
     }
@@ -309,7 +288,6 @@ final class Connector {
     }
 
     private func remove(_ pending: PendingConnection) {
-        if pending.isSpare { spares.remove(pending.handle) }
         leave(pending)
         connections.remove(pending.handle.index)
     }

@@ -7,9 +7,9 @@ import SystemIO
 /// thread.
 final class PendingConnection {
     let handle: ConnectionHandle
-    /// Nil for a connect request and a spare connection.
+    /// Nil for a connect request.
     let acceptor: Acceptor?
-    /// Nil for an accepted client and a spare connection.
+    /// Nil for an accepted client.
     let request: ConnectRequest?
     var state: ConnectionState
     var client: RelaySocket?
@@ -22,10 +22,8 @@ final class PendingConnection {
     /// The time at which the slot of the server is released.
     var slotRelease: MonotonicInstant?
     var fallback: FallbackRequest?
-    /// The index of the handshake's request that is sent next, or was sent last.
+    /// The index of the handshake's request that was sent last.
     private var requestIndex = 0
-    /// The use of a spare connection as the target, of which there is one at most.
-    private var spareUse = SpareUse.possible
     /// The reason why the plan failed; nil before that, and after its timeout.
     private(set) var failure: ConnectPlan.AttemptFailure?
     /// The target whose plan was selected; nil before that.
@@ -62,12 +60,12 @@ final class PendingConnection {
         self.client = RelaySocket(connected: client, isTCP: acceptor.socket.address.port != nil)
     }
 
-    /// Creates a connection without a client; without a request, it is a spare connection.
-    init(_ plan: ConnectPlan, for request: ConnectRequest?, handle: ConnectionHandle, now: MonotonicInstant) {
+    /// Creates a connection without a client.
+    init(_ request: ConnectRequest, handle: ConnectionHandle, now: MonotonicInstant) {
         self.handle = handle
         self.request = request
         (acceptor, addresses) = (nil, nil)
-        self.plan = plan
+        plan = request.plan
         connectStart = now
         state = ConnectionState(firstByteTimeout: nil)
     }
@@ -84,13 +82,8 @@ final class PendingConnection {
         return revoked.contains { $0.contains(route) } || plan != nil && selectedTarget?.isCurrent() == false
     }
 
-    /// Nil for a connect request and a spare connection.
+    /// Nil for a connect request.
     var tunnel: LoopTunnel? { acceptor?.tunnel }
-
-    var isSpare: Bool { acceptor == nil && request == nil }
-
-    /// True unless a spare connection was used before.
-    var mayUseSpare: Bool { spareUse == .possible }
 
     /// The next time at which the connection needs a timer.
     var deadline: MonotonicInstant? {
@@ -150,7 +143,7 @@ final class PendingConnection {
 extension PendingConnection {
     /// Takes the plan of the target, if it still holds.
     func selectPlan() -> ConnectionState.Event {
-        if acceptor == nil, let plan { return .planned(timeout: plan.timeout, hasOtherRoutes: false) }
+        if let plan = request?.plan { return .planned(timeout: plan.timeout, hasOtherRoutes: false) }
         guard let target = tunnel?.target, let plan = target.plans.first, case .socket = plan.method, target.isCurrent()
         else { return .notPlanned }
         if let refusal = target.refusal() { return .refused(refusal) }
@@ -160,7 +153,7 @@ extension PendingConnection {
 
     /// Takes a permit and a slot, or waits for one of them. A connection without a permit takes no slot from others.
     func enter(_ queue: inout ConnectQueue, _ now: MonotonicInstant) -> ConnectionState.Event? {
-        if permit == nil, !isSpare, let acquirePermit = plan?.acquirePermit {
+        if permit == nil, let acquirePermit = plan?.acquirePermit {
             permit = acquirePermit()
             failure = permit == nil ? .noPermit : nil
             if permit == nil { return .queueFull }
@@ -221,8 +214,6 @@ extension PendingConnection {
             if target?.isHungUp == true { return failed(.closed) }
             return target?.isWritable == true ? connected() : nil
         case .handshaking: return readReply(pool)
-        // The server sends nothing before the last request, so these bytes or this end make the connection useless.
-        case .spare: return target?.peek(into: pool.scratch) ?? 0 < 0 && errno == EAGAIN ? nil : .spareFailed
         default: return nil
         }
     }
@@ -238,10 +229,6 @@ extension PendingConnection {
     }
 
     private func failed(_ failure: ConnectPlan.AttemptFailure) -> ConnectionState.Event {
-        if spareUse == .current {
-            spareUse = .over
-            return .spareFailed
-        }
         self.failure = failure
         return .planFailed
     }
@@ -269,28 +256,9 @@ extension PendingConnection {
             _ = target?.receive(into: UnsafeMutableRawBufferPointer(rebasing: pool.scratch[..<length]))
             guard requestIndex + 1 == handshake.requests.count else {
                 requestIndex += 1
-                return isSpare && requestIndex + 1 == handshake.requests.count ? .prepared : sendRequest()
+                return sendRequest()
             }
             return handshake.verify(number) ? .verified : failed(.closed)
         }
-    }
-}
-
-/// The use of spare connections.
-extension PendingConnection {
-    private enum SpareUse {
-        case possible
-        case current
-        case over
-    }
-
-    /// Takes the socket of a prepared spare connection, on which the last request is sent next.
-    ///
-    /// - Returns: False if the device may have left since the spare connection was made.
-    func take(_ spare: PendingConnection) -> Bool {
-        guard let number = spare.target?.number, spare.handshake?.verify(number) == true else { return false }
-        target = spare.target.take()
-        (requestIndex, spareUse) = (spare.requestIndex, .current)
-        return true
     }
 }

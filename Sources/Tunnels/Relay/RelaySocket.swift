@@ -67,9 +67,6 @@ struct RelaySocket: ~Copyable {
 
     var number: CInt { descriptor.number }
 
-    /// The events that epoll reports for this socket.
-    var interest: UInt32 { reportsWrites ? Self.readsAndWrites : Self.reads }
-
     /// True if the peer has received every sent byte.
     ///
     /// A TCP socket that closes earlier leaves the rest to the kernel. The kernel gives up on a receiver that stalls

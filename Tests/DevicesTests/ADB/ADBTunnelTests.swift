@@ -122,16 +122,6 @@ import Tunnels
         }
     }
 
-    @Test func `the server closes a connection that was switched to a phone when the phone leaves`() async throws {
-        let rig = try await ADBFixture([phone], in: scratch)
-        let record = try await ADBClient(address: .unix(path: rig.socketPath)).devices().first
-        let connection = try await ADBConnection(to: .unix(path: rig.socketPath))
-        try await connection.request(.transport(try #require(record).transportID))
-        try await rig.detach(phone.serial)
-
-        await #expect(throws: ADBError.closed(request: "a request")) { try await connection.receive(atMost: 1) }
-    }
-
     @Test func `200 connections at once carry every byte`() async throws {
         let app = try EchoServer(in: scratch)
         let rig = try await ADBFixture([phone], in: scratch)

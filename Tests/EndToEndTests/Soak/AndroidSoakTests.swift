@@ -8,9 +8,6 @@ import Testing
 
 /// Tunnels to Android phones while these are replugged, the adb server is killed, and phones take each other's transport.
 ///
-/// The connects of a tunnel follow each other so closely that most of these faults come between the begin of a spare
-/// connection and its use.
-///
 /// Runs a few faults; with `PATCHBAY_SOAK=1` (`make soak`) 100 replugs, 20 restarts of the server and 20 changes of
 /// transports.
 @Suite(.serialized, .needs(.adb, .python), .timeLimit(.minutes(20)), .scratchFolder) struct AndroidSoakTests {
