@@ -281,13 +281,8 @@ extension ADBDeviceMonitor: ADBTransportSource {
 
     package nonisolated func isListening(_ socket: DeviceSocket, of udid: UDID) async -> Bool? {
         let shell = PhoneShell { try await self.open($0, of: udid) }
-        // A phone that was just attached sometimes gives no list at first. The caller limits the time.
-        for pause in [Duration.milliseconds(50), .milliseconds(200), .zero] {
-            let output = try? await shell.output(of: PhoneSockets.command(listing: socket))
-            if let output, let isListed = PhoneSockets.lists(socket, in: output) { return isListed }
-            try? await clock.sleep(for: pause)
-        }
-        return nil
+        guard let output = try? await shell.output(of: PhoneSockets.command(listing: socket)) else { return nil }
+        return PhoneSockets.lists(socket, in: output)
     }
 
     /// Opens a connection for one service of a phone, such as a command of its shell whose output has no end.
