@@ -287,8 +287,10 @@ let package = Package(
             ],
             exclude: [
                 "AccessControl/access_end.py", "AccessControl/api_client.py", "AccessControl/browser.py",
-                "AccessControl/dashboard.py", "AccessControl/foreign_page.py", "AccessControl/full_disk.py",
+                "AccessControl/consent.py", "AccessControl/dashboard.py", "AccessControl/foreign_page.py",
+                "AccessControl/full_disk.py",
                 "AccessControl/grant_termination.py", "AccessControl/impersonation.py", "AccessControl/leaks.py",
+                "AccessControl/oauth.py", "AccessControl/oauth_fastmcp.py", "AccessControl/oauth_page.py",
                 "AccessControl/redemption_race.py", "AccessControl/users.py", "Agents/caller.py", "Agents/environment",
                 "Agents/framework.py", "Agents/grants.py", "Agents/keeper.py", "Agents/leases.py", "Agents/lines.py",
                 "Agents/oracle.py", "Agents/peer.py", "Agents/requirements", "Agents/schemas", "Agents/server.py",
