@@ -31,13 +31,13 @@ import Testing
         _ promise: String,
         where holds: @escaping @Sendable ([Device]) -> Bool
     ) async throws -> [Device] {
-        let found = try await withTimeout(.seconds(10), clock: ContinuousClock()) {
+        let found = try await withTimeout(.seconds(30), clock: ContinuousClock()) {
             for await snapshot in monitor.snapshots where snapshot.unanswered.isEmpty && holds(snapshot.devices) {
                 return snapshot.devices
             }
             return []
         }
-        return try #require(found, "\(promise): not within 10 s")
+        return try #require(found, "\(promise): not within 30 s")
     }
 
     @Test func `phones are listed with their values, follow replugs, and are back after a restart of the server`()
