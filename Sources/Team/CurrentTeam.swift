@@ -86,6 +86,7 @@ extension CurrentTeam: TeamParticipation {
     package func useSavedTeam() async {
         await change(.useSaved)
         _ = try? await withTimeout(Self.firstListLimit, clock: ContinuousClock()) { [self] in
+            // A list of changes would belong to one team, and another one can replace it during the wait.
             while running?.state.snapshot().staleSince != nil { try await Task.sleep(for: .milliseconds(20)) }
         }
     }

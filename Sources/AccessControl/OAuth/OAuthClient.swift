@@ -4,7 +4,7 @@ package import Model
 
 /// A client that has registered itself (RFC 7591), which proves nothing about who it is.
 ///
-/// The broker stores no registration. The client ID *is* the registration, with a MAC of this broker, so it works after
+/// The broker stores no registration. The client ID *is* the registration, with a MAC of this broker. So it works after
 /// a restart, and any number of registrations takes no memory. The ID is no secret: PKCE and the redirect URI protect
 /// the code, as for every public client.
 package struct OAuthClient: Hashable, Sendable {

@@ -5,7 +5,7 @@ package import Model
 /// The part of a grant of OAuth besides its token: the MCP server, the client, and the token that renews it.
 ///
 /// The grant is the family of its refresh tokens. The first 22 letters of their secrets (131 bits) are the same in the
-/// whole family, and the other 21 (125 bits) are new each time. So an old one is told from a guess, without a list.
+/// whole family. The other 21 (125 bits) are new each time. So an old one is told from a guess, without a list.
 struct OAuthGrant: Hashable, Sendable, Codable {
     /// Lifetime of an access token in seconds.
     static let tokenLifetime = 3_600

@@ -8,8 +8,8 @@ import X509
 /// The certificate that a broker shows: for its own key, with the names and addresses of its machine.
 ///
 /// A pin holds whatever the names are. A client without pins, such as Node, trusts the authority of the broker. It has the
-/// same key, and its own certificate does not change with the addresses. It can issue certificates for the names of the
-/// time at which it was saved only (RFC 5280, section 4.2.1.10), so a thief of the key cannot pose as another site.
+/// same key, and its own certificate does not change with the addresses. It can issue certificates only for the names
+/// that it was saved with (RFC 5280, section 4.2.1.10). So a thief of the key cannot pose as another site.
 package struct ServerCertificate: Sendable {
     /// The names and addresses, without those that no certificate can have.
     package let names: [String]
