@@ -174,13 +174,12 @@ class Phone:
         return text.encode() + b"\n"
 
     def sockets(self):
-        """/proc/net/tcp of the phone: only its own listeners, on its loopback, owned by the app's user.
-
-        This machine's other sockets, such as thousands of ended connections of a test, would be more than a phone lists.
-        """
+        """/proc/net/tcp of the phone: only its own listeners, on its loopback, owned by the app's user."""
+        # All sockets of this machine, such as thousands of ended connections of a test, would be more than a phone lists.
         mine = "".join(f"{int(b):02X}" for b in reversed(self.o.address.split(".")))
         head, *lines = open("/proc/net/tcp").read().splitlines()
-        rows = [line.replace(mine, "0100007F").split() for line in lines if line.split()[1].startswith(mine) and line.split()[3] == "0A"]
+        rows = [line.replace(mine, "0100007F").split() for line in lines if line.split()[1].startswith(mine)]
+        rows = [row for row in rows if row[3] == "0A"]
         owners = {int(port): uid for _, uid, _, *ports in self.apps() for port in ports if port.isdigit()}
         for row in rows:
             row[7] = str(owners.get(int(row[1].split(":")[1], 16), self.o.uid))
