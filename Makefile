@@ -42,7 +42,7 @@ example: ## write config/patchbay.example.toml from the table of keys
 	.build/debug/patchbayd --print-example >config/patchbay.example.toml
 
 test: setup say-build ## build everything and run every test, in several processes at once
-	swift build --build-tests
+	swift build --build-tests $(SWIFT_BUILD_FLAGS)
 	Tests/run
 
 e2e-systemd: PACKAGES += debootstrap dpkg-dev systemd-container
