@@ -3,6 +3,27 @@ import SystemIO
 import Testing
 
 @Suite struct SocketAddressTests {
+    @Test(arguments: [
+        "8.8.8.8", "1.1.1.1", "100.63.255.255", "100.128.0.1", "172.15.0.1", "172.32.0.1", "192.0.1.1", "198.17.0.1",
+        "198.20.0.1", "223.255.255.255", "2606:4700::1111", "2001:4860:4860::8888", "2001:200::1", "3ffe::1",
+    ])
+    func `an address of the internet is public`(text: String) throws {
+        #expect(try #require(SocketAddress(numeric: text, port: 443)).isPublic)
+    }
+
+    @Test(arguments: [
+        "0.0.0.0", "0.1.2.3", "10.0.0.1", "100.64.0.1", "100.127.255.255", "127.0.0.1", "127.255.0.1",
+        "169.254.169.254", "172.16.0.1", "172.31.255.255", "192.0.0.1", "192.0.2.1", "192.88.99.1",
+        "192.168.1.1", "198.18.0.1", "198.19.255.255", "198.51.100.1", "203.0.113.1", "224.0.0.1",
+        "239.255.255.255", "240.0.0.1", "255.255.255.255", "::", "::1", "::ffff:8.8.8.8", "::ffff:127.0.0.1",
+        "::8.8.8.8", "64:ff9b::7f00:1", "64:ff9b:1::1", "100::1", "2001::1", "2001:0:7f00:1::",
+        "2001:1ff::1", "2001:db8::1", "2002:7f00:1::1", "3fff::1", "3fff:fff::1", "4000::1", "fc00::1",
+        "fd12:3456::1", "fe80::1", "fec0::1", "ff02::1",
+    ])
+    func `an address of this machine, of a network, or with another address inside is not public`(text: String) throws {
+        #expect(try !#require(SocketAddress(numeric: text, port: 443)).isPublic)
+    }
+
     @Test(arguments: ["127.0.0.1:80", "0.0.0.0:1", "[::1]:65535", "[fe80::1%lo]:443", "[2001:db8::ff]:8080"])
     func `an address survives conversion to the kernel's format and back`(_ text: String) throws {
         let parts = try #require(text.lastIndex(of: ":"))

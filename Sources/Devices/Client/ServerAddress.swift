@@ -1,4 +1,3 @@
-import CLinux
 import Glibc
 import Model
 import SystemIO
@@ -71,7 +70,7 @@ extension ServerAddress {
             return try await connect(to: .unix(path: path))
         case .tcp(let host, let port):
             var failure = SocketError.failed(call: "connect", on: description, code: EADDRNOTAVAIL)
-            for address in try await Self.addresses(of: host, port: port) {
+            for address in try await SocketAddress.addresses(of: host, port: port) {
                 do {
                     return try await connect(to: address)
                 } catch let error as SocketError {
@@ -92,47 +91,5 @@ extension ServerAddress {
                 try await backoff.wait(clock: PollerClock())
             }
         }
-    }
-}
-
-extension ServerAddress {
-    /// Resolves the host name of a server that listens on TCP.
-    ///
-    /// getaddrinfo(3) may query the network and blocks, so each lookup runs on a thread of its own. A cancelled caller
-    /// continues at once.
-    ///
-    /// - Returns: The addresses in getaddrinfo(3)'s order of preference; never empty.
-    private static func addresses(of host: String, port: UInt16) async throws -> [SocketAddress] {
-        if let address = SocketAddress(numeric: host, port: port) { return [address] }
-        let addresses = Promise<[SocketAddress]>()
-        startThread(named: "patchbay-lookup") { addresses.complete(Result { try lookUp(host, port) }) }
-        return try await addresses.value()
-    }
-
-    private static func lookUp(_ host: String, _ port: UInt16) throws -> [SocketAddress] {
-        var hints = addrinfo()
-        hints.ai_socktype = CInt(SOCK_STREAM.rawValue)
-        var list: UnsafeMutablePointer<addrinfo>?
-        let status = getaddrinfo(host, String(port), &hints, &list)
-        guard status == 0 else {
-            throw SocketError.malformed("the host \(host) (\(String(cString: gai_strerror(status))))")
-        }
-        defer { freeaddrinfo(list) }
-        let found = sequence(first: list) { $0?.pointee.ai_next }.prefix { $0 != nil }.compactMap { entry in
-            entry.flatMap { address(in: $0.pointee) }
-        }
-        guard !found.isEmpty else {
-            throw SocketError.malformed("the host \(host) (no IPv4 or IPv6 address)")
-        }
-        return found
-    }
-
-    private static func address(in entry: addrinfo) -> SocketAddress? {
-        var storage = sockaddr_storage()
-        guard let raw = entry.ai_addr, entry.ai_addrlen <= MemoryLayout<sockaddr_storage>.size else { return nil }
-        withUnsafeMutableBytes(of: &storage) {
-            $0.copyMemory(from: UnsafeRawBufferPointer(start: raw, count: Int(entry.ai_addrlen)))
-        }
-        return SocketAddress(storage)
     }
 }
