@@ -1,6 +1,7 @@
 import Model
 
-/// A URI to which a browser takes an answer back to its client: https, or http on this browser's own machine.
+/// A URI to which a browser takes an answer back to its client: https, http on this browser's own machine, or the private
+/// scheme of a program there (RFC 8252, section 7.1).
 ///
 /// Only plain characters are accepted, so that a browser reads the same host as this type. In particular a backslash
 /// is refused, which browsers take for a slash, and a user name before the host.
@@ -20,19 +21,28 @@ struct RedirectURI: Hashable, Sendable {
     init(_ text: String) throws(OAuthError) {
         func refusal(_ reason: String) -> OAuthError { OAuthError(.invalidRedirectURI, "a redirect URI \(reason)") }
         guard (1...Self.limit).contains(text.utf8.count) else { throw refusal("has 1 to \(Self.limit) bytes") }
-        let isSecure = text.hasPrefix("https://")
-        guard isSecure || text.hasPrefix("http://") else { throw refusal("begins with https:// or http://") }
         guard text.utf8.allSatisfy(Self.isAllowed) else { throw refusal("has a character that is not allowed there") }
-        let afterScheme = text.dropFirst(isSecure ? 8 : 7)
-        let authority = afterScheme.prefix { $0 != "/" && $0 != "?" }
-        guard let host = Self.host(of: authority) else { throw refusal("needs a plain host, without a user name") }
-        let isLoopback = !isSecure && Self.loopbackHosts.contains(host)
-        guard isSecure || isLoopback else { throw refusal("with http is for localhost, 127.0.0.1 or [::1] only") }
+        let scheme = text.prefix { $0 != ":" }
+        let afterScheme = text.dropFirst(scheme.count + 1)
+        let hasAuthority = afterScheme.hasPrefix("//")
+        let authority = hasAuthority ? afterScheme.dropFirst(2).prefix { $0 != "/" && $0 != "?" } : ""
+        let isPrivate = PrivateScheme.isOne(scheme)
+        guard isPrivate || scheme == "https" || scheme == "http" else {
+            throw refusal("begins with https://, http:// or the private scheme of a program")
+        }
+        // RFC 8252 writes `com.example.app:/callback`, with a name that its program owns.
+        let isBare = isPrivate && scheme.contains(".") && afterScheme.hasPrefix("/") && !hasAuthority
+        guard let host = isBare ? "" : Self.host(of: authority) else {
+            throw refusal("needs a plain host, without a user name")
+        }
+        isLoopback = scheme == "http" && Self.loopbackHosts.contains(host)
+        guard scheme != "http" || isLoopback else {
+            throw refusal("with http is for localhost, 127.0.0.1 or [::1] only")
+        }
         self.text = text
         self.host = host
-        self.isLoopback = isLoopback
-        origin = String(text.prefix(text.count - afterScheme.count)) + authority
-        rest = afterScheme.dropFirst(authority.count)
+        origin = "\(scheme):" + (hasAuthority ? "//\(authority)" : "")
+        rest = afterScheme.dropFirst(hasAuthority ? authority.count + 2 : 0)
     }
 
     /// Returns whether a request may use the URI where this one is registered: the same text, or on loopback the same
@@ -69,5 +79,27 @@ struct RedirectURI: Hashable, Sendable {
     private static func isAllowed(_ byte: UInt8) -> Bool {
         // The reserved and unreserved characters of RFC 3986, without "#", which begins a fragment.
         byte.isLetterOrDigit || "-._~:/?[]@!$&'()*+,;=%".utf8.contains(byte)
+    }
+}
+
+/// A scheme that a program on the browser's machine has registered for itself, such as `cursor` or `com.example.app`.
+private enum PrivateScheme {
+    /// Schemes that a browser or a desktop handles itself, so they are no program's own.
+    private static let handled: Set<Substring> = [
+        "about", "afp", "apt", "bitcoin", "blob", "cid", "content", "data", "dav", "davs", "dns", "facetime", "feed",
+        "file", "filesystem", "ftp", "ftps", "geo", "git", "gopher", "help", "http", "https", "imap", "intent", "irc",
+        "ircs", "itms", "jar", "javascript", "ldap", "ldaps", "livescript", "magnet", "mailto", "market", "mid", "mms",
+        "mocha", "nfs", "nntp", "news", "pop", "res", "resource", "rtsp", "sftp", "shell", "shortcuts", "sip", "sips",
+        "sms", "smb", "ssh", "svn", "tel", "telnet", "urn", "vbscript", "view-source", "vnc", "webcal", "ws", "wss",
+        "wyciwyg", "xmpp",
+    ]
+    private static let handledPrefixes = ["chrome", "edge", "help-", "microsoft", "moz", "ms-", "search", "web+", "x-"]
+
+    static func isOne(_ scheme: Substring) -> Bool {
+        let isPlain = scheme.utf8.allSatisfy {
+            (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) || "0123456789+-.".utf8.contains($0)
+        }
+        return isPlain && scheme.first?.isLetter ?? false && !handled.contains(scheme)
+            && !handledPrefixes.contains(where: scheme.hasPrefix)
     }
 }

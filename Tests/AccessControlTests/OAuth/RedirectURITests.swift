@@ -6,17 +6,23 @@ import Testing
     @Test(arguments: [
         "https://claude.ai/api/mcp/auth_callback", "https://vscode.dev/redirect", "http://127.0.0.1:33418/",
         "http://[::1]/callback?x=1", "http://localhost:1", "https://xn--bcher-kva.example:8443/a%20b",
+        "cursor://anysphere.cursor-mcp/oauth/callback", "vscode://vscode.example/did-authenticate?x=1",
+        "com.example.app:/callback", "com.example.app://callback",
     ])
-    func `a redirect URI is https, or http on loopback`(text: String) throws {
+    func `a redirect URI is https, http on loopback, or of the private scheme of a program`(text: String) throws {
         #expect(try RedirectURI(text).text == text)
     }
 
     @Test(arguments: [
-        "", "javascript:alert(1)", "data:text/html,x", "cursor://callback", "http://example.com/", "HTTPS://a.example/",
+        "", "javascript:alert(1)", "data:text/html,x", "http://example.com/", "HTTPS://a.example/",
         "http://localhost.evil.example/", "http://127.0.0.1@evil.example/", "https://user@a.example/", "https:///x",
         "https://a.example\\@evil.example/", "https://a.example/#code", "https://a.example/ x", "https://a.example/\n",
         "https://a.example:99999/", "https://a.example:/", "https://bücher.example/", "https://a%2eexample/",
         "http://[::1", "http://127.0.0.1:+1/", "http://127.1/", "https://" + String(repeating: "a", count: 512),
+        "javascript://a%0aalert(1)", "file:///etc/passwd", "file://host/x", "blob:https://a.example/1", "about://x",
+        "intent://a#Intent;end", "ms-msdt://a", "view-source://a", "vbscript://a", "chrome://a", "ws://a", "ftp://a",
+        "Cursor://a/x", "cursor:/x", "cursor:x", "cursor://", "cursor:///x", "cursor://user@a/x", "com.example.app:x",
+        "com.example.app:", "com.example.app:/x#y", ":/x", "://a", "1a://b", "cursor",
     ])
     func `any other redirect URI is refused`(text: String) {
         #expect(throws: OAuthError.self) { try RedirectURI(text) }
@@ -37,6 +43,19 @@ import Testing
         #expect(
             !(try RedirectURI("https://127.0.0.1/callback").allows(try RedirectURI("https://127.0.0.1:1/callback")))
         )
+    }
+
+    @Test func `a private scheme matches exactly, and its origin is shown`() throws {
+        let program = try RedirectURI("cursor://anysphere.cursor-mcp/oauth/callback")
+        #expect(program.origin == "cursor://anysphere.cursor-mcp")
+        #expect(try RedirectURI("com.example.app:/callback").origin == "com.example.app:")
+        for other in [
+            "cursor://anysphere.cursor-mcp:1/oauth/callback", "cursor://anysphere.cursor-mcp/oauth/callback/",
+            "vscode://anysphere.cursor-mcp/oauth/callback",
+        ] {
+            #expect(!program.allows(try RedirectURI(other)), "\(other)")
+        }
+        #expect(program.adding([("code", "a")]) == "cursor://anysphere.cursor-mcp/oauth/callback?code=a")
     }
 
     @Test func `an answer is added to the query, and cannot add another parameter`() throws {
