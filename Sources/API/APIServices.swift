@@ -52,6 +52,8 @@ package struct APIServices: Sendable {
     package let storageProblems: @Sendable () async -> [String]
     /// True if clients may ask for access over OAuth.
     let oauth: Bool
+    /// The metadata documents of clients; nil if only registered clients may ask.
+    let clientDocuments: ClientMetadataCache?
     package let status: @Sendable () async -> BrokerStatus
     let healthReader = HealthReader()
     let topics = TopicReader()
@@ -87,6 +89,7 @@ package struct APIServices: Sendable {
         webPages: @escaping @Sendable (Route) async throws -> DevToolsPages,
         storageProblems: @escaping @Sendable () async -> [String],
         oauth: Bool = false,
+        oauthClientMetadata: Bool = false,
         status: @escaping @Sendable () async -> BrokerStatus
     ) {
         self.registry = registry
@@ -127,6 +130,7 @@ package struct APIServices: Sendable {
         self.webPages = webPages
         self.storageProblems = storageProblems
         self.oauth = oauth
+        clientDocuments = oauthClientMetadata ? ClientMetadataCache(fetch: ClientMetadataFetcher().fetch) : nil
         self.status = status
     }
 }

@@ -36,12 +36,15 @@ package struct RequestedAuthorization: Hashable, Sendable, Codable {
     package let asker: String
     /// The scheme and the host to which the browser takes the answer. On loopback it is a program of the browser's machine.
     package let origin: String
+    /// The host whose metadata document allows the answer to go to `origin`; nil for a client that has registered itself.
+    package let host: String?
     /// The URL of the MCP server.
     package let resource: String
 
-    package init(browser: String, origin: String, resource: String) {
-        asker = "\(browser), for \(origin)"
+    package init(browser: String, origin: String, host: String? = nil, resource: String) {
+        asker = "\(browser), for \(origin)" + (host.map { " with the client ID of \($0)" } ?? "")
         self.origin = origin
+        self.host = host
         self.resource = resource
     }
 }

@@ -52,9 +52,7 @@ enum StateDirectory {
 final class StateDirectoryLock: Sendable {
     private let descriptor: CInt
 
-    /// Locks the directory.
-    ///
-    /// - Throws: `DaemonError`, naming the process that holds the lock.
+    /// Locks the directory. Throws `DaemonError`, naming the process that holds the lock.
     init(on directory: String) throws(DaemonError) {
         let path = "\(directory)/lock"
         let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)

@@ -41,6 +41,7 @@ enum OAuthRoutes {
             "revocation_endpoint_auth_methods_supported": ["none"],
             "code_challenge_methods_supported": ["S256"],
             "authorization_response_iss_parameter_supported": true,
+            "client_id_metadata_document_supported": .bool(request.services.clientDocuments != nil),
         ])
     }
 
@@ -78,7 +79,8 @@ enum OAuthRoutes {
             parameters,
             issuer: issuer,
             from: request.principal.source,
-            user: request.principal.user
+            user: request.principal.user,
+            documents: request.services.clientDocuments
         )
         return try .created(ConsentRequest(request: created, secret: secret))
     }

@@ -21,12 +21,12 @@ struct AuthorizationRequest: Hashable, Sendable {
 
     /// - Parameters:
     ///   - parameters: The query of the request.
+    ///   - client: The client with the ID of the request.
     ///   - issuer: The issuer to which it was sent.
-    ///   - keys: Verifies the client's ID.
     /// - Throws: `OAuthError`. The browser stays on the broker's page: a redirect that no owner has approved would lead
     ///   a person to the site of any client that registers itself (RFC 9700, section 4.11.2).
-    init(_ parameters: [String: String], issuer: String, keys: DerivedKeys) throws(OAuthError) {
-        client = try OAuthClient(id: parameters["client_id"] ?? "", keys: keys)
+    init(_ parameters: [String: String], of client: OAuthClient, issuer: String) throws(OAuthError) {
+        self.client = client
         redirect = try client.redirect(to: parameters["redirect_uri"] ?? "")
         guard parameters["response_type"] == "code", parameters["response_mode"] ?? "query" == "query" else {
             throw OAuthError(.unsupportedResponseType, "only the response type code is supported")
@@ -38,7 +38,8 @@ struct AuthorizationRequest: Hashable, Sendable {
             throw OAuthError(.invalidRequest, "the request needs PKCE with the method S256 (RFC 7636)")
         }
         self.challenge = challenge
-        resource = try OAuthResource(parameters["resource"] ?? "", of: issuer)
+        // RFC 8707, section 2: clients from before it, and the conformance suite, name no resource.
+        resource = try OAuthResource(parameters["resource"] ?? "\(issuer)/mcp", of: issuer)
         state = parameters["state"]
         guard state?.utf8.count ?? 0 <= Self.maxState else {
             throw OAuthError(.invalidRequest, "the state is longer than \(Self.maxState) bytes")

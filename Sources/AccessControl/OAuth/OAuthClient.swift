@@ -2,11 +2,11 @@ import Crypto
 import FoundationEssentials
 package import Model
 
-/// A client that has registered itself (RFC 7591), which proves nothing about who it is.
+/// A client that has registered itself (RFC 7591), which proves nothing about who it is, or one with a metadata document.
 ///
-/// The broker stores no registration. The client ID *is* the registration, with a MAC of this broker. So it works after
-/// a restart, and any number of registrations takes no memory. The ID is no secret: PKCE and the redirect URI protect
-/// the code, as for every public client.
+/// The broker stores no registration. The ID of a registered client *is* the registration, with a MAC of this broker. So
+/// it works after a restart, and any number of registrations takes no memory. The ID is no secret: PKCE and the redirect
+/// URI protect the code, as for every public client.
 package struct OAuthClient: Hashable, Sendable {
     /// Maximum number of redirect URIs.
     static let maxRedirects = 16
@@ -19,6 +19,8 @@ package struct OAuthClient: Hashable, Sendable {
     package let name: SanitizedText
     let redirects: [RedirectURI]
     package let id: String
+    /// The host of the metadata document; nil for a client that has registered itself.
+    let host: String?
 
     /// The content of an ID.
     private struct Registration: Codable {
@@ -31,10 +33,8 @@ package struct OAuthClient: Hashable, Sendable {
     /// The digest under which a grant names the client.
     var digest: Data { Data(SHA256.hash(data: Data(id.utf8))) }
 
-    /// Registers a client.
-    ///
-    /// - Throws: `OAuthError` with `invalid_redirect_uri` or `invalid_client_metadata`.
-    init(name: String?, redirectURIs: [String], keys: DerivedKeys) throws(OAuthError) {
+    /// - Throws: `OAuthError` with `invalid_redirect_uri`.
+    init(id: String, name: String?, redirectURIs: [String], host: String? = nil) throws(OAuthError) {
         guard (1...Self.maxRedirects).contains(redirectURIs.count) else {
             throw OAuthError(.invalidRedirectURI, "a client has 1 to \(Self.maxRedirects) redirect URIs")
         }
@@ -43,12 +43,20 @@ package struct OAuthClient: Hashable, Sendable {
         self.redirects = redirects
         let name = SanitizedText(name ?? "")
         self.name = name.isEmpty ? SanitizedText("a client without a name") : name
-        let registration = Registration(name: self.name, redirects: redirectURIs)
+        (self.id, self.host) = (id, host)
+    }
+
+    /// Registers a client.
+    ///
+    /// - Throws: `OAuthError` with `invalid_redirect_uri` or `invalid_client_metadata`.
+    init(name: String?, redirectURIs: [String], keys: DerivedKeys) throws(OAuthError) {
+        let client = try Self(id: "", name: name, redirectURIs: redirectURIs)
+        let registration = Registration(name: client.name, redirects: redirectURIs)
         guard let body = try? JSONCoding.encoder().encode(registration), body.count <= Self.maxSize else {
             throw OAuthError(.invalidClientMetadata, "the name and the redirect URIs together are too long")
         }
         let mac = keys.mac(for: body, table: Self.table, id: "")
-        id = "\(body.base64URL).\(mac.base64URL)"
+        try self.init(id: "\(body.base64URL).\(mac.base64URL)", name: name, redirectURIs: redirectURIs)
     }
 
     /// Reads the ID of a client that has registered with this broker.
@@ -63,11 +71,7 @@ package struct OAuthClient: Hashable, Sendable {
         else {
             throw OAuthError(.invalidClient, "this broker does not know the client; let it register again")
         }
-        name = registration.name
-        var redirects: [RedirectURI] = []
-        for text in registration.redirects { redirects.append(try RedirectURI(text)) }
-        self.redirects = redirects
-        self.id = id
+        try self.init(id: id, name: registration.name.text, redirectURIs: registration.redirects)
     }
 
     /// Returns the redirect URI of a request, if the client has registered it.

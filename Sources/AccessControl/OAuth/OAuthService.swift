@@ -7,7 +7,7 @@ package import Model
 ///
 /// | threat | defence |
 /// |---|---|
-/// | a client takes the name of another one | the name proves nothing; owners see the origin of the redirect, and the code |
+/// | a client takes the name of another one | the name proves nothing; owners see the host of a document, the redirect, the code |
 /// | a page opens the consent without its person (CSRF) | it only asks; an owner answers elsewhere, with the code of the page |
 /// | clickjacking | the page has no button that decides, and no page may frame it |
 /// | another browser takes the answer | only the page has the secret with which it asks for the answer, once |
@@ -19,7 +19,7 @@ package import Model
 /// | a flood of registrations | nothing is stored |
 /// | a flood of requests | 8 for each user and address, 64 from other machines, 5 minutes |
 /// | guesses of user codes | 20 in an hour close all requests |
-/// | documents that point inside (SSRF) | the broker fetches none |
+/// | documents that point inside (SSRF) | off by default; https to a public address, which is the one that was checked |
 package struct OAuthService: Sendable {
     /// The state of an authorization, for its page.
     package enum Answer: Sendable {
@@ -50,21 +50,30 @@ package struct OAuthService: Sendable {
     ///   - issuer: The issuer to which it was sent.
     ///   - source: The browser's connection.
     ///   - user: The browser's user, if the kernel reports the user.
+    ///   - documents: The documents of clients; nil if only registered clients may ask.
     /// - Returns: The access request, and the secret with which the page asks for the answer.
     /// - Throws: `OAuthError`, `AccessError.limit`, `.requestsClosed`.
     package func begin(
         _ parameters: [String: String],
         issuer: String,
         from source: RequestSource,
-        user: UInt32?
+        user: UInt32?,
+        documents: ClientMetadataCache? = nil
     ) async throws -> (AccessRequest, secret: String) {
-        let request = try AuthorizationRequest(parameters, issuer: issuer, keys: store.keys)
+        let (requester, browser) = Self.requester(source, user: user)
+        let id = parameters["client_id"] ?? ""
+        let client =
+            if let documents, ClientMetadataURL.isOne(id) {
+                try await documents.client(at: ClientMetadataURL(id), for: requester)
+            } else {
+                try OAuthClient(id: id, keys: store.keys)
+            }
+        let request = try AuthorizationRequest(parameters, of: client, issuer: issuer)
         return try await store.transaction { store in
             guard !store.userCodeLimiter.isClosed else { throw AccessError.requestsClosed }
             let now = store.now()
             // A page that is loaded again takes no second place.
             if let earlier = store.authorizations.remove(request) { store.requestQueue.remove(earlier) }
-            let (requester, browser) = Self.requester(source, user: user)
             let isRemote = if case .remote = source { true } else { false }
             let invite = InviteSpec(
                 request.permissions,
@@ -81,6 +90,7 @@ package struct OAuthService: Sendable {
                 authorization: RequestedAuthorization(
                     browser: browser,
                     origin: request.redirect.origin,
+                    host: client.host,
                     resource: request.resource.text
                 ),
                 at: now

@@ -19,12 +19,14 @@ const row = (label, ...value) => [h('dt', label), h('dd', ...value)];
 
 function showRequest({request}) {
   const {authorization, permissions, userCode} = request;
-  const isLocal = /^http:/.test(authorization.origin);
+  const {origin, host} = authorization;
+  const isLocal = !/^https:/.test(origin);
   show('A client asks for access', h('p', 'An owner of this broker has to approve it. This page cannot.'),
     h('p', h('code.v-user-code', userCode)),
     h('p', 'In the dashboard compare the code, or type ', h('code', `patchbay requests approve ${userCode}`), ' on the machine of the broker.'),
     h('dl.consent', row('It calls itself', foreign(request.name)),
-      row('The answer goes to', foreign(authorization.origin), isLocal ? ', a program on the machine of this browser' : ''),
+      host ? row('Its ID is of', foreign(host, 300), isLocal ? ', which proves nothing about a program on this machine' : '') : null,
+      row('The answer goes to', foreign(origin), isLocal ? ', a program on the machine of this browser' : ''),
       row('It wants to', h('ul', permissions.scopes.map((scope) => h('li', SCOPES[scope] ?? foreign(scope))))),
       row('At', foreign(authorization.resource))),
     h('p.dim', 'Approve it only if you have just asked this client to connect. Its name proves nothing.'));

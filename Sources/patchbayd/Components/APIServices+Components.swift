@@ -67,6 +67,7 @@ extension APIServices {
             webPages: { try await devTools.pages(of: $0) },
             storageProblems: { await state.health.problems() + [state.accessStore.storageProblem].compactMap { $0 } },
             oauth: startup.configuration.api.oauth,
+            oauthClientMetadata: startup.configuration.api.oauthClientMetadata,
             status: { await status.status() }
         )
     }

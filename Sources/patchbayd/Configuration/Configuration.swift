@@ -30,6 +30,7 @@ struct Configuration: Equatable, Sendable {
         var remoteCertificate: String?
         var remoteKey: String?
         var oauth = false
+        var oauthClientMetadata = false
     }
 
     /// The retention of the audit log. Only full segments are deleted.

@@ -88,6 +88,9 @@ extension ConfigurationKey {
         .init("api.oauth", \.api.oauth, .flag, """
             Let MCP clients that know only a URL ask for access over OAuth 2.1, on TCP and remotely. An owner approves each.
             """),
+        .init("api.oauth_client_metadata", \.api.oauthClientMetadata, .flag, """
+            Also let clients of OAuth name themselves by a public https URL, from which the broker then fetches a document.
+            """),
     ]
 
     // swift-format-ignore

@@ -32,8 +32,6 @@ struct SocketActivation: Sendable {
     }
 
     /// Classifies one passed descriptor.
-    ///
-    /// - Throws: `DaemonError.activation`.
     private mutating func add(_ number: CInt) throws(DaemonError) {
         guard SocketOption.isListening(number) else {
             throw .activation(reason: "descriptor \(number) is no listening stream socket")
