@@ -72,9 +72,11 @@ extension PatchbayClient {
         try await response(to: OutgoingRequest(method: .POST, path: ["access-requests", "poll"], body: body(poll)))
     }
 
-    /// Approves the request with this user code.
-    package func approveRequest(_ code: String) async throws -> AccessRequest {
-        try await response(to: OutgoingRequest(method: .POST, path: ["access-requests", code, "approve"]))
+    /// Approves the request with this user code, or a part of it.
+    package func approveRequest(_ code: String, limits: AccessRequestLimits) async throws -> AccessRequest {
+        try await response(
+            to: OutgoingRequest(method: .POST, path: ["access-requests", code, "approve"], body: body(limits))
+        )
     }
 
     /// Denies the request with this user code.

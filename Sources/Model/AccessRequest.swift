@@ -8,7 +8,7 @@ package struct AccessRequest: Hashable, Sendable, Codable {
     /// The process that sent the request.
     package let requester: AuditActor
     package let name: SanitizedText
-    package let permissions: Permissions
+    package var permissions: Permissions
     package let expiresAt: Date
     /// The authorization of OAuth that waits; nil for the request of a process.
     package let authorization: RequestedAuthorization?
@@ -65,6 +65,26 @@ package struct AccessRequestSpec: Hashable, Sendable, Codable {
         self.permissions = permissions
         self.bearer = bearer
         self.lifetimeSeconds = lifetimeSeconds
+    }
+}
+
+/// The part of a request that an owner approves: the body of `POST /v1/access-requests/{userCode}/approve`.
+package struct AccessRequestLimits: Hashable, Sendable, Codable {
+    /// The scopes to grant. Nil means those of the request, but with limited tools none that would bypass the limit.
+    package var scopes: [Scope]?
+    /// Nil means the endpoints of the request.
+    package var selector: Selector?
+    /// Nil means the tools of the request.
+    package var tools: ToolFilter?
+
+    package init(scopes: [Scope]? = nil, selector: Selector? = nil, tools: ToolFilter? = nil) {
+        (self.scopes, self.selector, self.tools) = (scopes, selector, tools)
+    }
+
+    /// Returns the permissions to grant instead of those of a request, which may be more.
+    package func applied(to asked: Permissions) -> Permissions {
+        let scopes = scopes.map { Set($0) } ?? asked.scopes.filter { tools ?? .all == .all || !$0.bypassesTools }
+        return Permissions(scopes, on: selector ?? asked.selector, tools: tools ?? asked.tools)
     }
 }
 

@@ -349,7 +349,10 @@ extension OpenAPISchemas {
           "name":{"type":"string"},"permissions":{"$ref":"#/components/schemas/Permissions"},
           "expiresAt":{"$ref":"#/components/schemas/Date"},"authorization":{"type":"object",
             "description":"of a client of OAuth","required":["asker","origin","resource"],"properties":{
-              "asker":{"type":"string"},"origin":{"type":"string"},"resource":{"type":"string"}}}}},
+              "asker":{"type":"string"},"origin":{"type":"string"},"host":{"type":"string"},"resource":{"type":"string"}}}}},
+        "AccessRequestLimits":{"type":"object","description":"the part to approve; default: what the request asks for",
+          "additionalProperties":false,"properties":{"scopes":{"type":"array","items":{"$ref":"#/components/schemas/Scope"}},
+            "selector":{"$ref":"#/components/schemas/Selector"},"tools":{"$ref":"#/components/schemas/ToolFilter"}}},
         "AccessRequestCreated":{"type":"object","required":["request","deviceCode","intervalSeconds","approveWith"],"properties":{
           "request":{"$ref":"#/components/schemas/AccessRequest"},
           "deviceCode":{"$ref":"#/components/schemas/InviteToken"},"intervalSeconds":{"type":"integer"},

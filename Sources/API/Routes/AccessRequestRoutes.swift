@@ -44,9 +44,11 @@ enum AccessRequestRoutes {
     }
 
     @Sendable static func approve(_ request: APIRequest) async throws -> APIResponse {
-        try .json(
+        let limits = request.hasBody ? try await request.body(AccessRequestLimits.self) : AccessRequestLimits()
+        return try .json(
             try await request.services.accessStore.requests.approve(
                 try request.parameter("userCode"),
+                limits: limits,
                 by: request.principal.actor,
                 from: request.principal.source
             )

@@ -137,11 +137,16 @@ struct APIRequest: Sendable {
         try UnknownMemberCheck.check(json, against: route.requestSchema)
     }
 
+    /// False for a request that declares no body, or an empty one.
+    var hasBody: Bool {
+        let headers = httpRequest.headers
+        return headers[.transferEncoding] != nil || headers[.contentLength] ?? "0" != "0"
+    }
+
     /// Throws if the request has a body with members, and its route has none. Otherwise a client could believe that
     /// the broker has read them.
     func requireNoMembers() async throws {
-        let headers = httpRequest.headers
-        guard headers[.transferEncoding] != nil || headers[.contentLength] ?? "0" != "0" else { return }
+        guard hasBody else { return }
         let body = try await collect(upTo: Self.maxBodySize)
         if body.readableBytes > 0 { try checkMembers(of: Array(body.readableBytesView)) }
     }

@@ -161,8 +161,8 @@ enum RouteTable {
             takes: "AccessRequestPoll", returns: "AccessRequestStatus", AccessRequestRoutes.poll),
         .post("/v1/access-requests/unlock", .owner, "Accept access requests again after too many wrong codes",
             AccessRequestRoutes.unlock),
-        .post("/v1/access-requests/{userCode}/approve", .owner, "Approve the access request with this code",
-            returns: "AccessRequest", AccessRequestRoutes.approve),
+        .post("/v1/access-requests/{userCode}/approve", .owner, "Approve the access request with this code, or a part of it",
+            takes: "AccessRequestLimits", returns: "AccessRequest", AccessRequestRoutes.approve),
         .post("/v1/access-requests/{userCode}/deny", .owner, "Deny the access request with this code",
             returns: "AccessRequest", AccessRequestRoutes.deny),
 

@@ -32,16 +32,34 @@ struct AccessRequestQueue: Sendable {
 
     /// A request with its secret handle and its poll interval.
     struct Entry: Sendable {
-        let request: AccessRequest
+        var request: AccessRequest
         let requester: Requester
         /// The invite that the handle becomes when an owner approves the request.
-        let inviteSpec: InviteSpec
+        var inviteSpec: InviteSpec
         let handle: Token
         var expires: MonotonicTime
         let isRunning: @Sendable () -> Bool
         var isDenied = false
         var interval = AccessRequestQueue.interval
         var lastPolled: MonotonicTime
+
+        /// Returns the entry with the part of its permissions that an owner approves.
+        ///
+        /// - Throws: `AccessError.tooWide` for more than was asked.
+        func limited(by limits: AccessRequestLimits) throws(AccessError) -> Entry {
+            let permissions = limits.applied(to: request.permissions)
+            guard permissions.isSubset(of: request.permissions) else {
+                throw .tooWide(
+                    "\(request.userCode) asks for \(request.permissions) on \(request.permissions.selector.summary), "
+                        + "and an approval gives a part of that"
+                )
+            }
+            var entry = self
+            entry.request.permissions = permissions
+            entry.inviteSpec.permissions = permissions
+            try entry.inviteSpec.check()
+            return entry
+        }
 
         var auditDetail: String {
             if request.authorization != nil { return "asked by \(requester) over OAuth for \(request.permissions)" }

@@ -62,14 +62,24 @@ package struct AccessRequestService: Sendable {
         }
     }
 
-    /// Approves a request. The API has verified that the caller is an owner.
+    /// Approves a request, or a part of it. The API has verified that the caller is an owner.
     ///
-    /// - Throws: `AccessError.notFound` for a wrong code, which is counted; `.requestsClosed`; `.requesterExited`.
-    package func approve(_ code: String, by caller: AuditActor, from source: RequestSource) async throws
-        -> AccessRequest
-    {
+    /// - Parameters:
+    ///   - code: The user code.
+    ///   - limits: The part to approve.
+    ///   - caller: The owner, for the audit log.
+    ///   - source: The owner's connection.
+    /// - Returns: The request, with the permissions that the owner has approved.
+    /// - Throws: `AccessError.notFound` for a wrong code, which is counted; `.requestsClosed`; `.requesterExited`;
+    ///   `.tooWide` for more than was asked.
+    package func approve(
+        _ code: String,
+        limits: AccessRequestLimits = AccessRequestLimits(),
+        by caller: AuditActor,
+        from source: RequestSource
+    ) async throws -> AccessRequest {
         try await store.transaction { store in
-            let entry = try store.findRequest(code)
+            let entry = try store.findRequest(code).limited(by: limits)
             guard entry.isRunning() else {
                 store.requestQueue.remove(entry.request.userCode)
                 throw AccessError.requesterExited(code: entry.request.userCode)

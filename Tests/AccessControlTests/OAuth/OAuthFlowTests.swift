@@ -31,6 +31,68 @@ import Testing
         #expect(try await flow.answer(secret).isEmpty)
     }
 
+    @Test func `a client that names no resource gets a token for /mcp`() async throws {
+        let flow = try OAuthFixture(try Fixture.store(in: scratch))
+        let code = try #require(try await flow.approved(["resource": nil])["code"])
+
+        let tokens = try await flow.exchange(code, ["resource": nil])
+
+        #expect(tokens.grant.resource == "http://127.0.0.1:7282/mcp")
+    }
+
+    @Test func `an owner approves a part of the scopes and apps, and the client gets no more`() async throws {
+        let flow = try OAuthFixture(try Fixture.store(in: scratch))
+        let (request, secret) = try await flow.begin(["scope": "registry.read endpoint.call tunnel.open"])
+        let limits = AccessRequestLimits(selector: .bundles(["com.example.shop"]), tools: .readOnly)
+        let approved = try await flow.store.requests.approve(
+            request.userCode,
+            limits: limits,
+            by: Fixture.owner,
+            from: Fixture.socket
+        )
+
+        let tokens = try await flow.exchange(try #require(try await flow.answer(secret)["code"]))
+
+        let part = Permissions(
+            [.registryRead, .endpointCall],
+            on: .bundles(["com.example.shop"]),
+            tools: .readOnly
+        )
+        #expect(approved.permissions == part && tokens.grant.permissions == part)
+        let renewed = try await flow.refresh(tokens.refresh, ["scope": "registry.read endpoint.call tunnel.open"])
+        #expect(renewed.grant.permissions == part)
+    }
+
+    @Test(
+        arguments: [
+            AccessRequestLimits(scopes: [.registryRead, .tunnelOpen]), AccessRequestLimits(scopes: [.admin]),
+            AccessRequestLimits(scopes: []), AccessRequestLimits(selector: .all),
+            AccessRequestLimits(selector: .endpoints(["shop", "bank"])),
+            AccessRequestLimits(selector: .bundles(["com.example.shop"])),
+        ]
+    )
+    func `an approval gives no more than was asked, and the request stays open`(limits: AccessRequestLimits)
+        async throws
+    {
+        let flow = try OAuthFixture(try Fixture.store(in: scratch))
+        let (request, secret) = try await flow.begin(["resource": "\(OAuthFixture.issuer)/e/shop/mcp"])
+
+        await #expect(throws: AccessError.self) {
+            try await flow.store.requests.approve(
+                request.userCode,
+                limits: limits,
+                by: Fixture.owner,
+                from: Fixture.socket
+            )
+        }
+
+        #expect(await flow.store.requests.pending == [request])
+        guard case .waiting = try await flow.store.oauth.answer(for: secret) else {
+            Issue.record("it does not wait")
+            return
+        }
+    }
+
     @Test func `a grant for an app's MCP server reaches no other app`() async throws {
         let flow = try OAuthFixture(try Fixture.store(in: scratch))
         let resource = "HTTP://127.0.0.1:7282/e/shop-iphone/mcp"

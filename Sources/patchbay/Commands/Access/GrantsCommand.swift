@@ -121,20 +121,25 @@ struct RequestApproveCommand: AsyncParsableCommand {
         commandName: "approve",
         abstract: "Approve an access request.",
         discussion: """
-            Check the requester with `patchbay requests` first. `patchbay revoke` revokes the grant later.
+            Check the requester with `patchbay requests` first. Approve a part of the request with the options of \
+            `patchbay pair`. `patchbay revoke` revokes the grant later.
 
               patchbay requests approve WDJB-MJHT
+              patchbay requests approve WDJB-MJHT --app com.example.shop --read-only
             """
     )
 
     @Argument(help: ArgumentHelp("Approve the request with this code.", valueName: "code"))
     var code: String
+    @OptionGroup var permissions: PermissionOptions
     @OptionGroup var format: JSONOption
     @OptionGroup var options: GlobalOptions
 
     func run() async throws {
         let code = try UserCodeArgument.require(code, command: "patchbay approve ENDPOINT")
-        let request = try await options.client.approveRequest(code)
+        let client = try options.client
+        let limits = try await permissions.limits(client, command: "patchbay requests approve")
+        let request = try await client.approveRequest(code, limits: limits)
         if format.json { return try options.output.document(request) }
         try options.output.line(
             "Approved \(request.userCode): \"\(request.name)\" (\(request.asker)) may "

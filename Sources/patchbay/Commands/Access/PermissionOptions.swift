@@ -107,6 +107,16 @@ struct PermissionOptions: ParsableArguments {
 }
 
 extension PermissionOptions {
+    /// Resolves the options as limits of a request. What no option names stays as the request asks for it.
+    func limits(_ client: PatchbayClient, command: String) async throws -> AccessRequestLimits {
+        let chosen = try await permissions(client, command: command)
+        return AccessRequestLimits(
+            scopes: scopes.isEmpty ? nil : scopes,
+            selector: chosen.selector == .all ? nil : chosen.selector,
+            tools: chosen.tools == .all ? nil : chosen.tools
+        )
+    }
+
     /// Resolves the apps, and says on standard error what an uncertain one means.
     private func bundles(_ client: PatchbayClient) async throws -> Set<String> {
         let listed = (try? await client.endpoints().endpoints) ?? []
