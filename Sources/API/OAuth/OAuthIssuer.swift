@@ -36,13 +36,13 @@ struct OAuthIssuer: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - path: The path of an MCP server, as the client sent it.
-    ///   - hasToken: True if the client sent a token, which is then a wrong one (RFC 6750, section 3.1).
+    ///   - error: What is wrong with the token that the client sent (RFC 6750, section 3.1).
     ///   - scopes: The scopes that the client shall ask for.
     /// - Returns: The challenge.
-    func challenge(at path: String, hasToken: Bool, scopes: [String]) -> String {
+    func challenge(at path: String, error: OAuthProblem.Code?, scopes: [String]) -> String {
         // A path of the route table has no quotes, unless a client has sent them in place of an ID.
         let resource = path.utf8.allSatisfy { $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") } ? path : ""
-        let error = hasToken ? "error=\"invalid_token\", " : ""
+        let error = error.map { "error=\"\($0.rawValue)\", " } ?? ""
         return "Bearer \(error)resource_metadata=\"\(text)\(Self.metadataPath(of: resource))\", "
             + "scope=\"\(scopes.joined(separator: " "))\""
     }

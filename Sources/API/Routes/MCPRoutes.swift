@@ -155,13 +155,15 @@ extension APIRequest {
             method == .get
             || RequestValidator.values(of: "Mcp-Method", in: httpRequest.head) == ["subscriptions/listen"]
         if isStream { try requireStreamPlace() }
+        let body = method == .post ? try await bytes(upTo: MCPHTTPRequest.bodyLimit) : []
+        if issuer != nil { try InsufficientScope.check(body, to: handler, of: principal.grant) }
         let mcpRequest = MCPHTTPRequest(
             method,
             headers: MCPRequestHeaders(
                 values: { RequestValidator.values(of: $0, in: httpRequest.head) },
                 fields: httpRequest.headers.lazy.map { ($0.name.rawName, $0.value) }
             ),
-            body: method == .post ? try await bytes(upTo: MCPHTTPRequest.bodyLimit) : []
+            body: body
         ) { [disconnectHandler] in disconnectHandler.onDisconnect($0) }
         let (mcp, principal) = (services.mcp, principal.asMCPClient)
         let transport = StreamableHTTPTransport(

@@ -35,13 +35,18 @@ extension APIResponse {
         }
         // RFC 9110, section 11.6.1: the response must name the authentication scheme.
         if problem.code == .unauthorized { headers[.wwwAuthenticate] = challenge(to: request, issuer) }
+        let stepUp = error as? InsufficientScope
+        if let stepUp, let issuer {
+            headers[.wwwAuthenticate] = issuer.challenge(at: path, error: .insufficientScope, scopes: stepUp.scopes)
+        }
         if let seconds = (error as? AccessError)?.retryAfterSeconds { headers[.retryAfter] = "\(seconds)" }
         let encoder = JSONCoding.encoder()
         // With the members of OAuth on the paths that its clients ask.
         let isOAuth =
             OAuthProblem.isAsked(at: path) || issuer != nil && path.hasPrefix("/oauth/")
-            || problem.code == .unauthorized && OAuthIssuer.isResource(path)
-        let body = try isOAuth ? encoder.encode(OAuthProblem(problem)) : encoder.encode(problem)
+            || problem.code == .unauthorized && OAuthIssuer.isResource(path) || stepUp != nil
+        let oauth = OAuthProblem(problem, error: stepUp.map { _ in .insufficientScope })
+        let body = try isOAuth ? encoder.encode(oauth) : encoder.encode(problem)
         return .body(
             ByteBuffer(bytes: body),
             type: "application/problem+json",
@@ -54,13 +59,14 @@ extension APIResponse {
     private static func challenge(to request: Request, _ issuer: OAuthIssuer?) -> String {
         let path = request.uri.path
         guard let issuer, OAuthIssuer.isResource(path) else { return "Bearer" }
-        let hasToken = request.headers[.authorization] != nil
-        return issuer.challenge(at: path, hasToken: hasToken, scopes: OAuthService.defaultScopes)
+        let error: OAuthProblem.Code? = request.headers[.authorization] == nil ? nil : .invalidToken
+        return issuer.challenge(at: path, error: error, scopes: OAuthService.defaultScopes)
     }
 
     private static func problem(_ error: any Error) -> Problem {
         switch error {
         case let problem as Problem: problem
+        case let error as InsufficientScope: error.problem
         case let error as RegistryError: error.problem
         case let error as TunnelError: error.problem
         case let error as RegistrationError: error.problem

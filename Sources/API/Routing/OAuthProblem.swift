@@ -11,9 +11,21 @@ struct OAuthProblem: Encodable {
         case description = "error_description"
     }
 
-    private let problem: Problem
+    enum Code: String, Encodable {
+        /// RFC 6750, section 3.1.
+        case invalidToken = "invalid_token"
+        case insufficientScope = "insufficient_scope"
+        /// Clients repeat a registration after some other codes.
+        case accessDenied = "access_denied"
+    }
 
-    init(_ problem: Problem) { self.problem = problem }
+    private let problem: Problem
+    private let error: Code
+
+    init(_ problem: Problem, error: Code? = nil) {
+        self.problem = problem
+        self.error = error ?? (problem.code == .unauthorized ? .invalidToken : .accessDenied)
+    }
 
     /// The answer to a request for the metadata of an authorization server, or for a registration.
     static let unsupported = Problem(
@@ -33,8 +45,7 @@ struct OAuthProblem: Encodable {
     func encode(to encoder: any Encoder) throws {
         try problem.encode(to: encoder)
         var container = encoder.container(keyedBy: CodingKeys.self)
-        // Section 3.1 of RFC 6750 for a wrong token. Clients repeat a registration after some other codes.
-        try container.encode(problem.code == .unauthorized ? "invalid_token" : "access_denied", forKey: .error)
+        try container.encode(error, forKey: .error)
         let description = [problem.detail, problem.hint].compactMap { $0 }.joined(separator: "; ")
         try container.encode(description, forKey: .description)
     }

@@ -51,6 +51,10 @@ package final class BrokerRequestHandler: MCPRequestHandler, Service {
     /// Endpoints may have come and gone while the broker was down. The tools are constant.
     package func changedLists(for principal: Principal) async -> Set<ServerChange> { [.resources] }
 
+    package func scope(ofTool name: String) -> Scope {
+        tools.first { $0.definition.name == name }?.definition.scope ?? .registryRead
+    }
+
     package func description(for principal: Principal) async -> HandlerDescription { Self.description }
 
     package static let description = HandlerDescription(

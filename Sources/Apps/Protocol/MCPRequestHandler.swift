@@ -21,6 +21,9 @@ package protocol MCPRequestHandler: Sendable {
     /// Returns the parameter headers of a tool, if known without asking the app.
     func parameterHeaders(of tool: String, for principal: Principal) async -> ParameterHeaders
 
+    /// Returns the scope without which no call of a tool succeeds.
+    func scope(ofTool name: String) -> Scope
+
     /// Returns the changes from now on, for subscribers, until the task is cancelled.
     func changes(for principal: Principal) -> AsyncStream<ServerChange>
 
@@ -30,6 +33,8 @@ package protocol MCPRequestHandler: Sendable {
 
 extension MCPRequestHandler {
     package func parameterHeaders(of tool: String, for principal: Principal) async -> ParameterHeaders { .none }
+
+    package func scope(ofTool name: String) -> Scope { .endpointCall }
 
     package func changedLists(for principal: Principal) async -> Set<ServerChange> { [] }
 }

@@ -90,12 +90,13 @@ import Testing
         let issuer = try #require(OAuthIssuer(of: request, scheme: "https"))
 
         #expect(
-            issuer.challenge(at: "/e/shop/mcp", hasToken: false, scopes: ["a", "b"])
+            issuer.challenge(at: "/e/shop/mcp", error: nil, scopes: ["a", "b"])
                 == "Bearer resource_metadata=\"https://lab:7283/.well-known/oauth-protected-resource/e/shop/mcp\", "
                 + "scope=\"a b\""
         )
-        #expect(issuer.challenge(at: "/mcp", hasToken: true, scopes: []).hasPrefix("Bearer error=\"invalid_token\", "))
-        #expect(!issuer.challenge(at: "/e/\"x/mcp", hasToken: false, scopes: []).contains("\"x"))
+        let wrong = issuer.challenge(at: "/mcp", error: .invalidToken, scopes: [])
+        #expect(wrong.hasPrefix("Bearer error=\"invalid_token\", "))
+        #expect(!issuer.challenge(at: "/e/\"x/mcp", error: nil, scopes: []).contains("\"x"))
         #expect(OAuthIssuer(of: request, scheme: nil) == nil)
         for path in ["/mcp", "/all/mcp", "/e/shop/mcp"] { #expect(OAuthIssuer.isResource(path)) }
         for path in ["/", "/mcp/", "/mcp/server-card", "/v1/endpoints", "/e/shop"] {
