@@ -112,6 +112,11 @@ struct BrokerReading {
             + devices.compactMap(\.pairingNote).map { .ok($0.subject, "\($0.text); \($0.hint ?? "")") }
     }
 
+    /// The check of OAuth, if it is on.
+    var oauthChecks: [Check] {
+        OAuthCheck.run(settings: settings, remote: status?.remote).map { [$0] } ?? []
+    }
+
     private var descriptors: [Check] {
         guard let process = status?.pid, let connections = settings["tunnels.max_connections"]?.int,
             let streams = settings["devices.max_streams"]?.int

@@ -59,7 +59,8 @@ struct DoctorCommand: AsyncParsableCommand {
             let environment = ProcessInfo.processInfo.environment
             return DoctorReport(
                 broker: [await version.run()] + broker.checks
-                    + [await reading.configurationCheck(ofBrokerAt: client.address)] + reading.deviceChecks,
+                    + [await reading.configurationCheck(ofBrokerAt: client.address)] + reading.oauthChecks
+                    + reading.deviceChecks,
                 sources: broker.status?.sources,
                 usbmuxd: reading.usbmuxdChecks,
                 network: reading.networkChecks,
