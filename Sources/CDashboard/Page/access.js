@@ -2,7 +2,7 @@
 import {fill, foreign, h, icon, list, printable, setText, stateBadge, time} from './dom.js';
 import {api, may, path, who} from './session.js';
 import {refresh, store, subscribe, titleOf} from './store.js';
-import {actButton, actorText, appLink, dangerButton, emptyView, page, permissionsView, section, table} from './parts.js';
+import {BYPASSING, SCOPES, actButton, actorText, appLink, check, dangerButton, emptyView, field, formDialog, page, permissionsView, section, table} from './parts.js';
 import {addressOf, approve, denyButton, openAddresses} from './endpoint-cards.js';
 import {inviteDialog, inviteRow} from './invites.js';
 import {endpointLink} from './rows.js';
@@ -66,7 +66,28 @@ function requestCard(request) {
     requestButtons(request));
 }
 const requestButtons = request => h('div.v-actions',
-  answer(request, 'Approve', `${request.name} has access now.`, 'primary'), answer(request, 'Deny', `The request of ${request.name} is denied.`));
+  answer(request, 'Approve', `${request.name} has access now.`, 'primary'), h('button', {onclick: () => partDialog(request)}, 'Give less…'), answer(request, 'Deny', `The request of ${request.name} is denied.`));
+
+/** Opens the form for the approval of a part of a request. */
+function partDialog(request) {
+  const {scopes, selector, tools} = request.permissions;
+  const boxes = SCOPES.filter(([scope]) => scopes.includes(scope)).map(([scope, word, text]) => check(h('input', {type: 'checkbox', checked: true, value: scope}), word, text));
+  const ids = selector === 'all' ? [...store.endpoints.keys()].sort() : [...selector.endpoints ?? []].sort();
+  const apps = h('select', {multiple: true, size: '5', 'aria-label': 'Apps'}, ids.map(id => h('option', {value: id}, id)));
+  const readOnly = h('input', {type: 'checkbox'});
+  formDialog({title: `Give ${printable(request.name)} less`, submit: 'Approve'}, [
+    h('fieldset.v-group.v-checks', h('legend', 'It may'), boxes),
+    ids.length > 0 && field('Only these apps', apps, 'Without a choice, all that it asks for.'),
+    (tools ?? 'all') === 'all' && check(readOnly, 'read-only tools', 'It calls only tools that change nothing, and opens no tunnel.'),
+  ], async () => {
+    const endpoints = [...apps.selectedOptions].map(option => option.value);
+    const kept = boxes.map(label => label.firstChild).filter(box => box.checked && !(readOnly.checked && BYPASSING.includes(box.value))).map(box => box.value);
+    if (!kept.length) return 'Choose what the client may do.';
+    const limits = {scopes: kept, ...endpoints.length && {selector: {endpoints}}, ...readOnly.checked && {tools: 'read-only'}};
+    await api('POST', path('access-requests', request.userCode, 'approve'), limits);
+    await refresh('access-requests');
+  });
+}
 
 function approvalRow(endpoint) {
   const element = h('article.card.v-request', {dataset: {row: ''}, tabindex: '-1'});

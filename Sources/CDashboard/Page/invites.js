@@ -2,7 +2,7 @@
 import {copyButton, dialog, fill, foreign, h, icon, noticeProblem, setText, stateBadge, time} from './dom.js';
 import {api, may, path} from './session.js';
 import {refresh, store, subscribe} from './store.js';
-import {SCOPES, actorText, check, dangerButton, field, formDialog, permissionsView, select, spanText} from './parts.js';
+import {BYPASSING, SCOPES, actorText, check, dangerButton, field, formDialog, permissionsView, select, spanText} from './parts.js';
 
 const USES = [
   ['local', 'A client on this machine'], ['remote', 'Another machine, with its own key'], ['bearer', 'Another machine, with a token only'], ['device', 'An app, which registers itself'],
@@ -59,7 +59,7 @@ export function inviteDialog() {
       const scope = box.value;
       const isLocalOnly = scope === 'admin' || scope === 'secret.read';
       // The broker refuses these combinations, so the form does not offer them.
-      box.disabled = tools.value !== 'all' && ['tunnel.open', 'shell', 'secret.read', 'admin'].includes(scope) || isLocalOnly && use.value !== 'local';
+      box.disabled = tools.value !== 'all' && BYPASSING.includes(scope) || isLocalOnly && use.value !== 'local';
       label.classList.toggle('is-off', box.disabled);
     }
   }
