@@ -38,6 +38,70 @@ import Testing
         #expect(program.output.count { $0.hasPrefix("ok: ") } == steps, "\(program.log)")
     }
 
+    @Test func `mcp-remote, the inspector and the conformance suite get what their sources expect`() async throws {
+        let port = try FreePorts.take()[0]
+        let broker = try await RunningBroker(in: scratch, configuration: "[api]\nport = \(port)\noauth = true\n")
+        let program = try await Program(
+            "python3",
+            [
+                "\(Self.folder)oauth_traces.py", try Executable.built("patchbay"), broker.socket,
+                "http://127.0.0.1:\(port)/mcp",
+            ],
+            in: scratch
+        )
+
+        let status = try await program.exitStatus(within: .seconds(60))
+
+        for await _ in program.transcript.elements() {}
+        #expect(status == .exited(0), "\(program.log)\n\(broker.daemon.log)")
+        #expect(program.output.count { $0.hasPrefix("ok: ") } == 5, "\(program.log)")
+    }
+
+    /// The server has a public address on the loopback interface of a namespace, which no packet leaves.
+    @Test(.needs(.namespaces, .openssl))
+    func `a client with a metadata document asks, and a document that points inside is not fetched`() async throws {
+        let namespace = try await NetworkNamespace(in: scratch)
+        let (certificate, key, hosts) = (
+            "\(scratch.path)/site.pem", "\(scratch.path)/site.key", "\(scratch.path)/hosts"
+        )
+        let names =
+            "9.9.9.10 app.example wrong.example mixed.example\n"
+            + "127.0.0.1 inside.example mixed.example localhost\n"
+        try Data(names.utf8).write(to: URL(filePath: hosts))
+        try await Program.run(
+            "openssl",
+            [
+                "req", "-x509", "-nodes", "-days", "2", "-subj", "/CN=site", "-out", certificate, "-keyout", key,
+                "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+                "-addext", "subjectAltName=DNS:app.example,DNS:inside.example,DNS:mixed.example",
+            ],
+            in: scratch
+        )
+        try await namespace.run("ip", ["address", "add", "9.9.9.10/32", "dev", "lo"])
+        try await namespace.run("mount", ["--bind", hosts, "/etc/hosts"])
+        try await namespace.run("mount", ["--bind", certificate, "/etc/ssl/certs/ca-certificates.crt"])
+        let broker = try await RunningBroker(
+            in: scratch,
+            namespace: namespace,
+            configuration: "[api]\noauth = true\noauth_client_metadata = true\n"
+        )
+        let program = try await Program(
+            "python3",
+            [
+                "\(Self.folder)oauth_document.py", try Executable.built("patchbay"), broker.socket,
+                "http://127.0.0.1:7282/mcp", certificate, key,
+            ],
+            in: scratch,
+            namespace: namespace
+        )
+
+        let status = try await program.exitStatus(within: .seconds(60))
+
+        for await _ in program.transcript.elements() {}
+        #expect(status == .exited(0), "\(program.log)\n\(broker.daemon.log)")
+        #expect(program.output.count { $0.hasPrefix("ok: ") } == 8, "\(program.log)")
+    }
+
     @Test(.needs(.browser))
     func `the page of the consent waits for an owner, shows hostile names as text, and is in no frame`() async throws {
         let port = try FreePorts.take()[0]

@@ -33,7 +33,7 @@ def post(path, body, form=False):
         return error.code, json.loads(error.read())
 
 
-def answered(address, command):
+def answered(address, command, *options):
     """Opens the page at an address, lets an owner answer, and returns where the page leads to."""
     assert address.startswith(base + "/oauth/authorize?"), address
     status, asked = post("/oauth/requests", {"query": urllib.parse.urlsplit(address).query})
@@ -42,7 +42,7 @@ def answered(address, command):
     assert code in patchbay("requests") and asked["request"]["name"] in patchbay("requests")
     secret = {"secret": asked["secret"]}
     assert post("/oauth/requests/answer", secret)[1] == {"state": "waiting"}
-    patchbay("requests", command, code)
+    patchbay("requests", command, code, *options)
     answer = post("/oauth/requests/answer", secret)[1]
     assert answer["state"] == "answered", answer
     assert post("/oauth/requests/answer", secret)[1] == {"state": "expired"}
