@@ -15,6 +15,8 @@ struct OAuthAuthorizations: Sendable {
     /// An authorization whose browser waits for an owner.
     struct Page: Sendable {
         let request: AuthorizationRequest
+        /// The browser's user or address.
+        let requester: AccessRequestQueue.Requester
         let userCode: String
         /// The invite that an approval creates.
         let invite: Token
@@ -61,11 +63,13 @@ struct OAuthAuthorizations: Sendable {
     /// Removes an answered page.
     mutating func remove(_ secret: String) { pages[Self.digest(of: secret)] = nil }
 
-    /// Removes the page with the same request, which its browser has loaded again.
+    /// Removes the page with the same request, which its browser has loaded again. Another user may have read the address
+    /// of the page in the list of processes.
     ///
     /// - Returns: Its user code.
-    mutating func remove(_ request: AuthorizationRequest) -> String? {
-        guard let (key, page) = pages.first(where: { $0.value.request == request }) else { return nil }
+    mutating func remove(_ request: AuthorizationRequest, of requester: AccessRequestQueue.Requester) -> String? {
+        let isSame = { (page: Page) in page.request == request && page.requester == requester }
+        guard let (key, page) = pages.first(where: { isSame($0.value) }) else { return nil }
         pages[key] = nil
         return page.userCode
     }

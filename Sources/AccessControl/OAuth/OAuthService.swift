@@ -73,7 +73,7 @@ package struct OAuthService: Sendable {
             guard !store.userCodeLimiter.isClosed else { throw AccessError.requestsClosed }
             let now = store.now()
             // A page that is loaded again takes no second place.
-            if let earlier = store.authorizations.remove(request) { store.requestQueue.remove(earlier) }
+            if let earlier = store.authorizations.remove(request, of: requester) { store.requestQueue.remove(earlier) }
             let isRemote = if case .remote = source { true } else { false }
             let invite = InviteSpec(
                 request.permissions,
@@ -98,6 +98,7 @@ package struct OAuthService: Sendable {
             let secret = Base62.random128Bits()
             let page = OAuthAuthorizations.Page(
                 request: request,
+                requester: requester,
                 userCode: entry.request.userCode,
                 invite: entry.handle,
                 // Longer than the request, so that an approval in its last second counts.

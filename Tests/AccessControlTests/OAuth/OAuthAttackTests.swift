@@ -163,6 +163,53 @@ import Testing
         _ = try await flow.begin(["state": "another user"], user: 1_002)
     }
 
+    @Test func `another user's browser with the same address takes nothing from a page`() async throws {
+        let flow = try flow()
+        let (request, secret) = try await flow.begin(user: 1_001)
+        let (other, otherSecret) = try await flow.begin(user: 1_002)
+        #expect(await Set(flow.store.requests.pending) == [request, other])
+        _ = try await flow.store.requests.approve(request.userCode)
+
+        #expect(try await flow.answer(otherSecret).isEmpty)
+        let code = try #require(try await flow.answer(secret)["code"])
+
+        #expect(await flow.isValid(try await flow.exchange(code).access))
+        #expect(await flow.store.requests.pending == [other])
+    }
+
+    @Test func `each answer names its issuer, and a code is for the resource of its issuer alone`() async throws {
+        let flow = try flow()
+        for issuer in [OAuthFixture.issuer, "https://lab:7283"] {
+            var query = flow.query
+            query["resource"] = "\(issuer)/mcp"
+            let (request, secret) = try await flow.store.oauth.begin(
+                query,
+                issuer: issuer,
+                from: flow.source,
+                user: 1_001
+            )
+            _ = try await flow.store.requests.approve(request.userCode)
+            let answer = try await flow.answer(secret)
+            #expect(answer["iss"] == issuer)
+            let other = issuer == OAuthFixture.issuer ? "https://lab:7283/mcp" : "\(OAuthFixture.issuer)/mcp"
+            let code = try #require(answer["code"])
+            #expect(await oauthError { try await flow.exchange(code, ["resource": other]) } == .invalidGrant)
+        }
+        #expect(await flow.store.grants.list.isEmpty)
+    }
+
+    @Test func `a client with the name of another one is told apart by where its answer goes`() async throws {
+        let flow = try flow()
+        let evil = try flow.store.oauth.register(name: "Inspector", redirectURIs: ["https://evil.example/callback"])
+        let (request, _) = try await flow.begin([
+            "client_id": evil.id, "redirect_uri": "https://evil.example/callback",
+        ])
+
+        #expect(request.name == flow.client.name && evil.id != flow.client.id)
+        #expect(request.authorization?.origin == "https://evil.example" && request.authorization?.host == nil)
+        #expect(await oauthError { try await flow.begin(["client_id": evil.id]) } == .invalidRedirectURI)
+    }
+
     @Test func `other machines together have 64 open requests`() async throws {
         var flow = try flow()
         var open = 0
