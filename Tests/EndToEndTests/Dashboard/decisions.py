@@ -11,6 +11,18 @@ def answer_a_request(page, base, code, name, verb="Approve"):
     notice.wait_for(state="detached")
 
 
+def give_less(page, base, code, name, scope, app):
+    """The form for a part of a request has what the request asks for, and gives what a person leaves there."""
+    open_page(page, base, code, "/access")
+    card = page.locator(".v-request", has_text=name)
+    card.get_by_role("button", name="Give less…").click()
+    page.uncheck(f"dialog input[value='{scope}']")
+    page.select_option("dialog select", app)
+    page.locator("dialog").get_by_role("button", name="Approve").click()
+    page.wait_for_selector("dialog", state="detached")
+    card.wait_for(state="detached")
+
+
 def invite_and_join(page, base, code, client, join):
     """An invite has a QR code and a countdown, and the client that joins appears in it. `join` gets the code."""
     open_page(page, base, code, "/access")

@@ -223,9 +223,9 @@ def watch(endpoint, count):
     return end
 
 
-def request_access(name):
+def request_access(name, scopes=("registry.read",)):
     """Asks for access as an agent does. Returns a function that waits for the token."""
-    asked = {"name": name, "permissions": {"scopes": ["registry.read"], "selector": "all"}}
+    asked = {"name": name, "permissions": {"scopes": list(scopes), "selector": "all"}}
     status, issued = api("POST", "/v1/access-requests", asked)
     assert status in (200, 201), issued
     poll = {"deviceCode": issued["deviceCode"], "client": "k" * 32, "name": name}

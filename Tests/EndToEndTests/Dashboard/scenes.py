@@ -68,6 +68,10 @@ def asks(page, bench_):
     wait = rig.request_access("helper")
     decisions.answer_a_request(page, BASE, code(), "helper")
     assert wait()["state"] == "granted"
+    wait = rig.request_access("visitor", ["registry.read", "endpoint.call"])
+    decisions.give_less(page, BASE, code(), "visitor", "endpoint.call", SHOP)
+    part = wait()["granted"]["grant"]["permissions"]
+    assert part == {"scopes": ["registry.read"], "selector": {"endpoints": [SHOP]}}, part
 
 
 def used_code(page, bench_):
