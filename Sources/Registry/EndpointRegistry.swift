@@ -15,6 +15,7 @@ package actor EndpointRegistry {
     nonisolated var hostName: HostName? { teamHosts?.name }
     private let record: (@Sendable (EndpointChange.Kind, Endpoint) -> UInt64)?
     private let now: @Sendable () -> Date
+    private var persist: (@Sendable () async throws -> Void)?
 
     /// - Parameters:
     ///   - records: The endpoints stored by an earlier run. They are listed as offline until they are seen again.
@@ -124,6 +125,14 @@ package actor EndpointRegistry {
 
     /// Removes an offline endpoint. Its ID stays reserved for the same app.
     package func remove(_ id: EndpointID) throws(RegistryError) { publish([try table.removeUnseen(try ownID(of: id))]) }
+
+    /// Saves the endpoints now.
+    ///
+    /// - Throws: `StateError` if they cannot be saved; `RegistryPersister` then tries again.
+    package func save() async throws { try await persist?() }
+
+    /// Sets the function that saves the endpoints.
+    func setPersist(_ persist: @escaping @Sendable () async throws -> Void) { self.persist = persist }
 
     /// Frees the oldest retired IDs if there are more than `RetiredIDs.limit`.
     ///

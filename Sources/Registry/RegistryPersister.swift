@@ -12,13 +12,15 @@ package struct RegistryState: Codable, Sendable {
     package let host: HostName?
 }
 
-/// Saves the registry after changes, so that IDs survive a restart.
+/// Saves the registry after changes, so that IDs survive a restart. A client's removal is saved before its response.
 ///
 /// After a failed write, for example on a full disk, the broker keeps running and retries.
 package struct RegistryPersister: Service {
     private let registry: EndpointRegistry
     private let file: StateFile<RegistryState>
     private let logger: Logger
+    /// Held during a write, so that no write replaces a later state.
+    private let turn = AsyncSemaphore(permits: 1)
     /// Changes within this interval are saved together.
     static let coalescingInterval = Duration.milliseconds(200)
     /// The interval between attempts after a failed write.
@@ -29,6 +31,7 @@ package struct RegistryPersister: Service {
     }
 
     package func run() async throws {
+        await registry.setPersist { _ = try await write() }
         try? await cancelWhenGracefulShutdown {
             while !Task.isCancelled {
                 let changes = await registry.changes().changes
@@ -68,6 +71,8 @@ package struct RegistryPersister: Service {
     }
 
     private func write() async throws -> UInt64 {
+        let permit = try await turn.acquire()
+        defer { permit.release() }
         let state = RegistryState(
             revision: await registry.revision,
             records: await registry.records,

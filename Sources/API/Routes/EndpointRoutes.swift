@@ -3,6 +3,7 @@ import HummingbirdCore
 import Model
 import Registry
 import ServiceLifecycle
+import SystemIO
 import Tunnels
 
 /// `/v1/endpoints`.
@@ -71,6 +72,10 @@ enum EndpointRoutes {
             by: request.principal.actor,
             from: request.principal.source
         )
+        // Otherwise a crash within the next moments would list the endpoint again.
+        do { try await services.registry.save() } catch let error as StateError {
+            throw Problem(.unavailable, "\(endpoint.id) is removed, but that is not saved yet: \(error)")
+        }
         return .noContent
     }
 
