@@ -3,13 +3,17 @@ import Glibc
 
 /// Replaces files atomically: after a crash, a file has the old or the new content.
 package enum AtomicFile {
-    /// Writes a temporary file with mode 0600 and renames it to `path`. Returns after the file is on disk.
+    /// Writes a temporary file and renames it to `path`. Returns after the file is on disk.
     ///
+    /// - Parameters:
+    ///   - path: The file.
+    ///   - content: The new content.
+    ///   - mode: The mode of the new file, which the process's umask limits.
     /// - Throws: `SocketError.failed`; there is no temporary file then.
-    package static func replace(_ path: String, with content: Data) throws(SocketError) {
+    package static func replace(_ path: String, with content: Data, mode: UInt32 = 0o600) throws(SocketError) {
         let temporaryPath = "\(path).new"
         do {
-            try create(temporaryPath, with: content)
+            try create(temporaryPath, with: content, mode: mode)
             try SocketError.check(rename(temporaryPath, path), "rename", on: path)
             try syncFolder(of: path)
         } catch {
@@ -30,12 +34,12 @@ package enum AtomicFile {
         try SocketError.check(fsync(descriptor.number), "fsync", on: folder)
     }
 
-    /// Creates a file with mode 0600 in place of a temporary file that a crash may have left.
+    /// Creates a file in place of a temporary file that a crash may have left.
     ///
     /// - Throws: `SocketError.failed`; the file may then be incomplete.
-    static func create(_ path: String, with content: Data) throws(SocketError) {
+    static func create(_ path: String, with content: Data, mode: UInt32 = 0o600) throws(SocketError) {
         unlink(path)
-        let file = try Descriptor(creating: path)
+        let file = try Descriptor(creating: path, mode: mode)
         try file.write(content, to: path)
         try SocketError.check(fsync(file.number), "fsync", on: path)
     }
@@ -51,11 +55,11 @@ package enum AtomicFile {
 }
 
 extension Descriptor {
-    /// Creates an empty file with mode 0600, open for writing.
+    /// Creates an empty file, open for writing.
     ///
     /// - Throws: `SocketError.failed`, also if there is a file.
-    package init(creating path: String) throws(SocketError) {
-        let number = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    package init(creating path: String, mode: UInt32 = 0o600) throws(SocketError) {
+        let number = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode)
         try SocketError.check(number, "open", on: path)
         self.init(owning: number)
     }

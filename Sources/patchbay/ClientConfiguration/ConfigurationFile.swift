@@ -77,7 +77,8 @@ struct ConfigurationFile {
         try createFolder(of: path)
         let status = FileStatus(atPath: path)
         if let status { try requireReplaceable(path, status) }
-        let temporary = "\(path).patchbay-\(getpid())"
+        // One name, so that the next run removes what a killed one has left.
+        let temporary = "\(path).patchbay-new"
         do throws(CLIError) {
             try write(new, to: temporary, mode: status?.mode ?? mode, like: status)
             // Last, because other programs take no lock.

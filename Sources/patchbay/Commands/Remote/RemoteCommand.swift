@@ -2,6 +2,7 @@ import ArgumentParser
 import Client
 import FoundationEssentials
 import Model
+import SystemIO
 
 struct RemoteCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -109,7 +110,7 @@ struct RemoteCertificateCommand: AsyncParsableCommand {
             throw CLIError.temporary("the remote listener is off", try: "patchbay remote on")
         }
         guard let out else { return try options.output.line(String(certificates.authority.dropLast())) }
-        do { try certificates.authority.write(to: URL(filePath: out), atomically: true, encoding: .utf8) } catch {
+        do { try AtomicFile.replace(out, with: Data(certificates.authority.utf8), mode: 0o666) } catch {
             throw CLIError.temporary(
                 "\(out) could not be written: \(error)",
                 try: "patchbay remote certificate > \(out)"
