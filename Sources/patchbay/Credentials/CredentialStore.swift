@@ -13,6 +13,13 @@ struct CredentialStore {
         let token: String
     }
 
+    /// The redemption that has not stored its grant yet.
+    private struct Redemption: Codable {
+        let invite: String
+        let key: String
+    }
+
+    private static let redemption = ".redemption"
     private let folder: PrivateFolder
 
     var path: String { folder.path }
@@ -26,11 +33,28 @@ struct CredentialStore {
     /// Must be called before the invite is redeemed, because an invite can be redeemed only once.
     func prepare() throws(CLIError) { try folder.prepare() }
 
-    /// Writes a credential atomically to a file with mode 0600.
+    /// Returns a random key, by which the broker recognizes a repeated redemption.
+    static func makeKey() -> String {
+        var source = SystemRandomNumberGenerator()
+        return Base62.random(count: 43, from: &source)
+    }
+
+    /// Returns the key to redeem an invite with. A crash leaves the key, so that the next run gets the same grant.
+    func redemptionKey(of invite: String) throws(CLIError) -> String {
+        let stored = try folder.read(Redemption.self, from: Self.redemption)
+        if let stored, stored.invite == invite { return stored.key }
+        let key = Self.makeKey()
+        try folder.write(Redemption(invite: invite, key: key), to: Self.redemption)
+        return key
+    }
+
+    /// Writes a credential atomically to a file with mode 0600, and deletes the key of its redemption.
     ///
     /// - Returns: The file's path.
     func save(_ credential: Credential) throws(CLIError) -> String {
-        try folder.write(credential, to: "\(credential.grant.id).json")
+        let file = try folder.write(credential, to: "\(credential.grant.id).json")
+        folder.delete(Self.redemption)
+        return file
     }
 
     /// Returns the addresses of the brokers with a stored grant that has not expired.

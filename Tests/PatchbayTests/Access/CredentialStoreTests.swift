@@ -30,6 +30,22 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: store.path) == ["0a1b2c3d.json"])
     }
 
+    @Test func `an invite is redeemed with one key until its grant is stored, also after a crash`() throws {
+        let store = try CredentialStore(environment: ["XDG_STATE_HOME": scratch.path])
+        try store.prepare()
+
+        let key = try store.redemptionKey(of: "0a1b2c3d")
+        let next = try CredentialStore(environment: ["XDG_STATE_HOME": scratch.path])
+
+        #expect(try next.redemptionKey(of: "0a1b2c3d") == key && key.utf8.count == 43)
+        #expect(mode("\(store.path)/.redemption") == 0o600)
+        #expect(try store.brokers().isEmpty)
+        _ = try next.save(CredentialStore.Credential(broker: "127.0.0.1:7282", grant: grant, token: "pbg_x"))
+        #expect(try store.redemptionKey(of: "0a1b2c3d") != key)
+        let other = try store.redemptionKey(of: "4e5f6a7b")
+        #expect(try store.redemptionKey(of: "4e5f6a7b") == other)
+    }
+
     @Test func `a folder that is accessible to others or a symbolic link is rejected before the invite is redeemed`()
         async throws
     {

@@ -7,13 +7,13 @@ struct InviteRedeemer {
     let client: PatchbayClient
     /// The name of the grant in the broker; nil for `user@host`.
     let name: String?
+    /// The key by which the broker recognizes a repeated request.
+    var key = CredentialStore.makeKey()
 
     /// Redemption attempts after a lost response. The same client gets the same grant for 60 s.
     private static let attempts = 5
 
     func redeem(_ invite: Secret) async throws -> IssuedGrant {
-        var source = SystemRandomNumberGenerator()
-        let key = Base62.random(count: 43, from: &source)
         let spec = RedemptionSpec(token: invite.reveal(), client: key, name: SanitizedText(name ?? Self.ownName))
         for _ in 1..<Self.attempts {
             do { return try await client.redeem(spec) } catch ClientError.connectionLost {

@@ -107,7 +107,11 @@ struct JoinCommand: AsyncParsableCommand {
     private func join(_ invite: Secret, at client: PatchbayClient) async throws {
         let store = prints ? nil : try CredentialStore(environment: ProcessInfo.processInfo.environment)
         try store?.prepare()
-        let issued = try await InviteRedeemer(client: client, name: name).redeem(invite)
+        var redeemer = InviteRedeemer(client: client, name: name)
+        if let store, let id = TokenFormat.parts(of: invite.reveal())?.id {
+            redeemer.key = try store.redemptionKey(of: id)
+        }
+        let issued = try await redeemer.redeem(invite)
         guard let token = issued.token else {
             throw ClientError.invalidResponse(what: "the redemption", detail: "it has no token")
         }
