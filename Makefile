@@ -55,6 +55,10 @@ soak: setup ## the long forms of the tests that have one (minutes to hours; PATC
 	swift build --build-tests
 	PATCHBAY_SOAK=1 swift test --skip-build --no-parallel --filter 'AccessControlTests|SoakTests|ScaleTests|GrantTerminationTests|ConcurrentRedemptionTests|RevocationRaceTests|AgentGrantTests|RelaunchScheduleTests'
 
+crash: setup ## kill the broker and the command line at every system call that changes a file (20 minutes): ARGS="--only Join"
+	swift build
+	Tests/EndToEndTests/Crash/crash.py .build/debug $(ARGS)
+
 tsan: setup ## look for data races in the data path with ThreadSanitizer (a build of its own, minutes)
 	swift build --build-tests --sanitize=thread --scratch-path .build-tsan
 	clang -O2 -shared -fPIC -o .build-tsan/mutex.so Tests/Tsan/mutex.c
@@ -152,5 +156,5 @@ dist: build ## build a tarball with the stripped programs in .build/packages
 clean: ## remove everything that was built
 	rm -rf .build .build-fuzz .build-tsan
 
-.PHONY: help setup build say-build man example test soak tsan fuzz e2e-systemd demo bench bench-agents bench-remote bench-android bench-states bench-team bench-dashboard bench-launches demo-recording dashboard-pictures run format lint install uninstall deb dist \
+.PHONY: help setup build say-build man example test soak crash tsan fuzz e2e-systemd demo bench bench-agents bench-remote bench-android bench-states bench-team bench-dashboard bench-launches demo-recording dashboard-pictures run format lint install uninstall deb dist \
 	clean

@@ -296,6 +296,7 @@ let package = Package(
                 "Agents/oracle.py", "Agents/peer.py", "Agents/requirements", "Agents/schemas", "Agents/server.py",
                 "Agents/transcript.py", "Agents/wda_peer.py", "Conformance/app.py", "Conformance/app_tools.py",
                 "Conformance/mcp_client.py", "Conformance/scenarios.py", "Conformance/stateless_scenarios.py",
+                "Crash/clients.py", "Crash/crash.py", "Crash/cutpoint.c", "Crash/rig.py", "Crash/scenarios.py",
                 "Dashboard/activity.py", "Dashboard/app.py", "Dashboard/appearance.py", "Dashboard/bench.py",
                 "Dashboard/connection.py", "Dashboard/decisions.py", "Dashboard/device.py", "Dashboard/foreign.py",
                 "Dashboard/page.py",

@@ -14,6 +14,8 @@ package enum Requirement: String, Sendable, CaseIterable {
     /// The real iproxy, for comparison.
     case iproxy
     case python
+    /// The C compiler.
+    case compiler
     /// An independent implementation of TLS, and curl.
     case openssl
     /// A client that verifies names and authorities of certificates by itself.
@@ -56,6 +58,7 @@ package enum Requirement: String, Sendable, CaseIterable {
         case .openssl: Self.absent(["openssl", "curl"])
         case .node: Self.absent(["node"])
         case .python: Self.absent(["python3"])
+        case .compiler: Self.absent(["cc"])
         case .systemd: Self.absent(["systemd-analyze", "systemd-socket-activate"])
         case .ssh: Self.absent(["ssh", "sshd", "ssh-keygen"])
         case .zbar: Self.absent(["zbarimg", "rsvg-convert"])
