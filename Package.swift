@@ -55,7 +55,7 @@ func program(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 
 /// The modules with fuzzed parsers.
 let fuzzed: [Target.Dependency] = [
-    "AccessControl", "API", "Apps", "Devices", "Discovery", "Model", "TOML", httpTypes,
+    "AccessControl", "API", "Apps", "Devices", "Discovery", "Model", "TOML", "Transport", "Tunnels", httpTypes,
 ]
 
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
