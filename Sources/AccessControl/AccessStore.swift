@@ -333,6 +333,7 @@ extension AccessStore {
         var event = AuditEvent(.called, by: caller, from: source, endpoint: call.endpoint, detail: call.outcome)
         event.subject = call.subject
         event.bytes = call.bytes
+        event.trace = call.trace
         buffer(event)
     }
 

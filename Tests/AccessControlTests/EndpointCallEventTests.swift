@@ -78,7 +78,13 @@ import Testing
         let clock = TestClock()
         let store = try Fixture.store(in: scratch, clock: clock)
         let id: EndpointID = "shop-iphone"
-        let use = EndpointCallEvent(of: id, subject: SanitizedText("tap\u{1B}"), bytes: 120, outcome: "answered")
+        let use = EndpointCallEvent(
+            of: id,
+            subject: SanitizedText("tap\u{1B}"),
+            bytes: 120,
+            outcome: "answered",
+            trace: "0af7"
+        )
 
         store.auditCall(use, by: Fixture.owner, from: Fixture.socket)
         store.auditCall(use, by: .grant("abcdefgh"), from: Fixture.loopback)
@@ -92,7 +98,7 @@ import Testing
         #expect(events[0].endpoint == id)
         #expect(events[0].subject?.text == "tap\u{FFFD}")
         #expect(events[0].bytes == 120)
-        #expect(events[0].detail == "answered")
+        #expect(events[0].detail == "answered" && events[0].trace == "0af7")
         #expect(events[1].who == .grant("abcdefgh"))
         #expect(try await store.verifyAudit().firstInvalidEntry == nil)
     }

@@ -179,6 +179,9 @@ class App(http.server.BaseHTTPRequestHandler):
         name = params.get("name")
         if method == "tools/call" and any(tool["name"] == name for tool in TOOLS):
             arguments = params.get("arguments") or {}
+            trace = [holder.get(key) for holder in (self.headers, params.get("_meta") or {}) for key in ("traceparent", "tracestate")]
+            if any(trace):
+                say("trace: headers %s %s, _meta %s %s" % tuple(trace))
             say("call: %s %s" % (name, arguments["format"]) if "format" in arguments else "call: %s" % name)
             return answer(number, run(name, arguments))
         return answer(number, error={"code": -32601, "message": "Method not found"})

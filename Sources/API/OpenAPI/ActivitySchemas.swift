@@ -11,6 +11,7 @@ enum ActivitySchemas {
           "at":{"$ref":"#/components/schemas/Date"},"endpoint":{"$ref":"#/components/schemas/EndpointID"},
           "app":{"type":"string"},"device":{"$ref":"#/components/schemas/UDID"},
           "client":{"$ref":"#/components/schemas/ActivityClient"},"tool":{"type":"string"},
+          "trace":{"type":"string","description":"the trace ID of the call (W3C Trace Context)"},
           "arguments":{"type":"object","additionalProperties":true,"description":"without secrets, about 2 kB at most"},
           "waitMilliseconds":{"type":"integer","description":"the wait for a lease"},
           "durationMilliseconds":{"type":["integer","null"],"description":"null until the call ends"},

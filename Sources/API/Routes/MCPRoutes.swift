@@ -78,7 +78,10 @@ enum MCPRoutes {
             wait: .seconds(toolCall.waitSeconds),
             timeout: toolCall.timeoutSeconds.map { .seconds($0) },
             maxPixels: toolCall.maxPixels,
-            imageFormat: toolCall.imageFormat
+            imageFormat: toolCall.imageFormat,
+            trace: CallTrace(
+                header: TraceContext { RequestValidator.values(of: $0, in: request.httpRequest.head) }
+            )
         )
         let (apps, principal) = (request.services.mcp.apps, request.principal)
         let id = principal.knownID(of: endpoint.id)

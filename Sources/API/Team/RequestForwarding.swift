@@ -186,12 +186,16 @@ extension TeamProxy {
         try await body.finish(nil)
     }
 
+    private static let forwardedNames: Set = [
+        "accept", "content-type", "last-event-id", "user-agent", TraceContext.parentName, TraceContext.stateName,
+    ]
+
     /// The headers of a client's request that the other broker needs. No header with a credential is among them.
     static func forwarded(_ fields: HTTPFields) -> [(name: String, value: String)] {
         fields.compactMap { field in
             let name = field.name.canonicalName
             let isForwarded =
-                ["accept", "content-type", "last-event-id", "user-agent"].contains(name) || name.hasPrefix("mcp-")
+                forwardedNames.contains(name) || name.hasPrefix("mcp-")
             return isForwarded ? (field.name.rawName, field.value) : nil
         }
     }

@@ -56,6 +56,8 @@ package struct AuditEvent: Hashable, Sendable, Codable {
     /// tool's result.
     var subject: SanitizedText?
     var bytes: Int?
+    /// The ID of the client's trace (W3C Trace Context).
+    var trace: String?
     /// Number of redemptions of the invite, including this one.
     var useCount: Int?
     /// The reason in Patchbay's words; never text that the caller sent.
@@ -69,7 +71,7 @@ package struct AuditEvent: Hashable, Sendable, Codable {
     var occurredAt: Date?
 
     private enum CodingKeys: CodingKey {
-        case action, who, from, invite, grant, ended, endpoint, subject, bytes, useCount, detail, alert, through
+        case action, who, from, invite, grant, ended, endpoint, subject, bytes, trace, useCount, detail, alert, through
     }
 
     init(
@@ -133,12 +135,15 @@ package struct EndpointCallEvent: Hashable, Sendable {
     package let bytes: Int
     /// The outcome, as one of Patchbay's own words.
     package let outcome: String
+    /// The ID of the client's trace; nil without one.
+    package let trace: String?
 
-    package init(of endpoint: EndpointID, subject: SanitizedText, bytes: Int, outcome: String) {
+    package init(of endpoint: EndpointID, subject: SanitizedText, bytes: Int, outcome: String, trace: String? = nil) {
         self.endpoint = endpoint
         self.subject = subject
         self.bytes = bytes
         self.outcome = outcome
+        self.trace = trace
     }
 }
 

@@ -7,6 +7,7 @@ struct ToolRequest: Sendable {
     let notify: (@Sendable (RPCNotification) -> Void)?
     /// The program of the client, as it calls itself; nil if it gives no name.
     let agent: SanitizedText?
+    let trace: CallTrace
     private let arguments: JSONObject
 
     /// Parses the arguments. An argument under another name with the same meaning is accepted, and one of another type that
@@ -22,6 +23,7 @@ struct ToolRequest: Sendable {
         self.arguments = tool.schema.converted(.object(resolved)).value.object ?? resolved
         notify = request.notify
         agent = request.agent
+        trace = request.trace
     }
 
     /// The argument of a parameter; nil if it is absent or null.

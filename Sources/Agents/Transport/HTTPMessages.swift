@@ -41,6 +41,7 @@ package struct MCPRequestHeaders: Hashable, Sendable {
     package let name: [String]
     /// `Last-Event-ID`: the last event that the client received on a broken stream.
     let lastEvent: [String]
+    let trace: TraceContext?
     /// True if `patchbay mcp` created the request from a line of standard input. Its client has no headers of its own.
     let isFromStdio: Bool
     /// The `Mcp-Param-…` headers by name in lower case.
@@ -58,6 +59,7 @@ package struct MCPRequestHeaders: Hashable, Sendable {
         method = values("Mcp-Method")
         name = values("Mcp-Name")
         lastEvent = values("Last-Event-ID")
+        trace = TraceContext(headers: values)
         isFromStdio = values("Patchbay-Transport") == ["stdio"]
         var parameters: [String: [String]] = [:]
         for field in fields {

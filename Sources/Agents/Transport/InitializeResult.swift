@@ -63,11 +63,14 @@ struct RequestMeta: Hashable, Sendable {
     let clientInfo: JSON?
     let logLevel: String?
     let progressToken: RPCID?
+    /// Members without a prefix, by MCP's own exception for the names of W3C Trace Context.
+    let trace: TraceContext?
 
     /// Removes the members from the parameters. The remaining parameters belong to the handler.
     init(from params: inout JSONObject) {
         guard var meta = params["_meta"]?.object else {
-            (protocolVersion, capabilities, clientInfo, logLevel, progressToken) = (nil, nil, nil, nil, nil)
+            (protocolVersion, capabilities, clientInfo, logLevel) = (nil, nil, nil, nil)
+            (progressToken, trace) = (nil, nil)
             return
         }
         protocolVersion = meta[Self.protocolVersionKey]
@@ -75,8 +78,10 @@ struct RequestMeta: Hashable, Sendable {
         clientInfo = meta[Self.clientInfoKey]
         logLevel = meta[Self.logLevelKey]?.string
         progressToken = meta["progressToken"].flatMap(RPCID.init)
+        trace = TraceContext(parent: meta[TraceContext.parentName]?.string, state: meta[TraceContext.stateName]?.string)
         for name in [
             Self.protocolVersionKey, Self.capabilitiesKey, Self.clientInfoKey, Self.logLevelKey, "progressToken",
+            TraceContext.parentName, TraceContext.stateName,
         ] {
             meta[name] = nil
         }

@@ -66,7 +66,7 @@ struct RequestParser: Sendable {
             throw HTTPRejection(400, error, to: request.id)
         }
         let isStateless = mode == .stateless
-        let parsed = ParsedRequest(
+        var parsed = ParsedRequest(
             id: request.id,
             request: MCPRequest(
                 request.method,
@@ -78,6 +78,7 @@ struct RequestParser: Sendable {
             session: isStateless ? nil : context?.session,
             capabilities: isStateless ? [] : context?.claims.capabilities ?? []
         )
+        parsed.request.trace = CallTrace(header: headers.trace, meta: meta.trace)
         guard isStateless, request.method == "subscriptions/listen" else { return .request(parsed) }
         guard headers.acceptsEvents else { throw .notAccepted(["text/event-stream"], to: request.id) }
         return .subscription(parsed)
@@ -102,7 +103,7 @@ struct RequestParser: Sendable {
             case .success(.request(let request)):
                 var params = request.params ?? [:]
                 let meta = RequestMeta(from: &params)
-                let parsed = ParsedRequest(
+                var parsed = ParsedRequest(
                     id: request.id,
                     request: MCPRequest(request.method, params),
                     meta: meta,
@@ -110,6 +111,7 @@ struct RequestParser: Sendable {
                     session: context?.session,
                     capabilities: []
                 )
+                parsed.request.trace = CallTrace(header: headers.trace, meta: meta.trace)
                 requests.append(.success(parsed))
             case .success(let message):
                 messages.append(message)

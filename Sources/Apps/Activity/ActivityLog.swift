@@ -85,6 +85,7 @@ extension ActivityLog {
     ///   - id: The endpoint.
     ///   - principal: The client.
     ///   - agent: The program of the client, as it calls itself.
+    ///   - trace: The ID of the client's trace; nil without one.
     ///   - isWaiting: True if the call waits for a lease first, until `start`.
     /// - Returns: The call, to pass to `end`.
     package func begin(
@@ -93,6 +94,7 @@ extension ActivityLog {
         at id: EndpointID,
         for principal: Principal,
         agent: SanitizedText? = nil,
+        trace: String? = nil,
         isWaiting: Bool = false
     ) -> RunningCall {
         let (known, client, date) = (secrets(), ActivityEntry.Client(principal, agent), now())
@@ -102,6 +104,7 @@ extension ActivityLog {
             let call = ActivityEntry.Call(
                 device: app?.device,
                 client: client,
+                trace: trace,
                 outcome: isWaiting ? .waiting : .running
             )
             let name = app?.name ?? SanitizedText(id.text)

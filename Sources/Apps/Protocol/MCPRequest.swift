@@ -3,7 +3,7 @@ package import Model
 /// A request to an MCP server, independent of the protocol version.
 package struct MCPRequest: Sendable {
     package let method: String
-    /// The parameters without the protocol's own members of `_meta` and without `progressToken`.
+    /// The parameters without the protocol's own members of `_meta`, `progressToken` and the trace context.
     package private(set) var params: JSONObject
     /// The conversions of arguments that the client sent in another type, for the audit log, such as `text to integer`.
     private(set) var conversions: [String] = []
@@ -16,6 +16,8 @@ package struct MCPRequest: Sendable {
     package var clientRequester: ClientRequester?
     /// The program of the client, as it calls itself; nil if it gives no name.
     package var agent: SanitizedText?
+    /// The trace contexts of the client. `_meta` of the parameters does not have them.
+    package var trace = CallTrace()
     /// True for the broker's own look at a screen. It changes nothing, so it needs no lease. It is not audited, because
     /// the live screen would fill the log.
     var isObservation = false

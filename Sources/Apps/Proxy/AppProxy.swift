@@ -178,6 +178,7 @@ extension AppProxy {
             at: call.endpoint.id,
             for: principal,
             agent: call.agent,
+            trace: call.trace.id,
             isWaiting: call.takeLease != nil
         )
         do throws(AppError) {
@@ -201,7 +202,7 @@ extension AppProxy {
     private func send(_ call: ToolCall, of principal: Principal) async throws(AppError) -> JSONObject {
         let params: JSONObject = ["name": .string(call.tool), "arguments": .object(call.arguments)]
         var request = MCPRequest("tools/call", params, wait: call.wait, timeout: call.timeout, notify: call.notify)
-        (request.maxPixels, request.imageFormat) = (call.maxPixels, call.imageFormat)
+        (request.maxPixels, request.imageFormat, request.trace) = (call.maxPixels, call.imageFormat, call.trace)
         let (id, watch) = (call.endpoint.id, ElapsedTimer(context.clock))
         do {
             return try await catalog.call(request, at: id, for: principal)

@@ -81,7 +81,14 @@ package struct AppRequestHandler: MCPRequestHandler {
             return try await call(request, principal)
         }
         let arguments = request.withArgumentsAsObject.params["arguments"]?.object ?? [:]
-        let running = log.begin(tool, arguments, at: id, for: principal, agent: request.agent)
+        let running = log.begin(
+            tool,
+            arguments,
+            at: id,
+            for: principal,
+            agent: request.agent,
+            trace: request.trace.id
+        )
         return try await log.record(running) { try await call(request, principal) }
     }
 

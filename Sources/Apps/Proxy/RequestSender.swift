@@ -1,4 +1,5 @@
 import AccessControl
+import Logging
 import Metrics
 import Model
 import Registry
@@ -226,7 +227,20 @@ struct RequestSender: Sendable {
             // Each kind once, because a list may have many elements.
             outcome += "; arguments converted: \(Set(request.conversions).sorted().joined(separator: ", "))"
         }
-        let event = EndpointCallEvent(of: id, subject: SanitizedText(request.subject), bytes: size, outcome: outcome)
+        let subject = SanitizedText(request.subject)
+        if let trace = request.trace.id {
+            context.logger.debug(
+                "a traced request ended",
+                metadata: ["id": "\(id)", "request": "\(subject)", "outcome": "\(outcome)", "trace": "\(trace)"]
+            )
+        }
+        let event = EndpointCallEvent(
+            of: id,
+            subject: subject,
+            bytes: size,
+            outcome: outcome,
+            trace: request.trace.id
+        )
         await context.authorizer.audit(event, by: principal)
     }
 

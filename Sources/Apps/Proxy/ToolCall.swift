@@ -18,6 +18,7 @@ package struct ToolCall: Sendable {
     package let notify: (@Sendable (RPCNotification) -> Void)?
     /// The program of the client, as it calls itself, for the activity.
     package let agent: SanitizedText?
+    package let trace: CallTrace
     /// Takes the lease that the call begins with, within the timeout; nil without one.
     package let takeLease: (@Sendable () async throws(AppError) -> Void)?
 
@@ -31,6 +32,7 @@ package struct ToolCall: Sendable {
         imageFormat: ImageFormat? = nil,
         notify: (@Sendable (RPCNotification) -> Void)? = nil,
         agent: SanitizedText? = nil,
+        trace: CallTrace = CallTrace(),
         takeLease: (@Sendable () async throws(AppError) -> Void)? = nil
     ) {
         self.endpoint = endpoint
@@ -42,6 +44,7 @@ package struct ToolCall: Sendable {
         self.imageFormat = imageFormat
         self.notify = notify
         self.agent = agent
+        self.trace = trace
         self.takeLease = takeLease
     }
 

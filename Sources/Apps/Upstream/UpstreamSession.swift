@@ -208,11 +208,16 @@ actor UpstreamSession {
         var meta =
             server.meta(params["_meta"], capabilities: request.capabilities, logLevel: request.logLevel) ?? [:]
         if request.notify != nil { meta["progressToken"] = .number(number) }
+        // A transport without headers has `_meta` alone, and the other way around.
+        let trace = request.trace
+        let inMeta = trace.meta ?? (server.transport == .lines ? trace.header : nil)
+        for (name, value) in inMeta?.headers ?? [] { meta[name] = .string(value) }
         params["_meta"] = meta.members.isEmpty ? nil : .object(meta)
         var message = UpstreamMessage(request.method, params, id: number, to: server)
         if server.protocolVersion.isStateless {
             message.headers += annotations.parameters.headers(for: params["arguments"])
         }
+        message.trace = trace.header ?? (server.transport == .profile ? trace.meta : nil)
         message.limits = timeouts.response
         message.callerTimeout = request.timeout
         if let timeout = request.timeout { message.limits.idle = timeout }

@@ -27,6 +27,8 @@ struct UpstreamMessage: Sendable {
     let id: RPCID?
     /// The HTTP headers of the protocol: version, session, method and name.
     var headers: [(name: String, value: String)] = []
+    /// The trace context of the headers.
+    var trace: TraceContext?
     var limits = ResponseLimits.handshake
     /// The timeout that the caller asked for; nil without one.
     var callerTimeout: Duration?

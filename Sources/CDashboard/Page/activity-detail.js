@@ -51,7 +51,7 @@ export function detailView(entry, {onStep, onClose, onChoose}) {
       pair('App', appLink), isCall && pair('Client', clientView(entry.client)), pair('At', h('span', clockText(entry.at), h('span.v-hint', `.${String(new Date(entry.at).getMilliseconds()).padStart(3, '0')}`))),
       isCall && entry.waitMilliseconds > 0 && pair('Waited', duration(entry.waitMilliseconds)),
       isCall && pair('Took', isOpen(entry) ? `still ${entry.outcome}` : duration(entry.durationMilliseconds)),
-      entry.device && pair('Phone', phoneLink({udid: entry.device}))));
+      entry.device && pair('Phone', phoneLink({udid: entry.device})), entry.trace && pair('Trace', h('code', foreign(entry.trace)))));
 
   const {before, after} = picturesAround(entry, store.activity);
   if (before || after) element.append(h('div.v-pair', picture(before, 'Before'), picture(after, 'After')));

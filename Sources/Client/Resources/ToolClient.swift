@@ -35,6 +35,7 @@ package struct ToolClient: Sendable {
     ///   - timeout: Maximum duration of the call in seconds.
     ///   - maxPixels: Maximum edge length of an image in the result; 0 for links to the originals.
     ///   - imageFormat: Format of the images in the result, `png` or `jpeg`; nil for any.
+    ///   - trace: Trace context of the call.
     /// - Returns: A `CallToolResult`, which may report a failure of the tool.
     /// - Throws: `ClientError`.
     package func call(
@@ -44,18 +45,20 @@ package struct ToolClient: Sendable {
         wait: Int? = nil,
         timeout: Int? = nil,
         maxPixels: Int? = nil,
-        imageFormat: String? = nil
+        imageFormat: String? = nil,
+        trace: TraceContext? = nil
     ) async throws -> JSONObject {
         var body: JSONObject = ["tool": .string(tool), "arguments": .object(arguments)]
         body["waitSeconds"] = wait.map { .number(JSONNumber($0)) }
         body["timeoutSeconds"] = timeout.map { .number(JSONNumber($0)) }
         body["maxPixels"] = maxPixels.map { .number(JSONNumber($0)) }
         body["imageFormat"] = imageFormat.map { .string($0) }
-        let request = OutgoingRequest(
+        var request = OutgoingRequest(
             method: .POST,
             path: ["endpoints", id.text, "call"],
             body: JSON.object(body).bytes
         )
+        request.headers += trace?.headers ?? []
         // A tool may run for two minutes.
         let response = try await json(of: request, extraTimeout: .seconds((wait ?? 10) + 120))
         guard let result = response["result"]?.object else {

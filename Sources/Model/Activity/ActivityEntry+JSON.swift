@@ -42,6 +42,7 @@ extension ActivityEntry.Call {
         who["grant"] = client.grant.map(JSON.string)
         who["agent"] = client.agent.map { .string($0.text) }
         object["client"] = .object(who)
+        object["trace"] = trace.map(JSON.string)
         object["tool"] = .string(tool.text)
         object["arguments"] = .object(arguments)
         object["waitMilliseconds"] = JSON(waitMilliseconds)
@@ -62,6 +63,7 @@ extension ActivityEntry.Call {
         self.init(
             device: json["device"]?.string.flatMap { UDID($0) },
             client: client,
+            trace: json["trace"]?.string,
             tool: SanitizedText(tool, limit: 128),
             arguments: json["arguments"]?.object ?? [:],
             waitMilliseconds: json["waitMilliseconds"]?.int ?? 0,

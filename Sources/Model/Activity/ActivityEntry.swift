@@ -86,6 +86,8 @@ package struct ActivityEntry: Hashable, Sendable, Identifiable {
     package struct Call: Hashable, Sendable {
         package var device: UDID?
         package var client: Client
+        /// The ID of the client's trace (W3C Trace Context); nil without one.
+        package var trace: String?
         package var tool: SanitizedText
         package var arguments: JSONObject
         /// The time for which the call waited for a lease.
@@ -99,6 +101,7 @@ package struct ActivityEntry: Hashable, Sendable, Identifiable {
         package init(
             device: UDID?,
             client: Client,
+            trace: String? = nil,
             tool: SanitizedText = SanitizedText(""),
             arguments: JSONObject = [:],
             waitMilliseconds: Int = 0,
@@ -109,6 +112,7 @@ package struct ActivityEntry: Hashable, Sendable, Identifiable {
         ) {
             self.device = device
             self.client = client
+            self.trace = trace
             self.tool = tool
             self.arguments = arguments
             self.waitMilliseconds = waitMilliseconds

@@ -36,7 +36,8 @@ package struct TeamAppCaller: AppCaller {
                 wait: Int(call.wait.components.seconds),
                 timeout: call.timeout.map { max(1, Int($0.components.seconds)) },
                 maxPixels: call.maxPixels,
-                imageFormat: call.imageFormat?.rawValue
+                imageFormat: call.imageFormat?.rawValue,
+                trace: call.trace.meta ?? call.trace.header
             )
         }
     }

@@ -276,7 +276,10 @@ import Testing
     }
 
     @Test func `the headers of MCP are passed on`() {
-        let names = ["Accept", "Content-Type", "Mcp-Session-Id", "MCP-Protocol-Version", "Last-Event-ID", "Mcp-Method"]
+        let names = [
+            "Accept", "Content-Type", "Mcp-Session-Id", "MCP-Protocol-Version", "Last-Event-ID", "Mcp-Method",
+            "traceparent", "tracestate",
+        ]
         let fields = HTTPFields(names.compactMap { HTTPField.Name($0).map { HTTPField(name: $0, value: "x") } })
         #expect(TeamProxy.forwarded(fields).map(\.name) == names)
     }

@@ -34,7 +34,7 @@ import Testing
             "tools/call",
             ["name": "tap"],
             id: "a",
-            meta: ["progressToken": 7, "traceparent": "00-1"],
+            meta: ["progressToken": 7, "com.example/x": 1],
             headers: ["Mcp-Session-Id": ["whatever"]]
         )
 
@@ -43,8 +43,30 @@ import Testing
         #expect(parsed.id == RPCID("a") && parsed.mode == .stateless && parsed.session == nil)
         #expect(parsed.meta.progressToken == RPCID(7))
         #expect(parsed.request.method == "tools/call")
-        #expect(parsed.request.params == ["name": "tap", "_meta": ["traceparent": "00-1"]])
+        #expect(parsed.request.params == ["name": "tap", "_meta": ["com.example/x": 1]])
         #expect(parsed.request.capabilities == ["elicitation": [:]])
+    }
+
+    @Test func `trace contexts are read from the headers and from the metadata, and malformed ones are dropped`()
+        async throws
+    {
+        let parents = ["1", "2"].map { String(repeating: $0, count: 32) }.map { "00-\($0)-b7ad6b7169203331-01" }
+        func trace(header: String, meta: JSON) async throws -> (CallTrace, JSON?) {
+            let call = TransportFixture.stateless(
+                "tools/call",
+                ["name": "tap"],
+                meta: ["traceparent": meta, "tracestate": "a=1"],
+                headers: ["traceparent": [header], "tracestate": ["b=2"]]
+            )
+            let request = try await Self.request(in: call).request
+            return (request.trace, request.params["_meta"])
+        }
+
+        let (valid, rest) = try await trace(header: parents[0], meta: .string(parents[1]))
+        #expect(valid.header == TraceContext(parent: parents[0], state: "b=2"))
+        #expect(valid.meta == TraceContext(parent: parents[1], state: "a=1") && rest == nil)
+        let (dropped, left) = try await trace(header: "00-1", meta: 7)
+        #expect(dropped == CallTrace() && left == nil)
     }
 
     @Test func `a request of a session has the version and the capabilities of its handshake`() async throws {

@@ -24,12 +24,12 @@ import Testing
         let call = TransportFixture.stateless(
             "tools/call",
             ["name": "tap", "arguments": [:]],
-            meta: ["progressToken": "p", "traceparent": "00-1"]
+            meta: ["progressToken": "p", "com.example/x": 1]
         )
         _ = try await fixture.json(call)
 
         let request = try #require(fixture.handler.requests.first)
-        #expect(request.params["_meta"] == ["traceparent": "00-1"])
+        #expect(request.params["_meta"] == ["com.example/x": 1])
         #expect(request.capabilities["elicitation"] != nil)
         #expect(request.params["name"] == "tap")
     }

@@ -82,6 +82,7 @@ struct EndpointCallTool: BrokerTool {
             maxPixels: try request[Self.maxPixels] ?? 1_568,
             notify: request.notify,
             agent: request.agent,
+            trace: request.trace,
             takeLease: takeLease
         )
         do { return ToolResult(forwarding: try await apps.call(call, of: principal)) } catch {

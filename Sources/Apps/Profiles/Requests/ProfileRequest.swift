@@ -1,3 +1,5 @@
+package import Model
+
 /// One HTTP request to the endpoint of a profile. The type has no address: the transport has dialled the endpoint.
 package struct ProfileRequest: Hashable, Sendable {
     package let method: String
@@ -23,13 +25,13 @@ package struct ProfileRequest: Hashable, Sendable {
     }
 
     /// Returns the HTTP request. `secret` is the endpoint's secret, which only some requests carry.
-    package func httpRequest(secret: String? = nil) -> AppHTTPRequest {
+    package func httpRequest(secret: String? = nil, trace: TraceContext? = nil) -> AppHTTPRequest {
         AppHTTPRequest(
             method,
             target,
             accept: "*/*",
             secret: usesSecret ? secret : nil,
-            headers: sessionHeader.map { [($0.name, $0.value)] } ?? [],
+            headers: (sessionHeader.map { [($0.name, $0.value)] } ?? []) + (trace?.headers ?? []),
             body: body
         )
     }

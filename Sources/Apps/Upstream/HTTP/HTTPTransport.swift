@@ -68,7 +68,7 @@ extension UpstreamMessage {
             path,
             accept: accept,
             secret: secret?.reveal(),
-            headers: headers,
+            headers: headers + (trace?.headers ?? []),
             // The line feed makes a server with a line transport answer, which identifies it.
             body: json.map { $0.bytes + [0x0A] }
         )

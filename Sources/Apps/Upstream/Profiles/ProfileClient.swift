@@ -19,6 +19,8 @@ actor ProfileClient {
         let limits: ResponseLimits
         /// The timeout that the caller asked for. It extends the timeout of a tool and never shortens it.
         var callerTimeout: Duration?
+        /// The trace context of the call.
+        var trace: TraceContext?
         /// The end of the request, by the pool's timer.
         let end: Duration
 
@@ -87,6 +89,7 @@ actor ProfileClient {
                 admission: message.admission,
                 limits: message.limits,
                 callerTimeout: message.callerTimeout,
+                trace: message.trace,
                 end: end
             )
         )
@@ -309,7 +312,7 @@ actor ProfileClient {
         // The connection may lead to another launch than the one that was looked up.
         guard await attempt.route?.leadsToLaunch() ?? true else { throw AppError.permissionChanged }
         var exchange = HTTPExchange(
-            request.httpRequest(secret: attempt.secret?.reveal()),
+            request.httpRequest(secret: attempt.secret?.reveal(), trace: attempt.trace),
             over: connection,
             limits: ResponseLimits(
                 idle: idle ?? request.timeout,

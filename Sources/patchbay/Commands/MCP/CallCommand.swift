@@ -10,7 +10,7 @@ struct CallCommand: AsyncParsableCommand {
         discussion: """
             Arguments are converted by the tool's schema, which `patchbay tools` shows. Arguments that the schema does \
             not allow are refused before the call. Waits for an app that restarts. Exits with 1 if the tool \
-            reports an error or if the result is unknown.
+            reports an error or if the result is unknown. The app gets the trace context of TRACEPARENT and TRACESTATE.
 
               patchbay call shop-test-iphone tap_element element_id=buy
               patchbay call shop-test-iphone screenshot --output shot.png
@@ -139,6 +139,7 @@ struct CallCommand: AsyncParsableCommand {
         _ arguments: JSONObject,
         from client: PatchbayClient
     ) async throws -> JSONObject {
+        let environment = ProcessInfo.processInfo.environment
         do {
             return try await client.tools.call(
                 tool,
@@ -147,7 +148,8 @@ struct CallCommand: AsyncParsableCommand {
                 wait: wait?.seconds,
                 timeout: timeout?.seconds,
                 maxPixels: maxPixels,
-                imageFormat: output.flatMap { OutputFile(path: $0).imageFormat }
+                imageFormat: output.flatMap { OutputFile(path: $0).imageFormat },
+                trace: TraceContext { environment[$0.uppercased()].map { [$0] } ?? [] }
             )
         } catch let error as ClientError {
             throw Self.unknownResultError(after: error, of: id) ?? error
