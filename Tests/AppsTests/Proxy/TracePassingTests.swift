@@ -1,5 +1,6 @@
 import AccessControl
 import Model
+import Samples
 import TestSupport
 import Testing
 
