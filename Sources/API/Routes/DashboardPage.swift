@@ -79,7 +79,8 @@ struct DashboardPage: Sendable {
         return Dictionary(files) { first, _ in first }
     }
 
-    init(_ contents: [String: [UInt8]]) {
+    init(_ sources: [String: [UInt8]]) {
+        let contents = Dictionary(uniqueKeysWithValues: sources.map { ($0, Self.isCode($0) ? Self.shortened($1) : $1) })
         var hasher = SHA256()
         for (name, bytes) in contents.sorted(by: { $0.key < $1.key }) {
             hasher.update(data: Array("\(name)\0\(bytes.count)\0".utf8))
@@ -98,6 +99,26 @@ struct DashboardPage: Sendable {
                 ($0.key, File(name: $0.key, bytes: $0.value))
             }
         ) { first, _ in first }
+    }
+
+    private static func isCode(_ name: String) -> Bool { name.hasSuffix(".js") || name.hasSuffix(".css") }
+
+    /// Returns a script or a stylesheet without its indentation and its lines of comments. These lines stay as empty ones,
+    /// so that a browser names the lines of the sources. No text in the files spans lines, and a comment that begins a
+    /// line ends one.
+    static func shortened(_ code: [UInt8]) -> [UInt8] {
+        let (space, newline) = (UInt8(ascii: " "), UInt8(ascii: "\n"))
+        var isInComment = false
+        let lines = code.split(separator: newline, omittingEmptySubsequences: false).map { line -> ArraySlice<UInt8> in
+            let rest = line.drop { $0 == space }
+            isInComment = isInComment || rest.starts(with: "/*".utf8)
+            if isInComment {
+                isInComment = !rest.suffix(2).elementsEqual("*/".utf8)
+                return []
+            }
+            return rest.starts(with: "//".utf8) ? [] : rest
+        }
+        return Array(lines.joined(separator: [newline]))
     }
 
     /// Returns the file at `/dashboard/{hash}/{name}`; nil for a hash of another build.
