@@ -13,7 +13,8 @@ import Testing
         var files: [String: [UInt8]] = [:]
         for name in names { files[name] = Array(try Data(contentsOf: Self.folder.appending(path: name))) }
         // The sources of the one stylesheet.
-        files["app.css"]? += files.removeValue(forKey: "views.css") ?? []
+        let views = files.removeValue(forKey: "views.css") ?? []
+        files["app.css"]? += views
 
         #expect(DashboardPage.embedded == files)
     }
