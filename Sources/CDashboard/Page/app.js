@@ -98,8 +98,13 @@ function markNav(path) {
   for (const link of document.querySelectorAll('#nav a')) {
     const target = link.getAttribute('href').slice(1);
     const isCurrent = target === '/' ? path === '/' || /^\/[ed]\//.test(path) : path === target;
-    if (isCurrent) link.setAttribute('aria-current', 'page');
-    else link.removeAttribute('aria-current');
+    if (!isCurrent) {
+      link.removeAttribute('aria-current');
+      continue;
+    }
+    link.setAttribute('aria-current', 'page');
+    // On a narrow screen the links are in one line that scrolls.
+    link.parentElement.scrollLeft = link.offsetLeft - 60;
   }
 }
 

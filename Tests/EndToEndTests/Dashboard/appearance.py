@@ -60,6 +60,11 @@ def fits(page, base, code, views, widths=(360, 768, 1440, 3840)):
             page.set_viewport_size({"width": width, "height": 900})
             page.wait_for_timeout(150)
             assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), (view, width)
+            fields = "[...document.querySelectorAll('.v-typing input')].filter(field => field.offsetWidth)"
+            assert page.evaluate(f"{fields}.every(field => field.offsetWidth > 120)"), (view, width, "no room to type")
+    page.set_viewport_size({"width": 360, "height": 900})
+    page.evaluate("location.hash = '#/access'")
+    page.wait_for_function("document.querySelector('#nav [aria-current]')?.getBoundingClientRect().right <= innerWidth")
 
 
 def accessible(page, base, code, views):
