@@ -20,13 +20,13 @@ import Testing
     }
 
     /// The second limit is in docs/dashboard.md.
-    @Test func `the dashboard has at most 275 kB and one stylesheet, and a browser loads at most 96 kB`() throws {
+    @Test func `the dashboard has at most 280 kB and one stylesheet, and a browser loads at most 98 kB`() throws {
         let page = DashboardPage.shared
         let names = DashboardPage.embedded.keys.filter { !$0.hasSuffix(".html") && !$0.hasPrefix("consent.") }
         let files = try names.map { try #require(page.file($0, hash: page.hash)) }
 
-        #expect(files.reduce(page.index.bytes.count) { $0 + $1.bytes.count } <= 275_000)
-        #expect(page.compressedSize <= 96_000)
+        #expect(files.reduce(page.index.bytes.count) { $0 + $1.bytes.count } <= 280_000)
+        #expect(page.compressedSize <= 98_000)
         for document in [page.index, page.consent] {
             #expect(String(decoding: document.bytes, as: UTF8.self).matches(of: /rel="stylesheet"/).count == 1)
         }
