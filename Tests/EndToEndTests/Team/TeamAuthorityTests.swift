@@ -32,7 +32,6 @@ import Testing
 
         #expect(try await authority("import", file, at: team.lab2) == .exited(0))
 
-        try await team.lab2.restart()
         let ports = try FreePorts.take(2)
         let lab3 = try await RunningBroker(
             in: scratch,

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Client
 import FoundationEssentials
 import Glibc
 import Model
@@ -99,7 +100,8 @@ struct TeamAuthorityImportCommand: AsyncParsableCommand {
         abstract: "Continue with the authority of a backup on this machine.",
         discussion: """
             On a machine without a team, this machine continues as the host of the backup, which must not run any more. A \
-            member of the team keeps its name and gets the authority; remove the host that had it then.
+            member of the team keeps its name and gets the authority; remove the host that had it then. The broker \
+            applies that at once, or when it starts.
 
               patchbay team authority import lab.authority
             """
@@ -121,18 +123,30 @@ struct TeamAuthorityImportCommand: AsyncParsableCommand {
         let passphrase = try await arguments.passphrase("Passphrase (not shown): ", command: command)
         let text: String
         do { text = try sealed.open(with: passphrase) } catch { throw CLIError.failed("\(error)", try: command) }
-        for line in Self.text(after: try arguments.folder.restore(text)) { try options.output.line(line) }
+        let outcome = try arguments.folder.restore(text)
+        let isApplied = await Self.isApplied(outcome, options)
+        for line in Self.text(after: outcome, isApplied: isApplied) { try options.output.line(line) }
     }
 
-    static func text(after outcome: TeamAuthorityFolder.Outcome) -> [String] {
+    /// Lets the broker use the files, as `patchbay team init` does.
+    ///
+    /// - Returns: False if the broker does not answer, or has another state folder than that of the files.
+    private static func isApplied(_ outcome: TeamAuthorityFolder.Outcome, _ options: GlobalOptions) async -> Bool {
+        guard let team = try? options.client.team, let saved = try? await team.status(), let name = saved.team,
+            saved.host?.text == outcome.host, saved.authority == saved.host
+        else { return false }
+        guard saved.restartNeeded || saved.problem != nil else { return true }
+        return (try? await team.create(TeamSpec(team: name)))?.restartNeeded == false
+    }
+
+    static func text(after outcome: TeamAuthorityFolder.Outcome, isApplied: Bool) -> [String] {
+        let step = isApplied ? [] : [TeamStatusText.restart]
         switch outcome {
         case .restored(let host, let team):
-            ["This machine is the host \(host) of the team \(team). \(TeamStatusText.restart)"]
+            return ["This machine is the host \(host) of the team \(team)."] + step
         case .takenOver(let host, let previous):
-            [
-                "\(host) has the authority of the team now. \(TeamStatusText.restart)",
-                "Then remove the host that had it: patchbay team remove \(previous)",
-            ]
+            return ["\(host) has the authority of the team now."] + step
+                + ["Remove the host that had it: patchbay team remove \(previous)"]
         }
     }
 }

@@ -16,6 +16,13 @@ struct TeamAuthorityFolder {
         case restored(host: String, team: String)
         /// This member got the authority of another host of its team.
         case takenOver(host: String, from: String)
+
+        /// The name of this machine in the team.
+        var host: String {
+            switch self {
+            case .restored(let host, _), .takenOver(let host, _): host
+            }
+        }
     }
 
     private var folder: String { "\(state)/team" }
