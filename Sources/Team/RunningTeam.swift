@@ -94,6 +94,7 @@ package struct RunningTeam: Sendable {
             key: inUse.identity.pin,
             certificate: { inUse.identity.certificatePEM },
             expiresAt: { inUse.identity.expiresAt },
+            startsAt: { inUse.identity.startsAt },
             snapshot: { registry.watcher.snapshot },
             own: { own },
             listenerError: listenerError,

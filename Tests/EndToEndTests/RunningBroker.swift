@@ -7,7 +7,8 @@ final class RunningBroker {
     let state: String
     private let scratch: ScratchFolder
     private let environment: [String: String]
-    private let commandPrefix: [String]
+    /// Words before the command of the daemon; a change applies to the next start.
+    var commandPrefix: [String]
     /// Options before those that every daemon gets.
     private let options: [String]
     private let namespace: NetworkNamespace?

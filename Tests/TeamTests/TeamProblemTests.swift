@@ -34,7 +34,8 @@ import Transport
             membership: membership,
             key: identity.pin,
             certificate: { identity.certificatePEM },
-            expiresAt: { identity.expiresAt }
+            expiresAt: { identity.expiresAt },
+            startsAt: { identity.startsAt }
         ) { [snapshot] in
             snapshot
         } own: {
@@ -53,6 +54,19 @@ import Transport
             #expect(problem?.detail.hasPrefix("the certificate of this host ended at ") == true)
             #expect(problem?.hint?.contains(step) == true, "\(String(describing: problem))")
         }
+    }
+
+    @Test func `a host whose clock is before its certificate learns by how much it is behind`() async throws {
+        let fixture = TeamFixture(in: scratch)
+        _ = try await fixture.createTeam()
+        _ = try await fixture.join("lab2")
+        let start = try #require(try fixture.folder("lab2").identity.load()).startsAt
+
+        let problem = try #require(try await problem(of: "lab2", after: nil, in: fixture, at: start - 3_600))
+
+        #expect(problem.detail.contains("the clock here is 90000 s behind"), "\(problem)")
+        #expect(problem.hint == "timedatectl, here and on lab1")
+        #expect(try await self.problem(of: "lab2", after: nil, in: fixture, at: start) == nil)
     }
 
     @Test func `a removed host is told so, also after a restart, and its next step is to leave`() async throws {

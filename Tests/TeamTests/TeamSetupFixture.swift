@@ -44,9 +44,9 @@ final class InMemoryRegistry: TeamRegistryConnector, TeamRegistryAdministration 
 
     func store(_ connection: TeamRegistryConnection) throws(TeamStoreError) -> any TeamStore { memory }
 
-    func health(_ connection: TeamRegistryConnection) async -> [TeamRegistryServer] {
+    func health(_ connection: TeamRegistryConnection) async -> [TeamServerHealth] {
         let isAnswering = memory.isReachable && !refusesHosts.withLock { $0 }
-        return connection.servers.map { TeamRegistryServer(url: $0, problem: isAnswering ? nil : "no answer") }
+        return connection.servers.map { TeamServerHealth(url: $0, problem: isAnswering ? nil : "no answer") }
     }
 
     func prepare() async throws(TeamStoreError) { try check() }

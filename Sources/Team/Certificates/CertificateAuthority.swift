@@ -104,7 +104,12 @@ package struct CertificateAuthority: Sendable {
 /// The dates of new certificates.
 enum CertificateDates {
     /// The beginning of a new certificate: a day ago, for peers with a clock that is behind.
-    static func start(_ now: Date = Date()) -> Date { now.addingTimeInterval(-86_400) }
+    static func start(_ now: Date = Date()) -> Date { now.addingTimeInterval(-tolerance) }
+
+    /// Returns the seconds by which the clock of a reader at `now` was behind that of the authority at the issue, or more.
+    static func delay(of now: Date, to start: Date) -> Int { Int(start.timeIntervalSince(now) + tolerance) }
+
+    private static let tolerance: TimeInterval = 86_400
 
     static func end(years: Int, after start: Date) -> Date {
         start.addingTimeInterval(Double(years) * 365.25 * 86_400)

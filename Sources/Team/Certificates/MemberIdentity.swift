@@ -17,6 +17,8 @@ package struct MemberIdentity: Sendable {
     package let certificatePEM: String
     /// The certificate of the team's authority, as PEM.
     package let authorityPEM: String
+    /// The beginning of the host's certificate: a day before its issue.
+    package let startsAt: Date
     /// The end of the host's certificate.
     package let expiresAt: Date
     /// The time from which the host renews its certificate: two thirds of the lifetime.
@@ -43,6 +45,7 @@ package struct MemberIdentity: Sendable {
             self.authority = try NIOSSLCertificate(bytes: Array(authorityPEM.utf8), format: .pem)
             privateKey = try NIOSSLPrivateKey(bytes: Array(key.pem.utf8), format: .pem)
             host = try MemberCertificate(self.certificate).host
+            startsAt = certificate.notValidBefore
             expiresAt = certificate.notValidAfter
             let lifetime = certificate.notValidAfter.timeIntervalSince(certificate.notValidBefore)
             renewsAt = certificate.notValidBefore.addingTimeInterval(lifetime * 2 / 3)

@@ -1,3 +1,4 @@
+import FoundationEssentials
 package import Logging
 import NIOCore
 import NIOPosix
@@ -89,6 +90,14 @@ package final class EtcdClient: Sendable {
                 if pause > .zero { try? await Task.sleep(for: pause) }
             }
         }
+    }
+
+    /// Returns the seconds by which the clock of this host is ahead of the current server's; nil if it is correct or unknown.
+    func clockSkew() async -> Int? {
+        guard let connection = try? await connection(to: currentEndpoint).get() else { return nil }
+        let sentAt = Date()
+        guard let date = await connection.date(limit: TimeAmount(EtcdTiming.attempt)) else { return nil }
+        return EtcdClock(sentAt: sentAt, receivedAt: Date()).skew(to: date)
     }
 
     /// The server for the next call.

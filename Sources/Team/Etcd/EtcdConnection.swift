@@ -103,6 +103,26 @@ struct EtcdConnection: Sendable {
             promise.fail(CancellationError())
         }
     }
+
+    /// Asks the server for its clock.
+    ///
+    /// - Returns: The header `date` of a response; nil if the server sends none within the limit, as one that serves gRPC only.
+    func date(limit: TimeAmount) async -> String? {
+        let promise = channel.eventLoop.makePromise(of: String?.self)
+        let timeout = channel.eventLoop.scheduleTask(in: limit) { promise.succeed(nil) }
+        let stream = streams.createStreamChannel { [endpoint] stream in
+            stream.eventLoop.makeCompletedFuture {
+                let handler = EtcdDateHandler(authority: endpoint.authority, promise: promise)
+                try stream.pipeline.syncOperations.addHandler(handler)
+            }
+        }
+        stream.whenFailure { _ in promise.succeed(nil) }
+        promise.futureResult.whenComplete { _ in
+            timeout.cancel()
+            stream.whenSuccess { $0.close(promise: nil) }
+        }
+        return try? await promise.futureResult.get()
+    }
 }
 
 extension ChannelPipeline.SynchronousOperations {

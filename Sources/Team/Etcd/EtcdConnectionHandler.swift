@@ -62,8 +62,13 @@ final class EtcdConnectionHandler: ChannelInboundHandler {
         let now = time(nil)
         return switch ClientFailure(error) {
         case .keyRefused: .refused(reason: "\(endpoint) refused the certificate of this host")
-        case .otherKey where certificate.map { $0.notValidBefore > now || $0.notValidAfter < now } == true:
-            .notConnected(reason: "the certificate of \(endpoint) has expired or is not valid yet; check the clock")
+        case .otherKey where certificate.map { $0.notValidBefore > now } == true:
+            .notConnected(
+                reason: "the certificate of \(endpoint) is not valid yet, because the clock of this host is at least "
+                    + "\((certificate?.notValidBefore ?? now) - now) s behind"
+            )
+        case .otherKey where certificate.map { $0.notValidAfter < now } == true:
+            .notConnected(reason: "the certificate of \(endpoint) has expired; check the clock")
         case .otherKey: .notConnected(reason: "the certificate of \(endpoint) is not of the configured authority")
         case .closed, .notTrusted: .notConnected(reason: "\(endpoint) closed the connection")
         case .failed(let reason): .notConnected(reason: "\(endpoint): \(reason)")

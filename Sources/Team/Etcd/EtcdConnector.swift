@@ -1,5 +1,5 @@
 package import Logging
-package import Model
+import Model
 
 /// Connects to a team's registry on etcd.
 package struct EtcdConnector: TeamRegistryConnector {
@@ -17,24 +17,24 @@ package struct EtcdConnector: TeamRegistryConnector {
         EtcdStore(try client(connection, servers: connection.servers))
     }
 
-    package func health(_ connection: TeamRegistryConnection) async -> [TeamRegistryServer] {
+    package func health(_ connection: TeamRegistryConnection) async -> [TeamServerHealth] {
         await withTaskGroup { group in
             for server in connection.servers {
-                group.addTask { TeamRegistryServer(url: server, problem: await problem(of: server, connection)) }
+                group.addTask { await state(of: server, connection) }
             }
-            let found = await group.reduce(into: [:]) { $0[$1.url] = $1 }
+            let found = await group.reduce(into: [:]) { $0[$1.server.url] = $1 }
             return connection.servers.compactMap { found[$0] }
         }
     }
 
-    /// Returns the reason why a server does not answer or cannot write; nil if it works.
-    private func problem(of server: String, _ connection: TeamRegistryConnection) async -> String? {
+    /// Returns whether a server answers and can write, and its clock.
+    private func state(of server: String, _ connection: TeamRegistryConnection) async -> TeamServerHealth {
         do {
-            let status = try await EtcdAdministration(client(connection, servers: [server])).status()
-            guard status.hasLeader else { return "it has no leader: most servers of the cluster do not answer" }
-            return status.errors.isEmpty ? nil : status.errors.joined(separator: "; ")
+            let client = try client(connection, servers: [server])
+            let problem = try await EtcdAdministration(client).status().problem
+            return TeamServerHealth(url: server, problem: problem, clockSkew: await client.clockSkew())
         } catch {
-            return "\(error)"
+            return TeamServerHealth(url: server, problem: "\(error)")
         }
     }
 

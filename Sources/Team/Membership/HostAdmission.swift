@@ -141,7 +141,7 @@ struct HostAdmission: Sendable {
             throw Problem(
                 .conflict,
                 "the registry of the team \(membership.team) is not complete, so no host can join",
-                hint: "on \(membership.host): \(membership.initCommand), restart its broker, and join again"
+                hint: "on \(membership.host): \(membership.initCommand), and join again"
             )
         }
         // The user comes first, because etcd may refuse the name. For a member with this name, it stays as it is.

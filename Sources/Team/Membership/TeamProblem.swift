@@ -24,6 +24,14 @@ extension TeamSetup.Running {
                     : "check the clock; patchbay team join - with a new string of patchbay team invite"
             )
         }
+        if startsAt() > now {
+            return Problem(
+                .conflict,
+                "the certificate of this host is not valid before \(startsAt().formatted(.iso8601)), because the clock here is "
+                    + "\(CertificateDates.delay(of: now, to: startsAt())) s behind that of the authority at its issue",
+                hint: "timedatectl, here and on \(membership.authority)"
+            )
+        }
         let snapshot = snapshot()
         let isEmpty = snapshot.staleSince == nil && snapshot.members.isEmpty
         let empty = TeamError.wrongTeam(expected: membership.team, found: nil)

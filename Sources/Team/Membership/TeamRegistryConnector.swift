@@ -57,5 +57,18 @@ package protocol TeamRegistryConnector: Sendable {
     func store(_ connection: TeamRegistryConnection) throws(TeamStoreError) -> any TeamStore
 
     /// Asks each server whether it answers.
-    func health(_ connection: TeamRegistryConnection) async -> [TeamRegistryServer]
+    func health(_ connection: TeamRegistryConnection) async -> [TeamServerHealth]
+}
+
+/// The answer of a server of the team registry about itself.
+package struct TeamServerHealth: Hashable, Sendable {
+    let server: TeamRegistryServer
+    /// The seconds by which the clock of this host is ahead of the server's; negative if it is behind. Nil if it is
+    /// correct or unknown.
+    var clockSkew: Int?
+
+    init(url: String, problem: String?, clockSkew: Int? = nil) {
+        server = TeamRegistryServer(url: url, problem: problem)
+        self.clockSkew = clockSkew
+    }
 }

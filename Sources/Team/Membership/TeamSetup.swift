@@ -14,12 +14,14 @@ package actor TeamSetup {
         let certificate: @Sendable () -> String
         /// The end of that certificate.
         var expiresAt: @Sendable () -> Date = { .distantFuture }
+        /// The beginning of that certificate.
+        var startsAt: @Sendable () -> Date = { .distantPast }
         let snapshot: @Sendable () -> TeamSnapshot
         /// The entry of this host.
         let own: @Sendable () -> TeamHost
         var listenerError = TeamListenerError()
         /// The servers of the team registry with their problems at the last question.
-        var servers: @Sendable () -> [TeamRegistryServer] = { [] }
+        var servers: @Sendable () -> [TeamServerHealth] = { [] }
     }
 
     private let team: LocalTeam
@@ -47,7 +49,7 @@ package actor TeamSetup {
     private var running: Running? { participation.state }
 
     /// The servers of the team registry, as far as the running team knows them.
-    var registryServers: [TeamRegistryServer] { running?.servers() ?? [] }
+    var registryServers: [TeamServerHealth] { running?.servers() ?? [] }
 
     /// The problem of the running team, or of a broker that started without the saved team.
     func problem() async throws -> Problem? {
@@ -97,10 +99,11 @@ extension TeamSetup {
             guard let membership = try await team.membership() else { return TeamStatus(restartNeeded: running != nil) }
             let identity = try team.folder.identity.load()
             let connection = try team.connections.own(membership)
-            let servers = if let connection { await team.connector.health(connection) } else { [TeamRegistryServer]() }
+            let servers = if let connection { await team.connector.health(connection) } else { [TeamServerHealth]() }
             let restartNeeded = isRestartNeeded(membership, identity)
             let problem =
-                try await restartNeeded ? startProblem(membership) : running?.problem(members: team.members())
+                try await restartNeeded
+                ? startProblem(membership) : running?.problem(members: team.members()) ?? servers.clockProblem
             return TeamStatus(
                 team: membership.team,
                 host: membership.host,
@@ -108,7 +111,7 @@ extension TeamSetup {
                 key: identity?.pin,
                 certificateExpiresAt: identity?.expiresAt,
                 hosts: try await hosts(membership),
-                etcd: servers,
+                etcd: servers.map(\.server),
                 staleSince: running?.snapshot().staleSince,
                 restartNeeded: restartNeeded && problem == nil,
                 problem: problem?.detail,
