@@ -1,5 +1,6 @@
 import Model
 import Samples
+import ServiceLifecycle
 import SystemIO
 import TestSupport
 import Testing
@@ -38,5 +39,28 @@ import Testing
         #expect(!claims.record(own, of: target))
         #expect(claims.record(other, of: target) && claims.record(own, of: target))
         #expect(claims.foreignClaims.isEmpty)
+    }
+
+    @Test func `a claim that ended before this host got its own has no effect when the watch delivers it later`()
+        async throws
+    {
+        let clock = ManualClock()
+        let store = InMemoryTeamStore(clock: clock)
+        let session = TeamSession(store: store, clock: clock, logger: Values.logger)
+        let claims = TeamClaims(host: try Values.host("lab1"), session: session)
+        let target = LeaseTarget.device(try Values.udid(1))
+        let other = try Values.claim("lab2", of: "shop.lab2")
+        try await withRunning([session, claims] as [any Service]) {
+            try await eventually("lab1 has a session lease") { session.currentLease != nil }
+            try await claims.acquire(try Values.leaseClaim(on: target, of: "shop"))
+
+            #expect(claims.record(other, of: target) && claims.foreignClaims.isEmpty)
+
+            let value = try #require(try await store.list(TeamKey.claim(target).text).entries.first?.value)
+            let own = TeamCoding.value(TeamClaim.self, from: value)
+            #expect(claims.record(own, of: target) && claims.foreignClaims.isEmpty)
+            // This one is later, so it has replaced the claim.
+            #expect(claims.record(other, of: target) && claims.foreignClaims == [target: other])
+        }
     }
 }

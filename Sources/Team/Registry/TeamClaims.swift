@@ -16,6 +16,12 @@ package final class TeamClaims: LeaseClaims, Service {
         /// The values that the team registry may have instead, after replacements without an answer.
         var otherValues: [[UInt8]] = []
         let sessionLease: SessionLease
+        /// False until the watch has delivered this claim. Another host's claim that it delivers before is older.
+        var isConfirmed = false
+
+        func has(_ claim: TeamClaim?) -> Bool {
+            ([value] + otherValues).contains { TeamCoding.value(TeamClaim.self, from: $0) == claim }
+        }
     }
 
     /// The targets are those of the team registry, where an endpoint has a host.
@@ -53,7 +59,13 @@ package final class TeamClaims: LeaseClaims, Service {
         (wakes, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     }
 
-    package var foreignClaims: [LeaseTarget: TeamClaim] { state.withLock(\.foreign) }
+    package var foreignClaims: [LeaseTarget: TeamClaim] {
+        state.withLock { state in
+            // Such a claim ended before this host got its own.
+            state.held.values.allSatisfy(\.isConfirmed)
+                ? state.foreign : state.foreign.filter { state.held[$0.key]?.isConfirmed ?? true }
+        }
+    }
 
     var sessionStates: AsyncStream<TeamSession.State> { session.changes() }
 
@@ -103,6 +115,9 @@ package final class TeamClaims: LeaseClaims, Service {
         if isOwn { check(target) }
         let foreign = isOwn ? nil : claim
         return state.withLock { state in
+            if isOwn, state.held[target]?.isConfirmed == false, state.held[target]?.has(claim) == true {
+                state.held[target]?.isConfirmed = true
+            }
             guard state.foreign[target] != foreign else { return false }
             state.foreign[target] = foreign
             return true
