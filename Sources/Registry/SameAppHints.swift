@@ -13,9 +13,10 @@ struct SameAppHints: Sendable {
         case launch(SanitizedText, kind: EndpointKind)
     }
 
-    /// The transport of an endpoint, and its facts.
+    /// The transport and the app of an endpoint, and its facts.
     private struct Facts: Hashable, Sendable {
         let isCabled: Bool
+        let app: SanitizedText
         let evidence: Set<Evidence>
     }
 
@@ -65,11 +66,14 @@ struct SameAppHints: Sendable {
 
     /// The only endpoint on a cable with the launch ID of an advertisement that an owner approved; nil if there is none.
     ///
-    /// An owner vouches for an approved address, so its launch ID is evidence and no mere hint.
+    /// An owner vouches for an approved address, so its launch ID is evidence and no mere hint. An endpoint of another app
+    /// does not count: a launch ID that is a counter or a process ID is not unique.
     func cabledEndpoint(withLaunchOf endpoint: Endpoint) -> EndpointID? {
         guard endpoint.approval == .approved, facts[endpoint.id]?.isCabled == false, let launchID = endpoint.launchID
         else { return nil }
-        let cabled = holders[.launch(launchID, kind: endpoint.kind)]?.cabled ?? []
+        let cabled = (holders[.launch(launchID, kind: endpoint.kind)]?.cabled ?? []).filter { id in
+            facts[id].map { $0.app.isEmpty || $0.app == endpoint.app } ?? false
+        }
         return cabled.count == 1 ? cabled.first : nil
     }
 
@@ -96,7 +100,7 @@ struct SameAppHints: Sendable {
         if let launchID = endpoint.launchID, !launchID.isEmpty {
             evidence.insert(.launch(launchID, kind: endpoint.kind))
         }
-        return evidence.isEmpty ? nil : Facts(isCabled: isCabled, evidence: evidence)
+        return evidence.isEmpty ? nil : Facts(isCabled: isCabled, app: endpoint.app, evidence: evidence)
     }
     /// The machine name of an advertisement, or the machine name that follows from a device's own name. The former counts
     /// also without a number that its responder may have added after a name conflict.

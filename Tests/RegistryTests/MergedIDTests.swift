@@ -63,6 +63,16 @@ import Testing
         #expect(after[wireless]?.routes.count == 1)
     }
 
+    @Test func `an approved app stays listed when another app on a cable reports the same launch ID`() throws {
+        var table = EndpointTable(Seen.network(launchID: "b1"))
+        _ = table.setTrust(.approving(try #require(table[wireless])), of: wireless, at: now)
+
+        table.see(Seen.usb("com.example.bank", udid: phone, launchID: "b1"))
+
+        #expect(table[wireless]?.sameLaunchAs == nil)
+        #expect(table.endpoints.combined.count == 2)
+    }
+
     @Test func `an advertisement with its own approval keeps its endpoint, and its ID is no alias`() throws {
         var table = EndpointTable(Seen.network(launchID: "b1"))
         _ = table.setTrust(.approving(try #require(table[wireless])), of: wireless, at: now)
