@@ -59,6 +59,10 @@ crash: setup ## kill the broker and the command line at every system call that c
 	swift build
 	Tests/EndToEndTests/Crash/crash.py .build/debug $(ARGS)
 
+campaign: setup say-build ## try random faults of everything around the broker, with an oracle (root): SEED=1 MINUTES=10 ONLY=relaunch,replug
+	swift build
+	Tests/Campaign/campaign.py --seed $(or $(SEED),1) --minutes $(or $(MINUTES),10) $(if $(ONLY),--only $(ONLY)) $(ARGS)
+
 tsan: setup ## look for data races in the data path with ThreadSanitizer (a build of its own, minutes)
 	swift build --build-tests --sanitize=thread --scratch-path .build-tsan
 	clang -O2 -shared -fPIC -o .build-tsan/mutex.so Tests/Tsan/mutex.c
@@ -156,5 +160,5 @@ dist: build ## build a tarball with the stripped programs in .build/packages
 clean: ## remove everything that was built
 	rm -rf .build .build-fuzz .build-tsan
 
-.PHONY: help setup build say-build man example test soak crash tsan fuzz e2e-systemd demo bench bench-agents bench-remote bench-android bench-states bench-team bench-dashboard bench-launches demo-recording dashboard-pictures run format lint install uninstall deb dist \
+.PHONY: help setup build say-build man example test soak campaign crash tsan fuzz e2e-systemd demo bench bench-agents bench-remote bench-android bench-states bench-team bench-dashboard bench-launches demo-recording dashboard-pictures run format lint install uninstall deb dist \
 	clean
