@@ -59,7 +59,7 @@ crash: setup ## kill the broker and the command line at every system call that c
 	swift build
 	Tests/EndToEndTests/Crash/crash.py .build/debug $(ARGS)
 
-campaign: setup say-build ## try random faults of everything around the broker, with an oracle (root): SEED=1 MINUTES=10 ONLY=relaunch,replug
+campaign: setup say-build ## try random faults of everything around the broker, with an oracle (root): SEED=1 MINUTES=10 ONLY=relaunch,replug ARGS="--subject team"
 	swift build
 	Tests/Campaign/campaign.py --seed $(or $(SEED),1) --minutes $(or $(MINUTES),10) $(if $(ONLY),--only $(ONLY)) $(ARGS)
 
