@@ -1,6 +1,8 @@
 import Crypto
 package import Model
 package import NIOSSL
+import SwiftASN1
+import X509
 
 /// The rules for the key of a peer. Only these functions decide whether a key is accepted.
 ///
@@ -20,8 +22,13 @@ package enum PinnedKey {
     /// Returns whether a key, given as the DER of its SubjectPublicKeyInfo, is the pinned P-256 key.
     package static func matches(spki: [UInt8], pin: KeyPin) -> Bool { Self.pin(ofP256: spki) == pin }
 
-    /// Returns the DER of the SubjectPublicKeyInfo of the first certificate, which is the peer's own.
+    /// Returns the DER of the SubjectPublicKeyInfo of the first certificate, which is the peer's own; nil unless it is a
+    /// P-256 key.
     package static func spki(of chain: [NIOSSLCertificate]) -> [UInt8]? {
-        try? chain.first?.extractPublicKey().toSPKIBytes()
+        // `extractPublicKey` ends the process if BoringSSL cannot decode the key.
+        guard let first = chain.first, let certificate = try? Certificate(derEncoded: first.toDERBytes()),
+            P256.Signing.PublicKey(certificate.publicKey) != nil
+        else { return nil }
+        return try? first.extractPublicKey().toSPKIBytes()
     }
 }

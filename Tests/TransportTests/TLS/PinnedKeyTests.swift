@@ -1,8 +1,11 @@
 import Crypto
 import FoundationEssentials
 import Model
+import NIOSSL
+import SwiftASN1
 import Testing
-import Transport
+
+@testable import Transport
 
 /// The SubjectPublicKeyInfo of an RSA key with 2,048 bits, from `openssl rsa -pubout`.
 private let rsaKey = """
@@ -77,5 +80,17 @@ private let rsaKey = """
             #expect(!PinnedKey.matches(spki: other, pin: pin))
             #expect(!PinnedKey.matches(spki: Array(spki[..<index]), pin: pin))
         }
+    }
+
+    @Test func `a certificate whose key is no point on the curve is refused, and the process goes on`() throws {
+        let pem = try TLSIdentity().pem
+        let document = try #require(try PEMDocument.parseMultiple(pemString: pem).last)
+        var bytes = document.derBytes
+        // The bit string with the uncompressed point.
+        let start = try #require(bytes.indices.first { bytes[$0...].starts(with: [0x03, 0x42, 0x00, 0x04]) })
+        bytes[start + 10] ^= 0x55
+
+        let certificate = try NIOSSLCertificate(bytes: bytes, format: .der)
+        #expect(PinnedKey.spki(of: [certificate]) == nil)
     }
 }
