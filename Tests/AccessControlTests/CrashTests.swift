@@ -41,12 +41,13 @@ import Testing
         _ scratch: ScratchFolder,
         named name: String,
         _ arguments: [String],
+        _ environment: [String: String] = [:],
         until moment: Kill? = nil
     ) async throws -> CompletedOperations {
         let folder = try scratch.makeFolder(name)
         chmod(folder, 0o700)
         let path = try Executable.built("PairingCrash")
-        let program = try await Program(path, [folder] + arguments, in: scratch)
+        let program = try await Program(path, [folder] + arguments, in: scratch, environment: environment)
         if let moment {
             if moment.isOnceReady { try await program.waitForLine("created") }
             try await Task.sleep(for: moment.pause)
@@ -138,6 +139,27 @@ import Testing
         for point in FailurePoint.allCases {
             let name = "\(operation)-\(point.rawValue)"
             let completed = try await run(scratch, named: name, [operation, point.rawValue, "2"])
+            try await check(scratch.file(name), [completed], named: name)
+        }
+    }
+
+    /// In the mode `power`, what was not synced is lost; in `torn`, only the content of files is.
+    @Test(.needs(.compiler), arguments: ["kill", "short", "power", "torn"])
+    func `a cut at any system call loses no completed operation and leaves none incomplete`(mode: String) async throws {
+        let tests = #filePath.split(separator: "/").dropLast(2).joined(separator: "/")
+        let library = scratch.file("cutpoint.so")
+        let source = "/\(tests)/EndToEndTests/Crash/cutpoint.c"
+        try await Program.run("cc", ["-shared", "-fPIC", "-o", library, source], in: scratch)
+        var random = SeededGenerator(seed: 35)
+        // Within 400 calls, several segments of the audit log begin.
+        for call in (1...400).shuffled(using: &random).prefix(Scale.pick(short: 4, soak: 400)) {
+            let name = "\(mode)-\(call)"
+            let environment = [
+                "LD_PRELOAD": library, "CUT_PROGRAM": "PairingCrash", "CUT_FOLDER": scratch.file(name),
+                "CUT_LOG": scratch.file("\(name).calls"), "CUT_AT": "\(call)", "CUT_MODE": mode,
+                "CUT_KEEP": try scratch.makeFolder("\(name).kept"),
+            ]
+            let completed = try await run(scratch, named: name, [], environment)
             try await check(scratch.file(name), [completed], named: name)
         }
     }
