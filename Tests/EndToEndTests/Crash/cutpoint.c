@@ -177,9 +177,12 @@ static void renames(char kind, const char *from, const char *to) {
         return result; \
     }
 WRITES(write, (int number, const void *bytes, size_t size), (number, bytes, size), real(number, bytes, size / 2), int, const void *, size_t)
-WRITES(pwrite, (int number, const void *bytes, size_t size, off_t place), (number, bytes, size, place), real(number, bytes, size / 2, place), int, const void *, size_t, off_t)
-WRITES(pwrite64, (int number, const void *bytes, size_t size, off_t place), (number, bytes, size, place), real(number, bytes, size / 2, place), int, const void *, size_t, off_t)
-WRITES(writev, (int number, const struct iovec *parts, int size), (number, parts, size), real(number, parts, size / 2), int, const struct iovec *, int)
+WRITES(pwrite, (int number, const void *bytes, size_t size, off_t place), (number, bytes, size, place),
+        real(number, bytes, size / 2, place), int, const void *, size_t, off_t)
+WRITES(pwrite64, (int number, const void *bytes, size_t size, off_t place), (number, bytes, size, place),
+        real(number, bytes, size / 2, place), int, const void *, size_t, off_t)
+WRITES(writev, (int number, const struct iovec *parts, int size), (number, parts, size), real(number, parts, size / 2),
+        int, const struct iovec *, int)
 
 // A call that changes the content or the state of a descriptor.
 #define CHANGES(name, parameters, arguments, BEFORE, AFTER, ...) \
@@ -225,12 +228,15 @@ CHANGES(fchown, (int number, uid_t user, gid_t group), (number, user, group), , 
     }
 #define MOVES(base, from) char origin[PATH_MAX]; int isKnown = isBelow(base, from, origin); if (isKnown) renames('r', origin, path)
 NAMES(rename, (const char *from, const char *to), (from, to), AT_FDCWD, to, MOVES(AT_FDCWD, from), , const char *, const char *)
-NAMES(renameat, (int base, const char *from, int other, const char *to), (base, from, other, to), other, to, MOVES(base, from), , int, const char *, int, const char *)
-NAMES(renameat2, (int base, const char *from, int other, const char *to, unsigned flags), (base, from, other, to, flags), other, to, MOVES(base, from), , int, const char *, int, const char *, unsigned)
+NAMES(renameat, (int base, const char *from, int other, const char *to), (base, from, other, to), other, to, MOVES(base, from),
+        , int, const char *, int, const char *)
+NAMES(renameat2, (int base, const char *from, int other, const char *to, unsigned flags), (base, from, other, to, flags),
+        other, to, MOVES(base, from), , int, const char *, int, const char *, unsigned)
 NAMES(link, (const char *from, const char *to), (from, to), AT_FDCWD, to, , renames('c', from, path), const char *, const char *)
 NAMES(symlink, (const char *from, const char *to), (from, to), AT_FDCWD, to, , renames('c', from, path), const char *, const char *)
 NAMES(unlink, (const char *file), (file), AT_FDCWD, file, if (access(path, F_OK) == 0) renames('u', path, path), , const char *)
-NAMES(unlinkat, (int base, const char *file, int flags), (base, file, flags), base, file, if (!flags && access(path, F_OK) == 0) renames('u', path, path), , int, const char *, int)
+NAMES(unlinkat, (int base, const char *file, int flags), (base, file, flags),
+        base, file, if (!flags && access(path, F_OK) == 0) renames('u', path, path), , int, const char *, int)
 NAMES(rmdir, (const char *file), (file), AT_FDCWD, file, , , const char *)
 NAMES(mkdir, (const char *file, mode_t bits), (file, bits), AT_FDCWD, file, , renames('d', path, path), const char *, mode_t)
 NAMES(chmod, (const char *file, mode_t bits), (file, bits), AT_FDCWD, file, , , const char *, mode_t)
