@@ -42,7 +42,11 @@ package final class StreamTable: Sendable {
         do {
             let start = MonotonicInstant.now
             let snapshot = try await dependencies.planner.snapshot(of: target, for: owner)
-            let dialed = try await dependencies.relay.connect(snapshot.plans)
+            let relay = dependencies.relay
+            let dialed =
+                if let absence = snapshot.absence {
+                    try await relay.connect(snapshot.plans, to: absence)
+                } else { try await relay.connect(snapshot.plans) }
             metrics.connected(after: MonotonicInstant.now - start)
             do { try stream.relay(try await client(stream), dialed) } catch {
                 dialed.reject()

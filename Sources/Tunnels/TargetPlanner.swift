@@ -53,6 +53,7 @@ package struct RoutePlanner: TargetPlanner {
         guard !plans.isEmpty else { throw Self.noRoute(to: target) }
         var snapshot = TargetSnapshot(plans, refused: resolved.refused, isCurrent: resolved.isCurrent)
         snapshot.allowsTrial = resolved.allowsTrial
+        snapshot.absence = resolved.absence
         return snapshot
     }
 
@@ -86,15 +87,34 @@ package struct ResolvedTarget: Sendable {
     package let isCurrent: @Sendable () -> Bool
     /// False if a connection that is closed at once may end another one, because the server accepts one client.
     let allowsTrial: @Sendable () async -> Bool
+    /// Not nil if the last probes failed.
+    let absence: TargetAbsence?
 
     package init(
         _ routes: [Route],
         refused: [Route] = [],
         isCurrent: @escaping @Sendable () -> Bool = { true },
-        allowsTrial: @escaping @Sendable () async -> Bool = { true }
+        allowsTrial: @escaping @Sendable () async -> Bool = { true },
+        absence: TargetAbsence? = nil
     ) {
         (self.routes, self.refused) = (routes, refused)
-        (self.isCurrent, self.allowsTrial) = (isCurrent, allowsTrial)
+        (self.isCurrent, self.allowsTrial, self.absence) = (isCurrent, allowsTrial, absence)
+    }
+}
+
+/// The facts about a target whose last probes failed. Each client is connected nevertheless, because the server may have
+/// returned since.
+package struct TargetAbsence: Sendable {
+    /// The time within which the server must accept a client. The client of a dead machine waits no longer.
+    static let timeout = Duration.seconds(1)
+
+    /// The error of clients until the server returns.
+    let failure: DialError
+    /// Called after a connection, which proves the return.
+    let returned: @Sendable () async -> Void
+
+    package init(_ failure: DialError, returned: @escaping @Sendable () async -> Void) {
+        (self.failure, self.returned) = (failure, returned)
     }
 }
 
@@ -111,6 +131,8 @@ package struct TargetSnapshot: Sendable {
     var refusal: @Sendable () -> DialError? = { nil }
     /// `ResolvedTarget.allowsTrial`.
     var allowsTrial: @Sendable () async -> Bool = { false }
+    /// `ResolvedTarget.absence`.
+    var absence: TargetAbsence?
     /// The number of route changes before the snapshot.
     var generation: UInt64 = 0
 

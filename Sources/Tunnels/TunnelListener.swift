@@ -120,9 +120,11 @@ final class TunnelListener: Sendable {
 
     private func connectedTarget(for request: FallbackRequest) async throws -> RelayTarget {
         if let refusal = await policyCheck()?() { throw refusal }
-        var plans = try await target().plans
+        let target = try await target()
+        var plans = target.plans
         if let racing = request.racing { plans.removeAll { $0.route == racing } }
         guard let best = plans.first else { throw DialError(.noRoute, "the target has no other route") }
+        if let absence = target.absence { return try await dependencies.relay.connect(plans, to: absence) }
         // The failure says nothing about a route that has changed since.
         let isSame = request.attempt.map { $0.route == best.route } == true
         return try await dependencies.relay.connect(plans, after: isSame ? request.attempt?.failure : nil)

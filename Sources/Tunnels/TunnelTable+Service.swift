@@ -48,6 +48,11 @@ extension TunnelTable: Service {
             target = try await listener.target()
             target?.generation = asked
             revoked = .addresses(target?.refused ?? [])
+            if let absence = target?.absence {
+                // Each client is connected by the fallback.
+                (target, state) = (nil, .waiting(reason: absence.failure.description))
+                records[id]?.refusal = nil
+            }
         } catch {
             state = .waiting(reason: error.description)
             if error.reason == .forbidden { revoked = .network }

@@ -15,6 +15,13 @@ struct TunnelTableFixture {
     let target = TunnelTarget.device(udid: Self.udid, port: 8_765)
     static let udid = UDID(Phones.one).unsafelyUnwrapped
 
+    /// Makes the target one whose last probes failed, until a connection to it.
+    func setAbsence(_ reason: String) {
+        resolver.absence.withLock { [resolver] in
+            $0 = TargetAbsence(DialError(.noRoute, reason)) { resolver.absence.withLock { $0 = nil } }
+        }
+    }
+
     func table(
         _ planner: any ConnectPlanner = NetworkPlanner(),
         store: TunnelStore? = nil,
@@ -72,13 +79,19 @@ final class FakeResolver: RouteResolver {
     private let answer: Mutex<Result<[Route], DialError>>
     /// The routes that are found and may not be dialed.
     let refused = Mutex<[Route]>([])
+    /// Not nil while the last probes of the target failed.
+    let absence = Mutex<TargetAbsence?>(nil)
 
     init(_ routes: [Route] = []) { answer = Mutex(.success(routes)) }
 
     func set(_ result: Result<[Route], DialError>) { answer.withLock { $0 = result } }
 
     func resolve(_ target: TunnelTarget) async throws(DialError) -> ResolvedTarget {
-        ResolvedTarget(try answer.withLock { $0 }.get(), refused: refused.withLock { $0 })
+        ResolvedTarget(
+            try answer.withLock { $0 }.get(),
+            refused: refused.withLock { $0 },
+            absence: absence.withLock { $0 }
+        )
     }
 }
 

@@ -169,6 +169,42 @@ struct TunnelTableTests {
         }
     }
 
+    @Test func `the first client after the return of a server is connected, before any probe`() async throws {
+        let port = try FreePorts.take()[0]
+        fixture.resolver.set(.success([.network(NetworkRoute(address: "127.0.0.1", port: port))]))
+        fixture.setAbsence("shop is offline")
+        let table = try await fixture.table()
+        try await fixture.running(table) {
+            let tunnel = try await table.create(fixture.spec())
+            #expect(tunnel.state == .waiting(reason: "shop is offline"))
+            let bound = try fixture.address(tunnel)
+            #expect(await SocketStream.isReset(by: bound))
+            #expect(await table.list().first?.state == .waiting(reason: "shop is offline"))
+            #expect(await table.list().first?.statistics.failures == ["noRoute": 1])
+
+            let echo = try EchoServer(port: port)
+            defer { echo.stop() }
+            let client = try await SocketStream.connect(to: bound)
+            try await client.send([7])
+            #expect(try await client.receive(1) == [7])
+            try await eventually("the tunnel is active") { await table.list().first?.state == .active }
+        }
+    }
+
+    @Test func `a client of a dead machine is reset after 1 s`() async throws {
+        let dialer = FakeDialer.silent()
+        fixture.resolver.set(.success([.network(NetworkRoute(address: "192.0.2.1", port: 80))]))
+        fixture.setAbsence("shop is offline")
+        let table = try await fixture.table(dialer)
+        try await fixture.running(table) {
+            let tunnel = try await table.create(fixture.spec())
+            let start = ContinuousClock.now
+            #expect(await SocketStream.isReset(by: try fixture.address(tunnel)))
+            #expect(ContinuousClock.now - start < .seconds(4))
+            #expect(dialer.routes.count == 1)
+        }
+    }
+
     @Test func `the tunnel's state follows its target`() async throws {
         fixture.resolver.set(.failure(DialError(.deviceAbsent, "it is not plugged in")))
         let table = try await fixture.table()

@@ -51,10 +51,9 @@ package struct ApprovedRouteResolver: RouteResolver {
             if let refusal = ApprovalPolicy.refusal(of: endpoint, trust) {
                 throw DialError(.forbidden, "\(refusal.detail): \(refusal.hint)")
             }
-            guard !endpoint.routes.isEmpty, endpoint.state != .offline else {
-                let reason = endpoint.reason.map { " (\($0))" } ?? ""
-                throw DialError(.noRoute, "\(id) is offline\(reason); the tunnel works again as soon as it is back")
-            }
+            let reason = endpoint.reason.map { " (\($0))" } ?? ""
+            let absent = DialError(.noRoute, "\(id) is offline\(reason); the tunnel works again as soon as it is back")
+            if endpoint.routes.isEmpty { throw absent }
             let approved = ApprovalPolicy.approvedRoutes(of: endpoint, trust.approval).map(\.route)
             let refused = endpoint.routes.map(\.route).filter { !approved.contains(where: $0.hasSameAddress) }
             return ResolvedTarget(
@@ -63,7 +62,9 @@ package struct ApprovedRouteResolver: RouteResolver {
                 isCurrent: { [accessStore] in
                     accessStore.approvals.trust(of: endpoint.id).approval == trust.approval
                 },
-                allowsTrial: { endpoint.kind.acceptsManyClients }
+                allowsTrial: { endpoint.kind.acceptsManyClients },
+                absence: endpoint.state != .offline
+                    ? nil : TargetAbsence(absent) { [registry] in await registry.report(nil, of: endpoint.id) }
             )
         }
     }

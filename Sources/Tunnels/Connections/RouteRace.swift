@@ -34,6 +34,30 @@ extension Relay {
         }
     }
 
+    /// Connects to a target whose last probes failed.
+    ///
+    /// - Throws: The error of the absence, if no route leads to a server in time; `CancellationError`.
+    func connect(_ plans: [ConnectPlan], to absent: TargetAbsence) async throws -> RelayTarget {
+        try await withThrowingTaskGroup(of: RelayTarget?.self) { group in
+            group.addTask { [self] in try await connect(plans) }
+            group.addTask {
+                try await PollerClock().sleep(for: TargetAbsence.timeout)
+                return nil
+            }
+            let first = await group.nextResult()
+            group.cancelAll()
+            if case .success(let target?) = first {
+                await absent.returned()
+                return target
+            }
+            while let late = await group.nextResult() {
+                if case .success(let target?) = late { target.reject() }
+            }
+            try Task.checkCancellation()
+            throw absent.failure
+        }
+    }
+
     private func race(
         _ plans: [ConnectPlan],
         after failure: ConnectPlan.AttemptFailure?,
