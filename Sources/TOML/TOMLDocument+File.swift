@@ -5,10 +5,24 @@ import SystemIO
 extension TOMLDocument {
     /// Reads a file.
     package init(contentsOf file: String) throws(TOMLError) {
-        guard let text = String(validating: try Self.bytes(of: file), as: UTF8.self), !text.utf8.contains(0) else {
+        try self.init(parsing: try Self.text(of: file), file: file)
+    }
+
+    /// Reads a file, and leaves the statements with a syntax error out.
+    ///
+    /// - Parameters:
+    ///   - file: The file.
+    ///   - errors: Gets an error for each of them. A file with errors must be rejected.
+    /// - Throws: The errors if no rest can be read.
+    package init(recovering file: String, errors: inout TOMLErrorCollector) throws(TOMLError) {
+        try self.init(recovering: try Self.text(of: file), file: file, errors: &errors)
+    }
+
+    private static func text(of file: String) throws(TOMLError) -> String {
+        guard let text = String(validating: try bytes(of: file), as: UTF8.self), !text.utf8.contains(0) else {
             throw .notText(file: file)
         }
-        try self.init(parsing: text, file: file)
+        return text
     }
 
     private static func bytes(of file: String) throws(TOMLError) -> [UInt8] {

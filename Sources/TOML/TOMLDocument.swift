@@ -6,6 +6,8 @@ package struct TOMLDocument {
     let file: String
     let values: JSONObject
     let positions: TOMLPositions
+    /// The first error of the statements that were left out; nil for a whole document.
+    private(set) var omission: TOMLError?
 
     /// Parses TOML text; `file` is the name for error messages. Skips a byte order mark, which editors of Windows write.
     package init(parsing text: String, file: String) throws(TOMLError) {
@@ -29,6 +31,51 @@ package struct TOMLDocument {
         self.file = file
         values = try Self.object(table, at: [], file, positions)
     }
+
+    /// Parses TOML text, and leaves the statements with a syntax error out.
+    ///
+    /// - Parameters:
+    ///   - text: The text.
+    ///   - file: The name for error messages.
+    ///   - errors: Gets an error for each of them. A file with errors must be rejected.
+    /// - Throws: The errors if no rest can be read.
+    package init(recovering text: String, file: String, errors: inout TOMLErrorCollector) throws(TOMLError) {
+        var lines = text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+            .map { String($0) ?? "" }
+        var mistakes: [TOMLError] = []
+        while true {
+            do {
+                try self.init(parsing: lines.joined(separator: "\n"), file: file)
+                omission = mistakes.first
+                for mistake in mistakes { errors.attempt { () throws(TOMLError) in throw mistake } }
+                return
+            } catch {
+                mistakes.append(error)
+                guard case .syntax(_, let place, _) = error, mistakes.count <= Self.maxMistakes,
+                    lines.indices.contains(place.line - 1), !lines[place.line - 1].isEmpty
+                else { throw TOMLError.joining(mistakes) ?? error }
+                let statement = Self.statement(at: place.line - 1, in: lines)
+                for index in statement { lines[index] = "" }
+            }
+        }
+    }
+
+    private static let maxMistakes = 20
+
+    /// Returns the lines from one with a mistake to the next statement. Without its header, a table is left out as well.
+    private static func statement(at start: Int, in lines: [String]) -> Range<Int> {
+        let isTable = isHeader(lines[start])
+        let end = lines[(start + 1)...].firstIndex { isHeader($0) || !isTable && isPair($0) }
+        return start..<(end ?? lines.endIndex)
+    }
+
+    private static func isPair(_ line: String) -> Bool {
+        let key = line.prefix { $0 != "=" }
+        return key.endIndex < line.endIndex
+            && key.allSatisfy { $0.isLetter || $0.isNumber || " \t_-.\"'".contains($0) }
+    }
+
+    private static func isHeader(_ line: String) -> Bool { line.first { !$0.isWhitespace } == "[" }
 
     /// Returns the error of a value; `reason` follows the name of its key.
     func error(at path: [TOMLPositions.Component], _ reason: String, separator: String = " ") -> TOMLError {

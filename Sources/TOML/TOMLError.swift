@@ -14,9 +14,11 @@ package indirect enum TOMLError: Error, Hashable, Sendable {
     /// Several errors, in the order of the files and of their lines. Never nested, and never with fewer than two errors.
     case several([TOMLError])
 
-    /// Joins errors into one; nil without an error.
+    /// Joins errors into one, each once; nil without an error.
     package static func joining(_ errors: [TOMLError]) -> TOMLError? {
-        let single = errors.flatMap(\.errors).sorted { $0.place < $1.place }
+        let single = Set(errors.flatMap(\.errors)).sorted { one, other in
+            one.place == other.place ? one.message < other.message : one.place < other.place
+        }
         return single.count > 1 ? .several(single) : single.first
     }
 

@@ -73,7 +73,8 @@ package struct TOMLTable {
         _ convert: (JSON) -> Value?
     ) throws(TOMLError) -> Value {
         guard let value = try optional(key, shape, convert) else {
-            throw error(key, "is missing; it must be \(shape)")
+            // The key may be in a statement that was left out.
+            throw document.omission ?? error(key, "is missing; it must be \(shape)")
         }
         return value
     }

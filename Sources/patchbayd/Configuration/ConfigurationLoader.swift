@@ -60,9 +60,11 @@ struct ConfigurationLoader {
         var errors: [ConfigurationError] = []
         if let file {
             let table: TOMLTable
-            do { table = TOMLTable(try TOMLDocument(contentsOf: file)) } catch { throw .invalid(error) }
-            let context = ConfigurationContext(environment: environment, profileKinds: profileKinds)
             var collector = TOMLErrorCollector()
+            do { table = TOMLTable(try TOMLDocument(recovering: file, errors: &collector)) } catch {
+                throw .invalid(error)
+            }
+            let context = ConfigurationContext(environment: environment, profileKinds: profileKinds)
             configuration = Configuration(table, in: context, errors: &collector)
             configuration.file = file
             for key in ConfigurationKey.all { lines[key.name] = key.line(in: table) }
