@@ -2,6 +2,7 @@ import FoundationEssentials
 import Model
 import Samples
 import Synchronization
+import SystemIO
 import TestSupport
 import Testing
 
@@ -30,7 +31,8 @@ import Testing
         #expect(throws: Never.self) { try service.beginCall(of: notes, by: Self.user(1).leaseHolder) }
         let other = Fixture.grantee("b").leaseHolder
         let error = #expect(throws: AccessError.self) { try service.beginCall(of: notes, by: other) }
-        let message = "is leased to \"user 1\" until 2027-01-15T08:01:00.000Z (60 s)"
+        let end = LocalTime.text(of: Date(timeIntervalSince1970: 1_800_000_060))
+        let message = "is leased to \"user 1\" until \(end) (60 s)"
         #expect(error?.description == "\(Self.udid) \(message)")
     }
 
@@ -167,7 +169,7 @@ import Testing
 
         let audited = try Fixture.audit(in: scratch).map(\.event).filter { $0.endpoint == shop.id }
         #expect(audited.map(\.action) == [.leased, .leaseBroken])
-        #expect(audited.last?.detail == "held by grant:\(grant.id)")
+        #expect(audited.last?.detail == "held by grant \(grant.id)")
     }
 
     @Test func `a lease ends with its grant, before the revocation returns`() async throws {
@@ -207,7 +209,33 @@ import Testing
         #expect(store.live.content.withLock { $0.sessions.count } == 0)
         try await store.close()
         let audited = try Fixture.audit(in: scratch).map(\.event).filter { $0.endpoint == shop.id }
-        #expect(audited.map(\.action) == [.leased, .leased, .leaseBroken])
+        #expect(audited.map(\.action) == [.leased, .leaseEnded, .leased, .leaseBroken])
+    }
+
+    @Test func `the audit log has the end of each lease with its reason`() async throws {
+        let scratch = ScratchFolder()
+        let store = try Fixture.store(in: scratch)
+        let service = LeaseService(store: store, clock: clock)
+        let (grant, _) = try await store.grant()
+        let first = try await service.take(shop, for: Self.user(1), seconds: 60)
+        try service.end(first.id, among: [shop], by: Self.user(1))
+        _ = try await service.take(shop, for: Self.user(1), seconds: 60)
+        service.release(shop, by: Self.user(1))
+        _ = try await service.take(shop, for: Self.user(1), seconds: 60)
+        clock.advance(by: .seconds(61))
+        #expect(service.count == 0)
+        _ = try await service.take(shop, for: Fixture.grantee(grant.id), seconds: 60)
+        _ = try await GrantService(of: store).revoke(.one(grant.id), by: Self.user(1).actor, from: .broker)
+        #expect(service.count == 0)
+        try await store.close()
+
+        let audited = try Fixture.audit(in: scratch).map(\.event).filter { $0.action == .leaseEnded }
+        #expect(
+            audited.map(\.detail) == [
+                "released", "released", "expired, held by user 1", "the grant has ended, held by grant \(grant.id)",
+            ]
+        )
+        #expect(audited.map(\.who) == [Self.user(1).actor, Self.user(1).actor, .broker, .broker])
     }
 
     @Test func `leases are shown for visible phones only, and marked as own`() async throws {

@@ -27,6 +27,8 @@ package struct AuditEvent: Hashable, Sendable, Codable {
         case called
         /// A client took a lease.
         case leased
+        /// A lease ended: its holder gave it up, or the broker ended it for the reason in `detail`.
+        case leaseEnded = "lease-ended"
         /// An owner ended another client's lease.
         case leaseBroken = "lease-broken"
         /// The oldest entries were deleted, as the retention of the configuration wants.

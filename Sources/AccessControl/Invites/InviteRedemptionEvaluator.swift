@@ -1,6 +1,7 @@
 import Crypto
 import FoundationEssentials
 import Model
+import SystemIO
 
 /// Decides what a presented invite gives: a new grant, the same grant again, or nothing. Changes nothing itself.
 struct InviteRedemptionEvaluator {
@@ -88,7 +89,7 @@ struct InviteRedemptionEvaluator {
     private func end(of record: InviteRecord) -> String? {
         switch record.endReason ?? (now < record.expiresAt ? nil : .expired) {
         case .spent: return use(of: record)
-        case .expired: return "the invite \(record.id) expired at \(JSONCoding.text(of: record.expiresAt.date))"
+        case .expired: return "the invite \(record.id) expired at \(LocalTime.text(of: record.expiresAt.date))"
         case .revoked: return "the invite \(record.id) was revoked"
         case .burnt: return "the invite \(record.id) was locked after \(record.failedAttempts) wrong secrets"
         case nil: break
@@ -101,7 +102,7 @@ struct InviteRedemptionEvaluator {
     /// Returns the sentence about the last redemption of an invite. After a day, the grant is no longer stored.
     private func use(of record: InviteRecord) -> String {
         let last = state.grantRecords(fromInvite: record.id).max { $0.createdAt < $1.createdAt }
-        let grant = last.map { " by the grant \($0.id) at \(JSONCoding.text(of: $0.createdAt.date))" }
+        let grant = last.map { " by the grant \($0.id) at \(LocalTime.text(of: $0.createdAt.date))" }
         return "the invite \(record.id) was used\(grant ?? "")"
     }
 

@@ -1,5 +1,6 @@
 package import FoundationEssentials
 package import Model
+import SystemIO
 
 /// The claims behind the leases of this host in a team: entries of the team's registry, at most one for each phone or
 /// endpoint.
@@ -142,7 +143,7 @@ extension LeaseConflict {
     }
 
     private static func ending(of number: UInt64, at date: Date, because reason: String) -> String {
-        "your lease l\(number) ended at \(JSONCoding.text(of: date)), because \(reason); ask for the lease again, or give it up"
+        "your lease l\(number) ended at \(LocalTime.text(of: date)), because \(reason); ask for the lease again, or give it up"
     }
 
     /// The reason for the end of leases whose claims the team registry may have deleted.

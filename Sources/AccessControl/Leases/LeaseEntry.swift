@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Model
+import SystemIO
 
 /// A request for a lease.
 struct LeaseRequest: Sendable {
@@ -59,7 +60,7 @@ extension LeaseEntry {
             holder: holder.name,
             note: note,
             seconds: max(1, Int((end - time.elapsed) / .seconds(1))),
-            end: JSONCoding.text(of: time.date(of: end))
+            end: LocalTime.text(of: time.date(of: end))
         )
     }
 

@@ -122,7 +122,7 @@ package struct LeaseConflict: Hashable, Sendable, CustomStringConvertible {
     var ending: String?
     /// The rest of the lease in whole seconds, at least 1. Nil for a lease of another host, which alone knows its end.
     package let seconds: Int?
-    /// The end of the lease, in RFC 3339 format. Nil for a lease of another host.
+    /// The end of the lease, in local time. Nil for a lease of another host.
     package let end: String?
 
     /// The ID of the endpoint or the UDID of the phone.

@@ -1,5 +1,6 @@
 import FoundationEssentials
 package import Model
+import SystemIO
 
 /// The leases as other clients see them, and the checks of their calls.
 extension LeaseService {
@@ -87,6 +88,6 @@ extension LeaseService {
     /// Returns the conflict of a request that was refused.
     func conflict(on target: LeaseTarget, for holder: LeaseHolder) -> LeaseConflict {
         connectionConflict(on: target, holderKey: holder.key)
-            ?? LeaseConflict(target: target, holder: nil, seconds: 1, end: JSONCoding.text(of: time.date))
+            ?? LeaseConflict(target: target, holder: nil, seconds: 1, end: LocalTime.text(of: time.date))
     }
 }

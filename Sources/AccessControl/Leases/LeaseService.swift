@@ -120,12 +120,14 @@ package final class LeaseService: Service {
         }
     }
 
-    /// Changes the table, completes the requests that the change granted, and updates the claims.
+    /// Changes the table, completes the requests that the change granted, and updates the claims. The audit log gets the
+    /// ends of leases before the next ones begin, with the client whose request ends them.
     func update<Value: Sendable, Failure: Error>(
+        endedBy principal: Principal? = nil,
         _ change: (inout LeaseTable, Duration) throws(Failure) -> Value
     ) throws(Failure) -> Value {
         let (elapsed, phones) = (watch.elapsed, phones())
-        let (result, granted, sessions, wakeUp, changesClaims) = state.withLock { state in
+        let (result, granted, sessions, ended, lapsed, wakeUp, changesClaims) = state.withLock { state in
             let deadline = state.table.deadline
             state.table.link(phones)
             let result: Result<Value, Failure>
@@ -141,9 +143,18 @@ package final class LeaseService: Service {
             return (
                 result, effects.granted.compactMap { state.waiting.removeValue(forKey: $0) },
                 effects.ended.compactMap { state.sessions.removeValue(forKey: $0.number) },
+                effects.ended.filter { lease in !effects.lapsed.contains { $0.lease.number == lease.number } },
+                effects.lapsed,
                 isEarlier ? state.wakeUp : nil,
                 changesClaims
             )
+        }
+        for (lease, reason) in lapsed { audit(.leaseEnded, lease, reason, by: .broker) }
+        if let principal {
+            for lease in ended {
+                let isOwn = lease.holder.key == principal.leaseHolder.key
+                audit(isOwn ? .leaseEnded : .leaseBroken, lease, isOwn ? "released" : nil, by: principal)
+            }
         }
         for waiter in granted { waiter.promise.complete(.success(())) }
         if changesClaims { claimWakeUps.continuation.yield() }
@@ -228,7 +239,7 @@ extension LeaseService {
                 if withdraw(ticket) { throw failure }
             }
         } catch let error where !(error is AccessError) {
-            if !withdraw(ticket) { endOwn(request.target, request.holder, except: earlier) }
+            if !withdraw(ticket) { endOwn(request.target, request.holder, except: earlier, by: nil) }
             throw (error as? LeaseClaimError)?.accessError(on: request.target) ?? error
         }
         guard let lease = ownLease(of: request) else { throw AccessError.leased(conflict(of: request, principal)) }
@@ -272,7 +283,7 @@ extension LeaseService {
         if let grant = lease.holder.grant, let store {
             do {
                 let session = try store.live.register(under: grant) { [weak self] in
-                    self?.update { table, now in _ = table.end(number, at: now) }
+                    self?.update { table, now in table.lapse(number, because: "the grant has ended", at: now) }
                 }
                 let isHeld = state.withLock { state in
                     let isHeld = state.table.leases.contains { $0.lease.number == number }
@@ -285,7 +296,16 @@ extension LeaseService {
                 throw error
             }
         }
-        store?.auditLease(.leased, of: lease.request.endpoint, "for \(seconds) s", by: principal)
+        audit(.leased, lease, "for \(seconds) s", by: principal)
+    }
+
+    /// Records an event of a lease. The end of another client's lease names that client, as its own events do.
+    private func audit(_ action: AuditEvent.Action, _ lease: LeaseEntry, _ detail: String?, by principal: Principal) {
+        let holder = lease.holder
+        let isOwn = holder.key == principal.leaseHolder.key
+        let name = isOwn ? nil : "held by \(holder.grant.map { "grant \($0)" } ?? holder.name.text)"
+        let details = [detail, name].compactMap { $0 }.joined(separator: ", ")
+        store?.auditLease(action, of: lease.request.endpoint, details, by: principal)
     }
 
     package func end(_ id: String, among endpoints: [Endpoint], by principal: Principal) throws(AccessError) {
@@ -305,17 +325,22 @@ extension LeaseService {
         guard isOwn || principal.isOwner else {
             throw .notLeaseHolder(lease.conflict(on: visible ?? lease.request.target, at: time).known(to: principal))
         }
-        update { table, now in _ = table.end(lease.number, because: "\(holder.name) ended it", at: now) }
-        guard !isOwn else { return }
-        store?.auditLease(.leaseBroken, of: lease.request.endpoint, "held by \(lease.holder.key)", by: principal)
+        update(endedBy: principal) { table, now in
+            _ = table.end(lease.number, because: "\(holder.name) ended it", at: now)
+        }
     }
 
     package func release(_ endpoint: Endpoint, by principal: Principal) {
-        endOwn(LeaseTarget(endpoint), principal.leaseHolder, except: nil)
+        endOwn(LeaseTarget(endpoint), principal.leaseHolder, except: nil, by: principal)
     }
 
-    private func endOwn(_ target: LeaseTarget, _ holder: LeaseHolder, except number: UInt64?) {
-        update { table, now in
+    private func endOwn(
+        _ target: LeaseTarget,
+        _ holder: LeaseHolder,
+        except number: UInt64?,
+        by principal: Principal?
+    ) {
+        update(endedBy: principal) { table, now in
             table.ended.acknowledge(table.targets(of: target), by: holder.key)
             for lease in table.leases(on: target) where lease.holder.key == holder.key && lease.number != number {
                 table.end(lease.number, at: now)

@@ -108,6 +108,7 @@ extension LeaseTable {
         for number in numbers.sorted() {
             guard let lease = end(number, because: reason, at: now) else { continue }
             ended.addLost(lease, because: reason, at: now)
+            addLapsed(lease, because: reason)
         }
     }
 

@@ -17,6 +17,8 @@ struct LeaseTable: Sendable {
         var granted: [UInt64] = []
         /// The leases that ended.
         var ended: [LeaseEntry] = []
+        /// Those that ended without a request of a client, each with the reason.
+        var lapsed: [(lease: LeaseEntry, reason: String)] = []
     }
 
     /// The maximum number of clients that wait for one lease.
@@ -52,6 +54,9 @@ struct LeaseTable: Sendable {
         defer { effects = Effects() }
         return effects
     }
+
+    /// Adds a lease that ended without a request of a client to the effects.
+    mutating func addLapsed(_ lease: LeaseEntry, because reason: String) { effects.lapsed.append((lease, reason)) }
 
     /// The time at which the next lease expires; nil if none can expire now.
     var deadline: Duration? { entries.values.lazy.filter(mayExpire).map(\.end).min() }
@@ -208,6 +213,11 @@ extension LeaseTable {
         advance(at: now)
         return lease
     }
+
+    /// Ends a lease without a request of a client.
+    mutating func lapse(_ number: UInt64, because reason: String, at now: Duration) {
+        if let lease = end(number, at: now) { addLapsed(lease, because: reason) }
+    }
 }
 
 /// Changing calls.
@@ -243,7 +253,10 @@ extension LeaseTable {
     mutating func expire(at now: Duration) {
         let expired = entries.values.filter { now >= $0.end && mayExpire($0) }
         guard !expired.isEmpty else { return }
-        for lease in expired { remove(lease) }
+        for lease in expired {
+            remove(lease)
+            addLapsed(lease, because: "expired")
+        }
         advance(at: now)
     }
 

@@ -60,18 +60,8 @@ struct BrokerLogHandler: LogHandler {
         let line = LogLine(message: "\(event.message)", fields: fields)
         if let journal, journal.send(line, priority: event.level.priority) { return }
         // The journal reads a priority in angle brackets from a stream (sd-daemon(3)).
-        let start = journal == nil ? "\(Self.timestamp()) \(event.level) patchbayd: " : "<\(event.level.priority)>"
+        let start = journal == nil ? "\(LocalTime.now) \(event.level) patchbayd: " : "<\(event.level.priority)>"
         output.write("\(start)\(line.text)\n")
-    }
-
-    /// The local time with its offset, as in `2026-11-22T21:18:39+0000`.
-    private static func timestamp() -> String {
-        var now = time(nil)
-        var parts = tm()
-        localtime_r(&now, &parts)
-        var buffer = [CChar](repeating: 0, count: 32)
-        let length = strftime(&buffer, buffer.count, "%Y-%m-%dT%H:%M:%S%z", &parts)
-        return String(decoding: buffer.prefix(length).map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 }
 
