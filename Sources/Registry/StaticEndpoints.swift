@@ -58,8 +58,7 @@ package actor StaticEndpoints {
     /// - Throws: `RegistryError.nameTaken`; `Problem` if its kind does not exist, or it cannot be saved or listed.
     package func add(_ endpoint: StaticEndpoint) async throws -> Endpoint {
         if let problem = endpoint.kind.validationError(among: kinds) {
-            let hint = problem.nearest.map { "use the kind \($0)" } ?? "use the kind tcp for any other server"
-            throw Problem(.badRequest, problem.message, hint: hint)
+            throw Problem(.badRequest, problem.message, hint: problem.nearest.map { "use the kind \($0)" })
         }
         guard !(configured + added).contains(where: { $0.name == endpoint.name }) else {
             throw RegistryError.nameTaken(endpoint.name)

@@ -152,7 +152,17 @@ import Testing
 
     @Test(arguments: [
         ("advertise web 9876 --type foo", "unknown option '--type'", "patchbay advertise --help"),
-        ("list --jsn x", "unknown option '--jsn'", "patchbay list --json x"),
+        ("list --jsn x", "unknown option '--jsn'", "patchbay list --help"),
+        ("list online", "unexpected argument 'online'", "patchbay list --state online"),
+        (
+            "mcp install claude-code --project",
+            "there is no client \"claude-code\"; the clients are claude, cursor, vscode, codex",
+            "patchbay mcp install claude --project"
+        ),
+        (
+            "mcp uninstall code", "there is no client \"code\"; the clients are claude, cursor, vscode, codex",
+            "patchbay mcp uninstall vscode"
+        ),
         ("tunnels --jsno", "unknown option '--jsno'", "patchbay tunnels --json"),
         ("show x --colour=never", "unknown option '--colour'", "patchbay show x '--color=never'"),
     ])

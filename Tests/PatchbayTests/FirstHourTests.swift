@@ -37,6 +37,51 @@ import Testing
         #expect(try AppSelector(text: "a.b").choose(among: []).note?.hasSuffix("until one is") == true)
     }
 
+    @Test func `a word without a name of a call becomes the value of the only argument`() throws {
+        func hint(_ schema: String) throws -> String? {
+            let arguments = ToolArguments(of: "echo", at: "toy", schema: try JSON(parsing: schema))
+            return #expect(throws: CLIError.self) { try arguments.merged(["a text"], into: [:]) }?.hint
+        }
+        let one = #"{"properties":{"text":{},"n":{}},"required":["text"]}"#
+        #expect(try hint(one) == "patchbay call toy echo 'text=a text'")
+        #expect(try hint(#"{"properties":{"a":{},"b":{}}}"#) == "patchbay call toy echo KEY=VALUE")
+    }
+
+    @Test func `a client that waits for a lease reads who has it, and until when`() {
+        let lease = Lease(
+            id: "l1",
+            endpoint: "shop",
+            device: nil,
+            holder: SanitizedText("anna"),
+            isOwn: false,
+            note: SanitizedText("login"),
+            seconds: 60,
+            createdAt: SampleEndpoints.date,
+            expiresAt: SampleEndpoints.date,
+            waiting: 0
+        )
+        let end = Formatting.clock(SampleEndpoints.date)
+        #expect(
+            LeaseTableView.waiting(for: lease, upTo: DurationText(seconds: 300))
+                == "shop is leased to \"anna\" (\"login\") until \(end); waiting up to 5m."
+        )
+    }
+
+    @Test func `the audit log is read backwards up to a time, also without its oldest entries`() async throws {
+        func line(_ number: Int) -> String {
+            "{\"number\":\(number),\"wallTime\":\"\(JSONCoding.text(of: Date(timeIntervalSince1970: Double(number))))\"}"
+        }
+        /// Reads a log with the entries 501 to 3000, of which each is one second younger than the one before.
+        func read(_ after: Int?, _ limit: Int) -> [String] {
+            let first = max(501, after.map { $0 + 1 } ?? 3_001 - limit)
+            return first > 3_000 ? [] : (first...min(3_000, first + limit - 1)).map(line)
+        }
+        for (start, count) in [(2_991.0, 10), (1_001, 2_000), (1, 2_500), (4_000, 0)] {
+            let lines = try await AuditCommand.lines(since: Date(timeIntervalSince1970: start), read: read)
+            #expect(lines == (3_000 - count..<3_000).map { line($0 + 1) }, "\(start)")
+        }
+    }
+
     @Test(arguments: [
         ("list -d Pixel", "patchbay list --device Pixel"), ("list -o json", "patchbay list --json"),
         ("list --online", "patchbay list --state online"),

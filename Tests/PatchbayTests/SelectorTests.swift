@@ -217,7 +217,9 @@ import Testing
         }
 
         #expect(error?.candidates == [SampleEndpoints.phone.text, SampleEndpoints.otherPhone.text])
-        #expect(error?.hint == "patchbay forward 22 --device \(SampleEndpoints.phone)")
+        #expect(
+            error?.hint == "patchbay forward 22 --device \(SampleEndpoints.phone), or \(SampleEndpoints.otherPhone)"
+        )
     }
 
     @Test func `a unique UDID prefix selects a phone in any spelling`() throws {
@@ -258,7 +260,9 @@ import Testing
 
         #expect(error?.message == "\"iphone\" matches 2 phones")
         #expect(error?.candidates == ["\(SampleEndpoints.phone)  iPhone", "\(SampleEndpoints.otherPhone)  iPhone"])
-        #expect(error?.hint == "patchbay forward 22 --device \(SampleEndpoints.phone)")
+        #expect(
+            error?.hint == "patchbay forward 22 --device \(SampleEndpoints.phone), or \(SampleEndpoints.otherPhone)"
+        )
     }
 
     @Test func `a complete UDID is accepted without an attached phone`() throws {

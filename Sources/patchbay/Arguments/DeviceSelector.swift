@@ -66,7 +66,9 @@ struct DeviceSelector {
             let name = devices.lazy.filter { $0.udid == udid }.compactMap(\.name).first
             return name.map { "\(udid.text.padded(to: width))  \($0)" } ?? udid.text
         }
-        return CLIError.usage(message, candidates: lines, try: command.replacing("UDID", with: found[0].text))
+        let hint = ([command.replacing("UDID", with: found[0].text)] + found.dropFirst().prefix(9).map(\.text))
+            .joined(separator: ", or ")
+        return CLIError.usage(message, candidates: lines, try: hint)
     }
 }
 

@@ -11,7 +11,9 @@ enum UnknownOption {
         let command = CommandSuggestion.type(in: words, below: root)
         // Without a name of a subcommand, the options are those of the default one.
         let known = options(of: command).union(command.configuration.defaultSubcommand.map { options(of: $0) } ?? [])
-        guard let index = words.firstIndex(where: { isOption($0) && !known.contains(name(of: $0)) }) else { return nil }
+        guard let index = words.firstIndex(where: { isOption($0) && !known.contains(name(of: $0)) }) else {
+            return wrongValue(in: words, of: command)
+        }
         if !words[index].hasPrefix("--") { return short(at: index, of: arguments, known, below: root) }
         let unknown = name(of: words[index])
         let state = String(unknown.dropFirst(2))
@@ -22,11 +24,7 @@ enum UnknownOption {
         let corrected: String? = near.flatMap { near in
             var words = arguments
             words[index] = near + words[index].dropFirst(unknown.count)
-            // `--uses` may resemble `--user`, but does not accept a name.
-            do { _ = try Patchbay.parseAsRoot(words) } catch {
-                if Patchbay.message(for: error).contains("\(near) <") { return nil }
-            }
-            return (["patchbay"] + words.map(\.shellQuoted)).joined(separator: " ")
+            return Self.command(of: words)
         }
         return .usage(
             "unknown option '\(SanitizedText(unknown))'",
@@ -50,9 +48,37 @@ enum UnknownOption {
         } else if let only = long.first, long.count == 1 {
             words[index] = only
         }
-        let corrected = (["patchbay"] + words.map(\.shellQuoted)).joined(separator: " ")
         let help = "\(CommandSuggestion.command(in: arguments, below: root)) --help"
-        return .usage("unknown option '\(SanitizedText(arguments[index]))'", try: words == arguments ? help : corrected)
+        let corrected = words == arguments ? nil : command(of: words)
+        return .usage("unknown option '\(SanitizedText(arguments[index]))'", try: corrected ?? help)
+    }
+
+    /// Returns the command line to type; nil if the parser rejects it. `--uses` may resemble `--user`, but does not accept
+    /// a name.
+    private static func command(of words: [String]) -> String? {
+        do { _ = try Patchbay.parseAsRoot(words) } catch {
+            guard Patchbay.exitCode(for: error) == .success else { return nil }
+        }
+        return (["patchbay"] + words.map(\.shellQuoted)).joined(separator: " ")
+    }
+
+    /// Returns the error of a value that stands in the wrong place, or under another name.
+    private static func wrongValue(
+        in words: [String],
+        of command: any ParsableCommand.Type
+    ) -> CLIError? {
+        if command == ListCommand.self, words.count == 2, let state = Endpoint.State(rawValue: words[1]) {
+            return .usage("unexpected argument '\(state.rawValue)'", try: "patchbay list --state \(state.rawValue)")
+        }
+        let isClient = command == MCPInstallCommand.self || command == MCPUninstallCommand.self
+        guard isClient, words.count > 2, MCPClientKind(rawValue: words[2]) == nil,
+            let client = MCPClientKind(product: words[2])
+        else { return nil }
+        let clients = MCPClientKind.allCases.map(\.rawValue).joined(separator: ", ")
+        return .usage(
+            "there is no client \"\(SanitizedText(words[2]))\"; the clients are \(clients)",
+            try: self.command(of: words[..<2] + [client.rawValue] + words[3...])
+        )
     }
 
     /// True for a long option, and for one with one letter. A number is a value.

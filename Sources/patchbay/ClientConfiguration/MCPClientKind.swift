@@ -1,3 +1,5 @@
+import Model
+
 /// An MCP client whose configuration file Patchbay can change.
 enum MCPClientKind: String, CaseIterable {
     case claude, cursor, vscode, codex
@@ -10,6 +12,20 @@ enum MCPClientKind: String, CaseIterable {
         case .vscode: "VS Code"
         case .codex: "Codex"
         }
+    }
+
+    /// Returns the client whose product has a similar name: `claude` for `claude-code`, `vscode` for `code`.
+    init?(product text: String) {
+        func letters(_ text: String) -> String { text.lowercased().filter(\.isLetter) }
+        let wanted = letters(text)
+        let found = Self.allCases.filter { client in
+            let name = letters(client.product)
+            return wanted == name || wanted.hasPrefix(client.rawValue)
+                || wanted.count > 3 && client.rawValue.hasSuffix(wanted)
+                || SimilarNameFinder.distance(wanted, client.rawValue) == 1
+        }
+        guard !wanted.isEmpty, let only = found.first, found.count == 1 else { return nil }
+        self = only
     }
 
     /// The path of the object with the servers.

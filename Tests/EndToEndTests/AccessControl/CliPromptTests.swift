@@ -82,6 +82,26 @@ import Testing
         #expect(try await Program.run("python3", arguments, in: scratch) == ["nothing left"])
     }
 
+    /// Runs a command with a terminal as its standard input, ends the input, and prints what the command printed.
+    private static let ended = """
+        import os, pty, subprocess, sys
+
+        master, slave = pty.openpty()
+        child = subprocess.Popen(sys.argv[1:], stdin=slave, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        line = child.stdout.readline()
+        os.write(master, b"\\x04")
+        print((line + child.stdout.read()).decode(), end="")
+        """
+
+    @Test(.needs(.python)) func `mcp says at a terminal what it waits for, and is silent for a program`() async throws {
+        let patchbay = try Executable.built("patchbay")
+        let said = try await Program.run("python3", ["-c", Self.ended, patchbay, "mcp"], in: scratch)
+        #expect(said.first?.contains("waits for the messages of an MCP client") == true, "\(said)")
+        #expect(said.joined().contains("patchbay mcp install"), "\(said)")
+
+        #expect(try await Program.run("sh", ["-c", "\(patchbay) mcp < /dev/null 2>&1"], in: scratch) == [])
+    }
+
     private func run(_ name: String, _ scratch: ScratchFolder) async throws -> [String] {
         let arguments = ["-c", Self.scenario, name, try Executable.built("patchbay"), "join", "-"]
         return try await Program.run("python3", arguments, in: scratch)

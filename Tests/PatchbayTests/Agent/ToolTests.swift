@@ -20,7 +20,7 @@ import Testing
     func `a value is converted to the type of the schema`(word: String, schema: String, value: String) throws {
         let schema = try JSON(parsing: schema)
 
-        let argument = try ToolArgument(word)
+        let argument = try ToolArgument(word, try: "x=1")
 
         #expect(argument.name == "a")
         let node = schema.isNull ? nil : JSONSchemaNode(schema)
@@ -31,7 +31,7 @@ import Testing
         ("a=x", "integer"), ("a=5.5", "integer"), ("a=yes", "boolean"), ("a={}", "array"), ("a=[", "object"),
     ])
     func `a value of a wrong type is rejected with the expected type`(word: String, type: String) throws {
-        let argument = try ToolArgument(word)
+        let argument = try ToolArgument(word, try: "x=1")
         let error = #expect(throws: CLIError.self) {
             try argument.value(by: JSONSchemaNode(["type": .string(type)]), try: "patchbay tools shop tap")
         }
@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test(arguments: ["a", "=b", ""]) func `an argument without a key is rejected`(word: String) {
-        #expect(throws: CLIError.self) { try ToolArgument(word) }
+        #expect(throws: CLIError.self) { try ToolArgument(word, try: "x=1") }
     }
 
     private func arguments(_ schema: String) throws -> ToolArguments {

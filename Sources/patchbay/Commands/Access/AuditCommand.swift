@@ -12,6 +12,7 @@ struct AuditCommand: AsyncParsableCommand {
             prints the entries as they are in the log file.
 
               patchbay audit
+              patchbay audit --since 1h
               patchbay audit --last 20 --json | jq -c .event
               patchbay audit --verify
             """
@@ -19,23 +20,36 @@ struct AuditCommand: AsyncParsableCommand {
 
     @Flag(help: "Verify all entries of the log; exit with 1 if an entry is invalid.")
     var verify = false
-    @Option(help: ArgumentHelp("Show at most this many entries, 1 to 1000.", valueName: "count"))
-    var last = 100
+    @Option(help: ArgumentHelp("Show at most this many entries, 1 to 1000. Default: 100.", valueName: "count"))
+    var last: Int?
+    @Option(
+        help: ArgumentHelp("Show the entries of this time until now, up to 365d.", valueName: "time"),
+        transform: { try DurationText.parse($0, upTo: 365 * 86_400, as: "365d") }
+    )
+    var since: DurationText?
     @Option(help: ArgumentHelp("Show only entries after this number.", valueName: "number"))
     var after: Int?
     @OptionGroup var format: JSONOption
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
-        if !(1...1_000).contains(last) { throw ValidationError("--last must be 1 to 1000.") }
+        if let last, !Self.counts.contains(last) { throw ValidationError("--last must be 1 to 1000.") }
         if verify, after != nil { throw ValidationError("--verify and --after exclude each other.") }
+        if since != nil, verify || after != nil {
+            throw ValidationError("--since excludes --verify and --after.")
+        }
     }
 
     func run() async throws {
         let client = try options.client
         let output = options.output
         if verify { return try check(await client.audit.verify(), output) }
-        let lines = try await client.audit.entries(after: after, limit: last).lines
+        let lines =
+            if let since {
+                try await Self.lines(since: Date() - TimeInterval(since.seconds)) { after, limit in
+                    try await client.audit.entries(after: after, limit: limit).lines
+                }.suffix(last ?? .max)
+            } else { try await client.audit.entries(after: after, limit: last ?? 100).lines[...] }
         for line in lines {
             // An entry that this version cannot decode is printed unchanged.
             let entry = format.json ? nil : try? JSONCoding.decoder().decode(AuditLogLine.self, from: Data(line.utf8))
@@ -44,9 +58,31 @@ struct AuditCommand: AsyncParsableCommand {
         }
         if lines.isEmpty, !format.json {
             try output.line(
-                after.map { "The audit log has no entry after \($0)." } ?? "The audit log is empty."
+                after.map { "The audit log has no entry after \($0)." }
+                    ?? (since == nil ? "The audit log is empty." : "The audit log has no entry of this time.")
             )
         }
+    }
+
+    private static let counts = 1...1_000
+
+    /// Returns the entries since a time, oldest first. Reads the log backwards, page by page.
+    static func lines(
+        since start: Date,
+        read: (_ after: Int?, _ limit: Int) async throws -> [String]
+    ) async throws -> [String] {
+        var lines: [String] = []
+        var page = try await read(nil, counts.upperBound)
+        while let first = page.first.flatMap(AuditTime.init) {
+            lines.insert(contentsOf: page.drop { AuditTime($0).map { $0.wallTime < start } ?? false }, at: 0)
+            guard first.wallTime >= start, first.number > 1 else { break }
+            let before = max(0, first.number - 1 - counts.upperBound)
+            // The log may have lost its oldest entries.
+            page = try await read(before, first.number - 1 - before).filter { line in
+                AuditTime(line).map { $0.number < first.number } ?? false
+            }
+        }
+        return lines
     }
 
     private func check(_ verification: AuditVerification, _ output: Console) throws {
@@ -60,6 +96,17 @@ struct AuditCommand: AsyncParsableCommand {
         guard !format.json else { return }
         let entries = Formatting.count(verification.entries, "entry", plural: "entries")
         try output.line("The audit log is valid: \(entries).")
+    }
+}
+
+/// The number and the time of an audit log entry.
+private struct AuditTime: Decodable {
+    let number: Int
+    let wallTime: Date
+
+    init?(_ line: String) {
+        guard let time = try? JSONCoding.decoder().decode(Self.self, from: Data(line.utf8)) else { return nil }
+        self = time
     }
 }
 

@@ -7,7 +7,7 @@ struct PermissionOptions: ParsableArguments {
     @Option(
         name: .customLong("scope"),
         help: ArgumentHelp(
-            "Grant this scope; repeatable.",
+            "Grant this scope instead of the default ones; repeatable.",
             discussion: "Default: registry.read, endpoint.call, tunnel.open and secret.use, without tunnel.open if "
                 + "the tools are limited. Others: shell (tunnels to OpenAgents), secret.read (URLs of Dart VM services), "
                 + "endpoint.register (apps that register themselves), invite.create and admin.",

@@ -61,14 +61,17 @@ struct LeaseCommand: AsyncParsableCommand {
             waitSeconds: wait?.seconds,
             note: note.map { SanitizedText($0) }
         )
+        let held = try await client.leases.lease(of: endpoint)
+        if let wait, let held, !held.isOwn, !format.json {
+            try Console.errors().line(LeaseTableView.waiting(for: held, upTo: wait))
+        }
         guard command.isEmpty else {
             let environment = options.environment(from: ProcessInfo.processInfo.environment)
-            let held = try await client.leases.lease(of: endpoint).flatMap { $0.isOwn ? $0 : nil }
             return try await LeasedProgram(
                 command,
                 environment: environment,
                 spec: spec,
-                held: held,
+                held: held.flatMap { $0.isOwn ? $0 : nil },
                 client: client
             ).run()
         }
@@ -193,6 +196,13 @@ enum LeaseTableView {
 
     /// Formats the end; a hyphen for a lease whose end only another host knows.
     static func end(of lease: Lease) -> String { lease.expiresAt.map(Formatting.clock) ?? "-" }
+
+    /// The sentence for a client that waits for the lease of another one.
+    static func waiting(for lease: Lease, upTo limit: DurationText) -> String {
+        let note = lease.note.map { " (\"\($0)\")" } ?? ""
+        let until = lease.expiresAt == nil ? "" : " until \(end(of: lease))"
+        return "\(target(of: lease)) is leased to \"\(lease.holder)\"\(note)\(until); waiting up to \(limit)."
+    }
 
     /// Formats the holder: `you`, or its name.
     static func holder(of lease: Lease) -> String { lease.isOwn ? "you" : lease.holder.text }

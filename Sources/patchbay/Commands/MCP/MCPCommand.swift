@@ -24,6 +24,12 @@ struct MCPCommand: AsyncParsableCommand {
         subcommands: [MCPInstallCommand.self, MCPUninstallCommand.self, MCPCheckCommand.self]
     )
 
+    /// The text for a person who types the command.
+    static let terminalNote = """
+        patchbay mcp: waits for the messages of an MCP client on standard input; Ctrl-D ends it.
+        `patchbay mcp install CLIENT` adds this server to claude, cursor, vscode or codex.
+        """
+
     @OptionGroup var subject: MCPSubjectOptions
     @OptionGroup var options: GlobalOptions
 
@@ -31,6 +37,7 @@ struct MCPCommand: AsyncParsableCommand {
         let (socket, broker) = (options.socket, options.broker)
         // The first call reports a missing grant. A command line that can never work fails at once.
         do { _ = try options.client } catch  where error.status == .usage { throw error } catch {}
+        if isatty(STDIN_FILENO) == 1 { try Console.errors().line(Self.terminalNote) }
         let bridge = MCPStdioBridge(
             resolver: TargetResolver(subject.subject) { () throws(CLIError) in
                 try GlobalOptions.client(socket: socket, broker: broker)

@@ -25,6 +25,12 @@ struct ToolArguments {
             && schema?["properties"]?.object != nil
     }
 
+    /// The argument that a word without a name may be: the only one that the tool requires or has.
+    private func example(for word: String) -> String {
+        let name = [required, names].first { $0.count == 1 }?.first
+        return SanitizedText(name.map { "\($0)=\(word)" } ?? "KEY=VALUE").text.shellQuoted
+    }
+
     private var hint: String { "patchbay tools \(id) \(SanitizedText(tool))" }
 
     /// Parses the JSON object of `--json-args`.
@@ -52,7 +58,8 @@ struct ToolArguments {
         let node = schema.map { JSONSchemaNode($0) }
         var arguments = object
         for word in words {
-            let argument = try ToolArgument(word)
+            let command = "patchbay call \(id) \(SanitizedText(tool).text.shellQuoted)"
+            let argument = try ToolArgument(word, try: "\(command) \(example(for: word))")
             if isClosed || isSilent { try check(argument.name) }
             guard arguments[argument.name] == nil else {
                 throw .usage(
@@ -96,10 +103,10 @@ struct ToolArgument: Equatable {
     let name: String
     let text: String
 
-    /// - Throws: `CLIError` if the text is not `key=value`.
-    init(_ word: String) throws(CLIError) {
+    /// - Throws: `CLIError` if the text is not `key=value`; `hint` is the next step.
+    init(_ word: String, try hint: String) throws(CLIError) {
         guard let sign = word.firstIndex(of: "="), sign != word.startIndex else {
-            throw .usage("\"\(SanitizedText(word))\" is not KEY=VALUE", try: "element_id=buy")
+            throw .usage("\"\(SanitizedText(word))\" is not KEY=VALUE", try: hint)
         }
         name = String(word[..<sign])
         text = String(word[word.index(after: sign)...])

@@ -45,6 +45,9 @@ struct TeamInviteCommand: AsyncParsableCommand {
     @OptionGroup var format: JSONOption
     @OptionGroup var options: GlobalOptions
 
+    /// The text below the string for a person. A pipe gets the string only.
+    static let nextStep = "On each new host, type `patchbay team join -` and paste the string at the prompt."
+
     func validate() throws {
         if let hosts, !TeamInviteSpec.hostCounts.contains(hosts) {
             throw ValidationError("--hosts is 1 to \(TeamInviteSpec.hostCounts.upperBound).")
@@ -67,7 +70,9 @@ struct TeamInviteCommand: AsyncParsableCommand {
             )
         )
         if format.json { return try options.output.document(invite) }
-        try options.output.line(invite.pairing)
+        let output = options.output
+        try output.line(invite.pairing)
+        if output.isTerminal { try Console.errors().line(Self.nextStep) }
     }
 }
 

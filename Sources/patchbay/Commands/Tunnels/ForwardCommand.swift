@@ -116,10 +116,28 @@ struct ForwardCommand: AsyncParsableCommand {
         let arguments = try PortMapping.joinADBWords(pairs).flatMap { try PortRange.expand($0) }
             .map { try PortMapping(toDevice: $0, source: sourceAddress) }
         let command = "patchbay forward \(pairs.joined(separator: " ")) --device UDID"
-        let udid = try await DeviceSelector(text: device, command: command).choose(client)
+        let udid: UDID
+        do { udid = try await DeviceSelector(text: device, command: command).choose(client) } catch {
+            throw await Self.endpointError(device, instead: error, client)
+        }
         return arguments.compactMap { argument in
             argument.remote.map { spec(argument.local, .device(USBRoute(udid: udid, socket: $0))) }
         }
+    }
+
+    /// Returns the error for the value of `--device`. If it is the name of an endpoint, the hint has the right option.
+    private static func endpointError(
+        _ device: String?,
+        instead error: any Error,
+        _ client: PatchbayClient
+    ) async -> any Error {
+        guard (error as? CLIError)?.status == .notFound, let device,
+            let endpoint = try? await EndpointSelector(text: device, command: "").choose(client)
+        else { return error }
+        return CLIError.notFound(
+            "\"\(SanitizedText(device))\" is no phone, but the endpoint \(endpoint.id)",
+            try: "patchbay forward --endpoint \(endpoint.id)"
+        )
     }
 
     private static func show(_ tunnels: [Tunnel], _ client: PatchbayClient, on output: Console) async throws {
