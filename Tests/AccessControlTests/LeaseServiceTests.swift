@@ -213,7 +213,6 @@ import Testing
     }
 
     @Test func `the audit log has the end of each lease with its reason`() async throws {
-        let scratch = ScratchFolder()
         let store = try Fixture.store(in: scratch)
         let service = LeaseService(store: store, clock: clock)
         let (grant, _) = try await store.grant()
@@ -225,7 +224,7 @@ import Testing
         clock.advance(by: .seconds(61))
         #expect(service.count == 0)
         _ = try await service.take(shop, for: Fixture.grantee(grant.id), seconds: 60)
-        _ = try await GrantService(of: store).revoke(.one(grant.id), by: Self.user(1).actor, from: .broker)
+        _ = try await GrantService(store: store).revoke(.one(grant.id), by: Self.user(1).actor, from: .broker)
         #expect(service.count == 0)
         try await store.close()
 
