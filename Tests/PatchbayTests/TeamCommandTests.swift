@@ -136,6 +136,19 @@ import Transport
         #expect(lines.contains("ETCD_INITIAL_CLUSTER=\"\(cluster)\""))
     }
 
+    @Test func `a node listens at the port that the team has for its address`() {
+        let servers = ["https://10.0.0.5:2379", "https://10.0.0.6:12379", "https://[fd00::7]:22379", "https://etcd"]
+        #expect(EtcdNode.port(of: ["node", "10.0.0.6"], among: servers) == 12_379)
+        #expect(EtcdNode.port(of: ["fd00::7"], among: servers) == 22_379)
+        #expect(EtcdNode.port(of: ["etcd"], among: servers) == 2_379)
+        #expect(EtcdNode.port(of: ["10.0.0.9"], among: servers) == 2_379)
+
+        let node = EtcdNode(name: "etcd2", address: "10.0.0.6", clientPort: 12_379)
+        let lines = node.environment(others: [], isNew: true).split(separator: "\n")
+        #expect(lines.contains(#"ETCD_LISTEN_CLIENT_URLS="https://0.0.0.0:12379""#))
+        #expect(lines.contains(#"ETCD_ADVERTISE_CLIENT_URLS="https://10.0.0.6:12379""#))
+    }
+
     @Test func `three commands install a node, here or over ssh`() {
         let here = node.installation(from: "my certs/etcd2", isHere: true)
         let there = node.installation(from: "certs/etcd2", isHere: false)

@@ -46,12 +46,14 @@ struct TeamCertificateCommand: AsyncParsableCommand {
 
     func run() async throws {
         guard let address = addresses.first else { return }
-        let own = EtcdNode(name: name, address: address)
+        let client = try options.client.team
+        let servers = try await client.status().etcd.map(\.url)
+        let own = EtcdNode(name: name, address: address, clientPort: EtcdNode.port(of: addresses, among: servers))
         let files = EtcdNodeFiles(folder: "\(out)/\(name)", name: name.text)
         let key = try files.loadKey()
         let request: String
         do { request = try key.signingRequest() } catch { throw CLIError(ofKey: error) }
-        let certificate = try await options.client.team.issue(
+        let certificate = try await client.issue(
             TeamCertificateSpec(request: request, addresses: addresses)
         )
         try files.makeFolder()
@@ -70,11 +72,24 @@ struct EtcdNode: Hashable {
     let name: HostName
     /// The host name or numeric address for clients and for the other nodes.
     let address: String
+    /// The port for clients, which `patchbay team init --etcd` names.
+    let clientPort: Int
 
     /// The folder of the files on the machine of the node.
     static let folder = "/etc/etcd-patchbay"
 
-    init(name: HostName, address: String) { (self.name, self.address) = (name, address) }
+    init(name: HostName, address: String, clientPort: Int = 2_379) {
+        (self.name, self.address, self.clientPort) = (name, address, clientPort)
+    }
+
+    /// Returns the port of the first of the team's servers at one of the addresses; 2379 if there is none.
+    static func port(of addresses: [String], among servers: [String]) -> Int {
+        let urls = servers.compactMap { URL(string: $0) }
+        let own = urls.first { url in
+            addresses.contains { $0.lowercased() == url.host()?.lowercased().filter { !"[]".contains($0) } }
+        }
+        return own?.port ?? 2_379
+    }
 
     /// Parses `NAME=ADDRESS`.
     ///
@@ -108,7 +123,7 @@ struct EtcdNode: Hashable {
         let members = (others + [self]).sorted { $0.name < $1.name }
         let variables = [
             ("NAME", name.text), ("DATA_DIR", "/var/lib/etcd/patchbay"), ("AUTO_COMPACTION_RETENTION", "1h"),
-            ("LISTEN_CLIENT_URLS", "https://\(any):2379"), ("ADVERTISE_CLIENT_URLS", url(2_379)),
+            ("LISTEN_CLIENT_URLS", "https://\(any):\(clientPort)"), ("ADVERTISE_CLIENT_URLS", url(clientPort)),
             ("LISTEN_PEER_URLS", "https://\(any):2380"), ("INITIAL_ADVERTISE_PEER_URLS", url(2_380)),
             ("INITIAL_CLUSTER", members.map { "\($0.name)=\($0.url(2_380))" }.joined(separator: ",")),
             ("INITIAL_CLUSTER_STATE", isNew ? "new" : "existing"),
