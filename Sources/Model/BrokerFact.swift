@@ -16,6 +16,9 @@ package enum BrokerFact: CaseIterable, Sendable {
     case remoteWaiting
     /// The owner's certificate of the remote listener cannot be used, or ends soon.
     case remoteCertificate
+    /// The owner's certificate of the remote listener has ended. It is still served, so that clients
+    /// name the reason.
+    case remoteCertificateEnded
     /// A running broker cannot start again with its configuration file.
     case configurationInvalid
     /// No broker runs, and its configuration file is invalid.
@@ -37,7 +40,7 @@ package enum BrokerFact: CaseIterable, Sendable {
 
     package var severity: BrokerProblem.Severity {
         switch self {
-        case .unwritableState, .startPrevented: .problem
+        case .unwritableState, .startPrevented, .remoteCertificateEnded: .problem
         case .sourceDegraded, .accessFinding, .remoteWaiting, .remoteCertificate, .configurationInvalid,
             .phoneNeedsPerson, .serverChanged,
             .requestsClosed:

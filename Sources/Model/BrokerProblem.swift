@@ -133,7 +133,11 @@ extension RemoteStatus {
         guard let certificates else { return nil }
         let end = certificates.configured?.expiresAt
         let text: String
-        if let problem = certificates.problem {
+        var fact = BrokerFact.remoteCertificate
+        if let end, end <= now {
+            fact = .remoteCertificateEnded
+            text = "your certificate of the remote listener ended at \(end.formatted(.iso8601)), and clients refuse it"
+        } else if let problem = certificates.problem {
             text = "the remote listener does not use its files: \(SanitizedText(problem, limit: 500))"
         } else if let end, end.timeIntervalSince(now) < 14 * 86_400 {
             text = "your certificate of the remote listener ends at \(end.formatted(.iso8601))"
@@ -142,7 +146,7 @@ extension RemoteStatus {
         }
         return BrokerProblem(
             "\(BrokerPart.remote.rawValue)/certificate",
-            .remoteCertificate,
+            fact,
             subject: "certificate",
             text: text,
             hint: "replace the files of api.remote_certificate and api.remote_key; no restart is needed"

@@ -17,12 +17,15 @@ package actor RemoteListener {
         let files: CertificateFiles?
         /// Returns the addresses of this machine that are shown.
         let reachable: @Sendable () -> [String]
+        /// Gets each reason once for which the owner's certificate or its files are of no use.
+        let report: @Sendable (String) -> Void
 
         package init(
             configured: SocketAddress?,
             configurationFile: String?,
             names: [String] = [],
             files: CertificateFiles? = nil,
+            report: @escaping @Sendable (String) -> Void = { _ in },
             reachable: @escaping @Sendable () -> [String]
         ) {
             self.configured = configured
@@ -30,6 +33,7 @@ package actor RemoteListener {
             self.names = names
             self.files = files
             self.reachable = reachable
+            self.report = report
         }
 
         /// The names and addresses for the certificate. The local ones are for clients through ssh.
@@ -81,7 +85,9 @@ package actor RemoteListener {
     @discardableResult
     private func prepareTLS() throws -> ServerTLS {
         let identity = try identityFile.loadOrCreate()
-        let tls = try ServerTLS(identity: identity, files: settings.files) { [settings] in settings.certificateNames }
+        let tls = try ServerTLS(identity: identity, files: settings.files, report: settings.report) { [settings] in
+            settings.certificateNames
+        }
         self.tls = tls
         pin = identity.pin
         return tls

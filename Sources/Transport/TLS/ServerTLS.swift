@@ -14,17 +14,21 @@ import Synchronization
 /// No session is resumed, because a resumed one would show the key of its first handshake without a proof (RFC 8446,
 /// section 2.2).
 package final class ServerTLS: Sendable {
-    private struct State {
+    struct State {
         var certificate: ServerCertificate
         var file: FileCertificate?
         var version: CertificateFiles.Version?
         var problem: String?
+        /// The last reason that was reported.
+        var reported: String?
         var checkedAt: ContinuousClock.Instant
     }
 
     private let identity: TLSIdentity
     private let files: CertificateFiles?
     private let names: @Sendable () -> [String]
+    /// Gets each reason once for which the owner's certificate or its files are of no use.
+    private let report: @Sendable (String) -> Void
     private let state: Mutex<State>
 
     /// The minimum time between two looks at the names and the files.
@@ -33,22 +37,30 @@ package final class ServerTLS: Sendable {
     /// - Parameters:
     ///   - identity: The pinned key.
     ///   - files: The owner's own certificate; nil without one.
+    ///   - report: Gets each reason once for which the owner's certificate or its files are of no use.
     ///   - names: Returns the names and addresses of the machine.
     /// - Throws: `TLSError.unusable`, `TLSError.notIssued`.
     package init(
         identity: TLSIdentity,
         files: CertificateFiles? = nil,
+        report: @escaping @Sendable (String) -> Void = { _ in },
         names: @escaping @Sendable () -> [String] = { ["localhost"] }
     ) throws {
-        (self.identity, self.files, self.names) = (identity, files, names)
+        (self.identity, self.files, self.names, self.report) = (identity, files, names, report)
         let certificate = try ServerCertificate(for: identity, names: names())
         _ = try NIOSSLContext.make(.server([certificate.certificate], identity.privateKey))
         state = Mutex(State(certificate: certificate, checkedAt: .now - Self.pause))
     }
 
     /// Issues the certificate again if the names have changed, and reads the files again if they have.
-    private func refreshed(now: Date = Date()) -> State {
+    func refreshed(now: Date = Date()) -> State {
         state.withLock { state in
+            defer {
+                let isOver = state.file.map { $0.expiresAt <= now } ?? false
+                let reason = isOver ? "the certificate has expired, and clients refuse it" : state.problem
+                if let reason, reason != state.reported { report(reason) }
+                state.reported = reason
+            }
             guard state.checkedAt.duration(to: .now) >= Self.pause else { return state }
             state.checkedAt = .now
             let names = ServerCertificate.valid(names())

@@ -36,6 +36,7 @@ struct APIListeners: Sendable {
                     configurationFile: configuration.file,
                     names: configuration.api.remoteNames,
                     files: CertificateFiles(configuration.api.remoteCertificate, configuration.api.remoteKey),
+                    report: { logger.error("your certificate is of no use", metadata: ["reason": "\($0)"]) },
                     reachable: { MachineAddresses.reachable(on: interfaces) }
                 ),
                 identityFile: TLSIdentityFile("\(startup.directory)/remote.pem"),

@@ -5,6 +5,7 @@ import Model
 import NIOCore
 import NIOSSL
 import SwiftASN1
+import Synchronization
 import TestSupport
 import Testing
 import X509
@@ -98,6 +99,22 @@ import X509
 
         #expect(server.certificates.configured?.names == ["lab.example.com"])
         #expect(server.certificates.problem?.contains("not a certificate") == true)
+    }
+
+    @Test func `a pair that ends is still served, and its end is reported once`() throws {
+        let reports = Mutex<[String]>([])
+        let server = try ServerTLS(
+            identity: TLSIdentity(),
+            files: try pair(["lab.example.com"]),
+            report: { reason in reports.withLock { $0.append(reason) } }
+        )
+        #expect(server.refreshed().file != nil && reports.withLock { $0.isEmpty })
+
+        for day in 1...3 {
+            #expect(server.refreshed(now: Date() + TimeInterval((3_650 + day) * 86_400)).file != nil)
+        }
+
+        #expect(reports.withLock { $0 } == ["the certificate has expired, and clients refuse it"])
     }
 
     @Test(arguments: [("lab.example.com", true), ("other.example.com", false), (nil, false)] as [(String?, Bool)])
