@@ -11,6 +11,8 @@ package struct PublicTLS: Sendable {
     package init() throws {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.minimumTLSVersion = .tlsv12
+        // The caller has what it wants, or waits no longer.
+        configuration.shutdownTimeout = .milliseconds(100)
         context = try NIOSSLContext.make(configuration)
     }
 
