@@ -36,7 +36,8 @@ enum OpenAPIDocument {
         let parameters = inPath + inQuery
         if !parameters.isEmpty { members.append("\"parameters\":[\(parameters.joined(separator: ","))]") }
         if let schema = route.requestSchema {
-            members.append("\"requestBody\":{\"required\":true,\(content("application/json", schema))}")
+            let isRequired = schema != "AccessRequestLimits"
+            members.append("\"requestBody\":{\"required\":\(isRequired),\(content("application/json", schema))}")
         }
         return "{\(members.joined(separator: ","))}"
     }

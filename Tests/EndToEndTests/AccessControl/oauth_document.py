@@ -72,7 +72,7 @@ def query(client):
 def refused(client):
     """Returns what the page says, and checks that no owner was asked."""
     status, answer = post("/oauth/requests", {"query": query(client)})
-    assert status == 400 and answer["error"] == "invalid_client", (client, status, answer)
+    assert status == 401 and answer["error"] == "invalid_client", (client, status, answer)
     return answer["error_description"]
 
 
