@@ -134,6 +134,37 @@ import Testing
         }
     }
 
+    @Test func `a claim that ended while the registry was listed is not reported again`() async throws {
+        try await putTeam()
+        let target = LeaseTarget.device(try Values.udid(2))
+        let changing = ChangingStore(store.inner, before: TeamKey.claims) { store in
+            for claim in [try Values.claim("lab3", of: "shop.lab3"), try Values.claim("lab1", of: "shop.lab1")] {
+                let key = TeamKey.claim(target)
+                let value = try TeamCoding.bytes(of: claim, for: key)
+                _ = try await store.write([.put(key: key.text, value: value, sessionLease: nil)], if: nil)
+            }
+        }
+        let watcher = TeamWatcher(
+            host: try Values.host("lab1"),
+            team: Values.team,
+            store: changing,
+            members: try await TeamMembers(in: scratch.path, logger: Values.logger),
+            clock: clock,
+            logger: Values.logger
+        )
+        try await withRunning([watcher]) {
+            var events = watcher.events.makeAsyncIterator()
+            while let event = await events.next(), event != .stale(since: nil) {}
+            #expect(watcher.snapshot.claims[target]?.host.description == "lab1")
+            let last = try Values.member("lab4")
+            try await TeamAuthority(store: store.inner).add(last)
+
+            while let event = await events.next(), event != .member(last) {
+                if case .claim(target, let claim) = event { Issue.record("the claim of \(claim.host) came again") }
+            }
+        }
+    }
+
     /// Removes lab2, and adds it with a new key.
     private func rejoin(_ store: any TeamStore) async throws {
         let authority = TeamAuthority(store: store)

@@ -53,7 +53,7 @@ package struct TeamAuthority: Sendable {
     /// - Throws: `TeamError.store`.
     package func removeClaims(of removed: HostName) async throws(TeamError) {
         do {
-            guard let claims = try await store.listPart(TeamKey.claims) else {
+            guard let claims = try await store.listPart(TeamKey.claims)?.entries else {
                 _ = try await store.write([.deleteAll(prefix: TeamKey.claims)], if: nil)
                 return
             }

@@ -91,7 +91,8 @@ package final class TeamWatcher: Service {
                 known = nil
                 for try await step in store.changes(of: TeamKey.root, after: revision) {
                     view.removedKeys = members.removedKeys
-                    await publish(view.apply(step.changes), of: view)
+                    let isListed = step.revision <= listing.claimsRevision
+                    await publish(view.apply(isListed ? step.changes.filter { !$0.isOfClaim } : step.changes), of: view)
                     // Deletions make room for claims that were ignored.
                     let hasRoom =
                         (view.hasTooManyClaims || listing.missing.contains(TeamKey.claims))
@@ -163,7 +164,14 @@ package final class TeamWatcher: Service {
 
 extension TeamStoreChanges.Change {
     fileprivate var isDeletionOfClaim: Bool {
-        if case .delete(let key) = self { key.hasPrefix(TeamKey.claims) } else { false }
+        if case .delete = self { isOfClaim } else { false }
+    }
+
+    fileprivate var isOfClaim: Bool {
+        switch self {
+        case .put(let entry): entry.key.hasPrefix(TeamKey.claims)
+        case .delete(let key): key.hasPrefix(TeamKey.claims)
+        }
     }
 }
 
