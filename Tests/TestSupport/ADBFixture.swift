@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import SystemIO
 
 /// The unmodified adb server with simulated phones.
@@ -129,7 +130,12 @@ package actor ADBFixture {
     /// - Throws: `TestSupportError` if the server refuses the request.
     @discardableResult
     package nonisolated func request(_ service: String) async throws -> String {
-        let stream = try await SocketStream.connect(to: .unix(path: socketPath))
+        // The tunnels under test may fill the accept queue.
+        let stream: SocketStream = try await eventually("the accept queue of adb has room") {
+            do { return try await .connect(to: .unix(path: socketPath)) } catch SocketError.failed(_, _, EAGAIN) {
+                return nil
+            }
+        }
         let length = String(service.utf8.count, radix: 16)
         try await stream.send(Array((String(repeating: "0", count: 4 - length.count) + length + service).utf8))
         let answer = String(decoding: try await stream.receiveToEnd(), as: UTF8.self)
