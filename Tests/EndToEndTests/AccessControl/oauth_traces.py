@@ -121,7 +121,7 @@ def use(token):
     assert status == 202, status
     assert send("GET", url, session | {"Accept": "text/event-stream"})[0] == 200
     assert send("POST", url, MCP | session, rpc("tools/list", 2))[2]["result"]["tools"]
-    return lambda name, **arguments: send("POST", url, MCP | session, rpc("tools/call", 3, name=name, arguments=arguments))
+    return lambda name, /, **arguments: send("POST", url, MCP | session, rpc("tools/call", 3, name=name, arguments=arguments))
 
 
 def mcp_remote():
