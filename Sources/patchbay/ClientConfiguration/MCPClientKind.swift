@@ -18,12 +18,11 @@ enum MCPClientKind: String, CaseIterable {
     init?(product text: String) {
         func letters(_ text: String) -> String { text.lowercased().filter(\.isLetter) }
         let wanted = letters(text)
-        let found = Self.allCases.filter { client in
-            let name = letters(client.product)
-            return wanted == name || wanted.hasPrefix(client.rawValue)
+        var found = Self.allCases.filter { client in
+            wanted == letters(client.product) || wanted.hasPrefix(client.rawValue)
                 || wanted.count > 3 && client.rawValue.hasSuffix(wanted)
-                || SimilarNameFinder.distance(wanted, client.rawValue) == 1
         }
+        if found.isEmpty { found = Self.allCases.filter { SimilarNameFinder.distance(wanted, $0.rawValue) == 1 } }
         guard !wanted.isEmpty, let only = found.first, found.count == 1 else { return nil }
         self = only
     }

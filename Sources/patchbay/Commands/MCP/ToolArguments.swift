@@ -28,7 +28,7 @@ struct ToolArguments {
     /// The argument that a word without a name may be: the only one that the tool requires or has.
     private func example(for word: String) -> String {
         let name = [required, names].first { $0.count == 1 }?.first
-        return SanitizedText(name.map { "\($0)=\(word)" } ?? "KEY=VALUE").text.shellQuoted
+        return name.map { SanitizedText("\($0)=\(word)").text.shellQuoted } ?? "KEY=VALUE"
     }
 
     private var hint: String { "patchbay tools \(id) \(SanitizedText(tool))" }
